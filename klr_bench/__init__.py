@@ -1,0 +1,34 @@
+"""Sparse kernel logistic regression: the solvers, for scikit-learn code.
+
+Classes are imported when they are first used, so that the command line starts quickly.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "AuxiliaryKLR": "klr_bench.online.auxiliary",
+    "KernelOGD": "klr_bench.online.ogd",
+    "KernelPegasos": "klr_bench.online.pegasos",
+    "KernelPerceptron": "klr_bench.online.perceptron",
+    "MarginKLR": "klr_bench.online.margin",
+    "NonConservativeKLR": "klr_bench.online.nc",
+    "OSKL": "klr_bench.online.oskl",
+}
+
+__all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        message = f"module 'klr_bench' has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(_EXPORTS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

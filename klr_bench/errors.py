@@ -1,0 +1,23 @@
+"""The one exception of the runner side, and the "did you mean" that goes into its messages."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class KlrBenchError(Exception):
+    """A mistake that the user can mend: bad input, a missing file, a full disk.
+
+    The message says what, what was expected, what was got and what to do.  The command line prints it
+    without a traceback and leaves with exit status 2.
+    """
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'magic'?``, or a list of all that is known where nothing is near, for a message."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f" Did you mean {close[0]!r}?"
+    return f" Known: {', '.join(names)}." if names else ""

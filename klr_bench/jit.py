@@ -1,0 +1,65 @@
+"""numba's compiler with a cache that is always writable and never stale.
+
+Compiled code is kept in ``<base>/<hash of the package's source files>``, where the base is ``NUMBA_CACHE_DIR``,
+else the user's cache folder, else a temporary folder, whichever can be written first.  The hash is there because
+numba looks at the file of the function alone: a cached caller would go on running the old code of a function that
+was edited in another file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from numba import config, njit
+
+
+@cache
+def cache_folder() -> Path:
+    """Return the folder of the compiled code, made if it does not exist."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for source in sorted(package.rglob("*.py")):
+        digest.update(source.read_bytes())
+    name = digest.hexdigest()[:16]
+    candidates = [Path(platformdirs.user_cache_dir("klr-bench")) / "numba" / name]
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        candidates.insert(0, Path(os.environ["NUMBA_CACHE_DIR"]) / name)
+    for folder in candidates:
+        if _writable(folder):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="klr-bench-numba-"))
+
+
+def is_cold() -> bool:
+    """Tell whether nothing has been compiled yet for this version of the package."""
+    return next(cache_folder().rglob("*.nbc"), None) is None
+
+
+def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function for the given signatures, now, and cache it; as a decorator."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(cache_folder())  # read by numba when the decorator is applied, and then no more
+        try:
+            return njit(*signatures, cache=True, error_model="numpy", **options)(function)
+        finally:
+            config.CACHE_DIR = before
+
+    return decorate
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,240 @@
+"""The scikit-learn side of the online learners: parameters, validation, one pass, prediction."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from klr_bench.kernels import KERNELS, Kernel
+from klr_bench.online import engine
+from klr_bench.rows import in_layout
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+"""The constraint of a parameter that is a positive number."""
+
+
+class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
+    """A binary kernel classifier that is learned in one pass over the rows, in their order.
+
+    A subclass names its compiled update rule, `_rule`, and returns from `_rule_arguments()` the numbers that the
+    rule gets and the radius R of the ball that f is projected into.
+
+    Parameters
+    ----------
+    average : bool
+        Return the average of the f_t; else the last one.
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+    gamma : float, default=None
+        Of exp(-gamma ||x - z||^2) and (gamma x'z + coef0)^degree; None is 1 / n_features.
+    degree : float, default=3
+    coef0 : float, default=1.0
+    random_state : int, RandomState instance or None, default=None
+        One uniform number is drawn an example, whether the method uses it or not.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  float32 takes
+        half the time or less.  Coefficients, scale and norm are always float64.
+    n_epochs : int, default=1
+        Passes that `fit` makes over the rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+        The examples that were inserted, in the order of their insertion.
+    dual_coef_ : ndarray of shape (n_support_,), float64
+        Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
+    n_support_, n_updates_ : int
+        Examples that were inserted; an insertion at the last step counts, though it weighs 0 in the average.
+    n_mistakes_ : int
+        Examples with y f_t(x) <= 0 when they came.
+    t_ : int
+        Examples seen, T.
+    n_features_in_ : int
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [POSITIVE, None],
+        "degree": [POSITIVE],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "random_state": ["random_state"],
+        "dtype": [StrOptions({"float32", "float64"}), None],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "average": ["boolean"],
+    }
+
+    def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs):
+        self.average = average
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.dtype = dtype
+        self.n_epochs = n_epochs
+
+    def fit(self, X, y, callback=None):
+        """Forget everything and learn from all rows, in their order.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two classes of any kind; decision values above 0 mean the second in sorted order.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        self._start()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+        self._set_classes(y)
+        for _ in range(self.n_epochs):
+            if self._learn(X, y, callback):
+                break
+        return self
+
+    def partial_fit(self, X, y, classes=None, callback=None):
+        """Go on learning, from the rows of X, in their order.
+
+        The result depends on the sequence of rows alone, up to rounding, not on how it is cut into calls.
+
+        Parameters
+        ----------
+        X, y, callback
+            As for `fit`.
+        classes : array of shape (2,), default=None
+            Both classes; needed at the first call if y has only one of them.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "classes_")
+        if first:
+            self._start()
+        X, y = self._validate(X, y, dtype=self._dtypes() if first else self.support_vectors_.dtype, reset=first)
+        if first:
+            self._set_classes(y if classes is None else classes)
+        self._learn(X, y, callback)
+        return self
+
+    def decision_function(self, X):
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
+        check_is_fitted(self, "dual_coef_")
+        X = self._validate(X, dtype=self.support_vectors_.dtype)
+        kernel, support = self._kernel(), self.support_vectors_
+        f = np.zeros(X.shape[0])
+        if self.n_support_:
+            sparse = sp.issparse(support)
+            origin = None if sparse else support[0]
+            left = kernel.left(support, origin)
+            for start in range(0, len(f), engine.BLOCK):
+                block = slice(start, start + engine.BLOCK)
+                right = kernel.right(in_layout(X[block], sparse), origin)
+                f[block] = engine.expand(kernel, left, self.dual_coef_, right)
+        return f
+
+    def predict(self, X):
+        """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 goes to the first class."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    @available_if(lambda self: self._is_logistic())
+    def predict_proba(self, X):
+        """Return the probabilities of the two classes, (n_samples, 2), where the loss is the logistic one."""
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)])
+
+    def _is_logistic(self):
+        """Tell whether the sigmoid of f estimates a probability."""
+        return False
+
+    def _start(self):
+        self._validate_params()
+        parameters, self._radius = self._rule_arguments()
+        self._rule_parameters = np.array(parameters, dtype=np.float64)
+        self._random = check_random_state(self.random_state)
+        self._state = None
+
+    def _dtypes(self):
+        return [np.float64, np.float32] if self.dtype is None else self.dtype
+
+    def _validate(self, *data, dtype, reset=False):
+        return validate_data(
+            self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=False
+        )
+
+    def _set_classes(self, y):
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) > 2:
+            message = f"Only binary classification is supported. The type of the target is {type_of_target(y)}."
+            raise ValueError(message)
+        if len(self.classes_) < 2:
+            message = f"{type(self).__name__} needs two classes; got one class: {self.classes_[0]!r}."
+            del self.classes_
+            raise ValueError(message)
+
+    def _signs(self, y):
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            message = f"y has labels {unknown.tolist()}, which are not among the classes {self.classes_.tolist()}."
+            raise ValueError(message)
+        return np.where(y == self.classes_[1], 1.0, -1.0)
+
+    def _kernel(self):
+        gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
+        return Kernel(self.kernel, gamma, self.degree, self.coef0)
+
+    def _learn(self, X, y, callback):
+        """Learn from all rows, block by block; return True where the callback asked to stop."""
+        signs = self._signs(y)
+        if self._state is None:
+            self._state = engine.OnlineState(self._kernel(), X, X.dtype)
+        X = in_layout(X, self._state.sparse)
+        for start in range(0, len(signs), engine.BLOCK):
+            block = slice(start, start + engine.BLOCK)
+            draws = self._random.random_sample(len(signs[block]))
+            done = self._state.learn_block(
+                type(self)._rule, self._rule_parameters, self._radius, X[block], signs[block], draws
+            )
+            if done < len(draws):
+                self._refuse(self._state.t + 1)
+            if callback is not None:
+                self._publish()
+                if callback(self, self._state.t):
+                    return True
+        self._publish()
+        return False
+
+    def _refuse(self, t):
+        """Raise the error of a rule that answered nan for example t."""
+        message = f"{type(self).__name__}: the update at example {t} is not a number; use a smaller step or scale X."
+        raise ValueError(message)
+
+    def _publish(self):
+        """Set the fitted attributes from the state, as views."""
+        state = self._state
+        self.support_vectors_ = state.support.rows
+        self.dual_coef_ = state.average.rows / state.t if self.average else state.coef.rows.copy()
+        self.n_support_ = self.n_updates_ = len(state.coef)
+        self.n_mistakes_ = state.n_mistakes
+        self.t_ = state.t
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,63 @@
+"""Non-conservative online kernel logistic regression: every example becomes a support vector.
+
+Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 1; the "Baseline" of Zhang, Yi, Jin, Lin, He (ICML 2013).
+"""
+
+from __future__ import annotations
+
+from klr_bench.losses import sigmoid
+from klr_bench.online.base import POSITIVE, OnlineKernelClassifier
+from klr_bench.online.engine import rule
+
+
+@rule
+def gradient_step(y, f, u, t, parameters):
+    eta = parameters[0]
+    return True, 1.0, eta * y * sigmoid(-y * f)
+
+
+class NonConservativeKLR(OnlineKernelClassifier):
+    """Stochastic gradient descent on the logistic loss, projected into a ball of radius R.
+
+    At each example, with z = y f(x):  f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).
+
+    Parameters
+    ----------
+    eta : float > 0, default=1.0
+        Step size.
+    R : float > 0, default=1e3
+        Radius of the ball in the kernel's space; `inf` for none.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `OnlineKernelClassifier`, also for the fitted attributes.
+
+    References
+    ----------
+    Zhang et al., AAAI 2012, algorithm 1.
+    """
+
+    _rule = gradient_step
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"eta": [POSITIVE], "R": [POSITIVE]}
+
+    def __init__(
+        self,
+        eta=1.0,
+        R=1e3,
+        *,
+        average=True,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        self.eta = eta
+        self.R = R
+
+    def _rule_arguments(self):
+        return [self.eta], self.R
+
+    def _is_logistic(self):
+        return True

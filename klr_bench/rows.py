@@ -1,0 +1,89 @@
+"""Rows that arrive a few at a time, kept in arrays that grow by doubling."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+
+class Growing:
+    """A one- or two-dimensional array with room at its end: appending costs O(1) a row on average."""
+
+    def __init__(self, shape, dtype):
+        self._array = np.empty(shape, dtype=dtype)
+        self._used = 0
+
+    def __len__(self):
+        return self._used
+
+    def append(self, rows):
+        """Add `rows` (k, ...) at the end."""
+        needed = self._used + len(rows)
+        self.reserve(needed)
+        self._array[self._used : needed] = rows
+        self._used = needed
+
+    def reserve(self, n):
+        """Make room for n rows in all."""
+        if n > len(self._array):
+            grown = np.empty((max(n, 2 * len(self._array)), *self._array.shape[1:]), dtype=self._array.dtype)
+            grown[: self._used] = self._array[: self._used]
+            self._array = grown
+
+    def room(self, n):
+        """Return the array with room for n rows at least, to be written from outside; `use` then counts them in."""
+        self.reserve(n)
+        return self._array
+
+    def use(self, n):
+        """Count the first n rows as rows in use."""
+        self._used = n
+
+    @property
+    def rows(self):
+        """The rows in use, as a view."""
+        return self._array[: self._used]
+
+    def __getstate__(self):
+        return {"_array": self.rows.copy(), "_used": self._used}  # without the room at the end
+
+
+class GrowingCSR:
+    """A CSR matrix with room at its end."""
+
+    def __init__(self, n_features, dtype):
+        self._n_features = n_features
+        self._data = Growing(64, dtype)
+        self._indices = Growing(64, np.int32)
+        self._indptr = Growing(64, np.int64)
+        self._indptr.append([0])
+
+    def __len__(self):
+        return len(self._indptr) - 1
+
+    def append(self, rows):
+        """Add the rows of a CSR matrix (k, n_features) at the end."""
+        self._indptr.append(rows.indptr[1:] + self._indptr.rows[-1])
+        self._data.append(rows.data)
+        self._indices.append(rows.indices)
+
+    @property
+    def rows(self):
+        """The rows in use, as a CSR matrix that shares their memory."""
+        return sp.csr_matrix(
+            (self._data.rows, self._indices.rows, self._indptr.rows), shape=(len(self), self._n_features), copy=False
+        )
+
+
+def growing_like(X, dtype):
+    """Return an empty store for rows like those of X (n, d), dense or CSR."""
+    if sp.issparse(X):
+        return GrowingCSR(X.shape[1], dtype)
+    return Growing((0, X.shape[1]), dtype)
+
+
+def in_layout(X, sparse):
+    """Return the rows X as CSR if `sparse`, else as a dense array; as they are where they already have the layout."""
+    if sp.issparse(X) == sparse:
+        return X
+    return sp.csr_matrix(X) if sparse else X.toarray()

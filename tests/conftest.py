@@ -1,0 +1,22 @@
+"""Fixtures that more than one test file needs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Path:
+    """Return the folder that holds real data; skip where there is none, fail where CI has none."""
+    folder = Path(os.environ.get("KLR_BENCH_MIRROR") or ROOT.parent / "shared" / "data").resolve()
+    if folder.is_dir():
+        return folder
+    reason = f"no data mirror at {folder}: set KLR_BENCH_MIRROR to a folder laid out <dataset>/<file>[.xz|.gz|.bz2]"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
