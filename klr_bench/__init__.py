@@ -20,7 +20,7 @@ _EXPORTS = {
     "OSKL": "klr_bench.online.oskl",
 }
 
-__all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604
+__all__ = ["__version__", *_EXPORTS]
 
 
 def __getattr__(name: str) -> Any:

@@ -69,15 +69,27 @@ def source_hash(target: str) -> str:
     return content_hash(seen)
 
 
+@cache
+def module_hash(module: str) -> str:
+    """Return a hash of the code of one module, without what it imports."""
+    return content_hash(_syntax_tree(module))
+
+
 def _collect_sources(module: str, seen: dict[str, str]) -> None:
     """Add the syntax tree of a module, and of the klr_bench modules that it imports, to `seen`."""
     if module in seen:
         return
-    source = getattr(importlib.import_module(module), "__file__", None)
-    if source is None:
-        return
-    tree = ast.parse(Path(source).read_text(encoding="utf-8"))
-    seen[module] = ast.dump(tree)
-    for node in ast.walk(tree):
+    seen[module] = _syntax_tree(module)
+    for node in ast.walk(ast.parse(_source(module))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("klr_bench."):
             _collect_sources(str(node.module), seen)
+
+
+def _syntax_tree(module: str) -> str:
+    return ast.dump(ast.parse(_source(module)))
+
+
+def _source(module: str) -> str:
+    """Return the source of a module, "" where it has none."""
+    file = getattr(importlib.import_module(module), "__file__", None)
+    return Path(file).read_text(encoding="utf-8") if file and file.endswith(".py") else ""

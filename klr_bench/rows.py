@@ -71,7 +71,9 @@ class GrowingCSR:
     def rows(self):
         """The rows in use, as a CSR matrix that shares their memory."""
         return sp.csr_matrix(
-            (self._data.rows, self._indices.rows, self._indptr.rows), shape=(len(self), self._n_features), copy=False
+            (self._data.rows, self._indices.rows, self._indptr.rows),
+            shape=(len(self), self._n_features),
+            copy=False,
         )
 
 

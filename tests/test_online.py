@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ import pytest
 import reference
 import scipy.sparse as sp
 import yaml
-from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -81,7 +81,7 @@ CASES = {
 LOGISTIC = [NonConservativeKLR(), MarginKLR(), AuxiliaryKLR(), OSKL(), KernelOGD(loss="logit")]
 NOT_LOGISTIC = [OSKL(loss="square", G=9.0), KernelOGD(), KernelPegasos(), KernelPerceptron()]
 
-ALGORITHMS = sorted((ROOT / "configs" / "algorithm").glob("*.yaml"))
+ALGORITHMS = sorted((Path(__file__).parents[1] / "configs" / "algorithm").glob("*.yaml"))
 
 
 def estimators():
@@ -271,7 +271,10 @@ def test_projection_holds_the_norm():
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (MarginKLR(eta=2.0), r"'eta' parameter of MarginKLR must be a float in the range \(0.0, 2.0\). Got 2.0"),
+        (
+            MarginKLR(eta=2.0),
+            r"'eta' parameter of MarginKLR must be a float in the range \(0.0, 2.0\). Got 2.0",
+        ),
         (MarginKLR(R=0), "'R' parameter of MarginKLR must be a float in the range"),
         (NonConservativeKLR(R=-1.0), "'R' parameter"),
         (OSKL(G=0.5), "'G' parameter of OSKL must be at least G1 = 1, the bound of the logit loss. Got 0.5"),

@@ -36,7 +36,10 @@ class NonConservativeKLR(OnlineKernelClassifier):
     """
 
     _rule = gradient_step
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"eta": [POSITIVE], "R": [POSITIVE]}
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+        "eta": [POSITIVE],
+        "R": [POSITIVE],
+    }
 
     def __init__(
         self,

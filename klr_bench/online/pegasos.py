@@ -39,7 +39,10 @@ class KernelPegasos(OnlineKernelClassifier):
     """
 
     _rule = hinge_step
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"lam": [POSITIVE], "project": ["boolean"]}
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+        "lam": [POSITIVE],
+        "project": ["boolean"],
+    }
 
     def __init__(
         self,

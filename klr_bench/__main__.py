@@ -1,0 +1,6 @@
+"""``python -m klr_bench`` is ``klr-bench``."""
+
+from klr_bench.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

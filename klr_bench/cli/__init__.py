@@ -1,0 +1,244 @@
+"""The command line.  Only the standard library is imported here, so that help and lists answer at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from klr_bench.errors import KlrBenchError, nearest
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+HELP = {
+    "run": """\
+klr-bench run [key=value ...]                   run an experiment, or go on with it
+    klr-bench run                                   the quickstart: no download, half a minute
+    klr-bench run experiment=oskl_magic repeats=1
+    klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
+    Flags: -m (a run for each of key=a,b), --cfg job, --dry-run, --quiet, --debug, --help (all keys).
+""",
+    "report": """\
+klr-bench report experiment=NAME                print the tables of finished work, draw the figures
+    klr-bench report experiment=oskl_magic
+    klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,tex,csv
+    Keys: experiment, results_dir, table (of the paper), format, output (a folder).
+""",
+    "data": """\
+klr-bench data list|fetch|verify|info [NAME]    the data sets: what there is, get it, check it
+    klr-bench data list
+    klr-bench data fetch magic adult data.mirror=/mnt/data
+    klr-bench data verify
+    Keys: data.mirror, data.cache.
+""",
+    "list": """\
+klr-bench list [KIND]                           the names of experiments, datasets and algorithms
+    klr-bench list
+    klr-bench list algorithms
+""",
+    "show": """\
+klr-bench show KIND NAME                        the YAML file of an experiment, dataset or algorithm
+    klr-bench show experiment oskl_magic
+    klr-bench show algorithm oskl
+""",
+    "completion": """\
+klr-bench completion bash|zsh                   a script that completes verbs, names and keys
+    eval "$(klr-bench completion bash)"
+    eval "$(klr-bench completion zsh)"
+""",
+}
+INTRODUCTION = "klr-bench reruns published comparisons of sparse kernel logistic regression.\n"
+CLOSING = """\
+klr-bench --version                             the version
+
+Exit status: 0 ok, 1 some cell failed, 2 bad input, 130 interrupted.
+"""
+KINDS = ("experiment", "dataset", "algorithm")
+DATA_VERBS = ("list", "fetch", "verify", "info")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in arguments
+    try:
+        status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has closed it; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return EXIT_INTERRUPTED
+    except (KlrBenchError, OSError, ValueError) as error:
+        if debug:
+            traceback.print_exc()
+        sys.stderr.write(f"error: {error}\n")
+        return EXIT_BAD_INPUT
+    return status
+
+
+def _dispatch(arguments: list[str], *, debug: bool) -> int:
+    verb, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
+    if verb in ("--help", "-h", "help"):
+        return _print("\n".join([INTRODUCTION, *HELP.values(), CLOSING]))
+    if verb in ("--version", "-V"):
+        from klr_bench import __version__
+
+        return _print(f"klr-bench {__version__}\n")
+    if verb not in HELP:
+        message = f"unknown command {verb!r}.{nearest(verb, HELP)} `klr-bench --help` shows all."
+        raise KlrBenchError(message)
+    if verb == "run":
+        return _run(rest, debug=debug)
+    if "--help" in rest or "-h" in rest:
+        return _print(HELP[verb])
+    commands: dict[str, Callable[[list[str]], int]] = {
+        "report": _report,
+        "data": _data,
+        "list": _list,
+        "show": _show,
+        "completion": _completion,
+    }
+    return commands[verb](rest)
+
+
+def _print(text: str) -> int:
+    sys.stdout.write(text)
+    return 0
+
+
+def _run(arguments: list[str], *, debug: bool) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    from klr_bench.cli.app import run
+
+    return run(arguments, debug=debug)
+
+
+def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the bare words, and the values of key=value; refuse a key that is not among `keys`."""
+    words: list[str] = []
+    values: dict[str, str] = {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if equals or key.startswith("-"):
+            if key not in keys:
+                message = f"unknown key {key!r}.{nearest(key.lstrip('-'), keys)}"
+                raise KlrBenchError(message)
+            if not equals or not value:
+                message = f"{key}: expected {key}=<value>, got none."
+                raise KlrBenchError(message)
+            values[key] = str(Path(value).expanduser()) if value.startswith("~") else value
+        else:
+            words.append(argument)
+    return words, values
+
+
+def _report(arguments: list[str]) -> int:
+    words, values = split_keys(arguments, ("experiment", "results_dir", "table", "format", "output"))
+    if words or "experiment" not in values:
+        got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")
+        message = f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}"
+        raise KlrBenchError(message)
+    from rich.console import Console
+
+    from klr_bench.report import report
+
+    for name in _items(values["experiment"]):
+        report(
+            Path(values.get("results_dir", "results")) / name,
+            console=Console(),
+            table=values.get("table"),
+            formats=_items(values.get("format", "terminal")),
+            output=Path(values["output"]) if "output" in values else None,
+        )
+    return 0
+
+
+def _items(value: str) -> list[str]:
+    """Return the items of ``a,b`` or ``[a,b]``."""
+    return [item.strip() for item in value.strip("[]").split(",") if item.strip()]
+
+
+def _data(arguments: list[str]) -> int:
+    words, values = split_keys(arguments, ("data.mirror", "data.cache"))
+    if not words:
+        return _print(HELP["data"])
+    verb, *names = words
+    if verb not in DATA_VERBS:
+        message = f"data: unknown command {verb!r}.{nearest(verb, DATA_VERBS)}"
+        raise KlrBenchError(message)
+    if (verb == "info" and len(names) != 1) or (verb == "list" and names):
+        expected = "one name" if verb == "info" else "no name"
+        message = f"data {verb}: expected {expected}, got {' '.join(names) or 'none'}."
+        raise KlrBenchError(message)
+    from rich.console import Console
+
+    from klr_bench import config_files
+    from klr_bench.data import commands
+    from klr_bench.data.cache import default_cache
+
+    console, searched = Console(), config_files.folders()
+    config_files.check_own(searched)
+    cache = Path(values["data.cache"]) if "data.cache" in values else default_cache()
+    mirror = values.get("data.mirror") or os.environ.get("KLR_BENCH_MIRROR") or None
+    if verb == "list":
+        return commands.list_(searched, cache, console)
+    if verb == "fetch":
+        return commands.fetch_(names, searched, cache, mirror, console)
+    if verb == "verify":
+        return commands.verify_(names, searched, cache, console)
+    return commands.info(names[0], searched, cache, console)
+
+
+def _list(arguments: list[str]) -> int:
+    from klr_bench import config_files
+
+    searched = config_files.folders()
+    for kind in [_kind(argument) for argument in arguments] or KINDS:
+        rows = []
+        for name in config_files.names(kind, searched):
+            content = config_files.read(config_files.find(kind, name, searched))
+            about = content.get("title") or content.get("reference")
+            rows.append([name, str(content.get("label") or ""), str(about or "")])
+        widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+        _print(f"{kind}s\n")
+        for row in rows:
+            cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width]
+            _print(f"  {'  '.join(cells).rstrip()}\n")
+    return 0
+
+
+def _kind(word: str) -> str:
+    if word.removesuffix("s") not in KINDS:
+        message = f"unknown kind {word!r}.{nearest(word, KINDS)}"
+        raise KlrBenchError(message)
+    return word.removesuffix("s")
+
+
+def _show(arguments: list[str]) -> int:
+    from klr_bench import config_files
+
+    if len(arguments) != 2:
+        got = " ".join(arguments) or "none"
+        message = f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}."
+        raise KlrBenchError(message)
+    path = config_files.find(_kind(arguments[0]), arguments[1], config_files.folders())
+    return _print(f"# {path}\n{path.read_text(encoding='utf-8')}")
+
+
+def _completion(arguments: list[str]) -> int:
+    from klr_bench.cli import completion
+
+    if len(arguments) == 3 and arguments[0] == "--words":
+        return _print("".join(f"{word}\n" for word in completion.complete(arguments[1], int(arguments[2]))))
+    if len(arguments) != 1 or arguments[0] not in completion.SCRIPTS:
+        message = f"completion: expected bash or zsh, got {' '.join(arguments) or 'none'!r}."
+        raise KlrBenchError(message)
+    return _print(completion.SCRIPTS[arguments[0]])

@@ -1,0 +1,111 @@
+"""Completion for bash and zsh: a short script for the shell, which asks back for the words that fit.
+
+Imports nothing beyond the standard library, for it runs at each press of the tab key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from klr_bench import config_files
+from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
+from klr_bench.config.schema import BACKENDS, KERNELS, all_keys
+
+VERBS = ("run", "report", "data", "list", "show", "completion")
+DATA_VERBS = ("list", "fetch", "verify", "info")
+FORMATS = ("terminal", "md", "tex", "csv")
+KINDS = ("experiment", "dataset", "algorithm")
+REPORT_KEYS = ("experiment", "results_dir", "table", "format", "output")
+DATA_KEYS = ("data.mirror", "data.cache")
+
+# Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what stands behind
+# the last cut, so what stands before it is taken off the answers.
+BASH = """\
+_klr_bench() {
+    local typed=${COMP_LINE:0:$COMP_POINT} IFS=$'\\n'
+    typed=${typed##*[[:space:]]}
+    COMPREPLY=($("$1" completion --words "$COMP_LINE" "$COMP_POINT" 2>/dev/null))
+    if [[ $typed == *=* && $COMP_WORDBREAKS == *=* ]]; then
+        COMPREPLY=("${COMPREPLY[@]#"${typed%"${typed##*=}"}"}")
+    fi
+}
+complete -o nospace -o default -F _klr_bench klr-bench
+"""
+
+ZSH = """\
+_klr_bench() {
+    local -a found
+    found=("${(@f)$("${words[1]}" completion --words "$BUFFER" "$CURSOR" 2>/dev/null)}")
+    if [[ -n $found ]]; then
+        compadd -Q -S '' -- $found
+    else
+        compset -P '*='
+        _files
+    fi
+}
+compdef _klr_bench klr-bench
+"""
+
+SCRIPTS = {"bash": BASH, "zsh": ZSH}
+
+
+def complete(line: str, point: int) -> list[str]:
+    """Return what may stand at the cursor; a word that is finished ends in a blank."""
+    words = line[:point].split()[1:]
+    if not words or line[:point].endswith((" ", "\t")):
+        words.append("")
+    *before, current = words
+    if "=" in current:
+        return _values(current)
+    return [word for word in _words(before, current) if word.startswith(current)]
+
+
+def _words(before: list[str], current: str) -> list[str]:
+    """Return all that may stand behind the words before the cursor."""
+    if not before:
+        return _finished([*VERBS, "--help", "--version"])
+    verb, *rest = before
+    if verb == "run":
+        if current.startswith("-"):
+            return _finished([*OWN_FLAGS, *HYDRA_FLAGS])
+        return [f"{key}=" for key in (*config_files.GROUPS, *all_keys())]
+    if verb == "report":
+        return [f"{key}=" for key in REPORT_KEYS]
+    if verb == "data":
+        names = [*_finished(_names("dataset")), *(f"{key}=" for key in DATA_KEYS)]
+        return names if rest else _finished(DATA_VERBS)
+    if verb == "list":
+        return _finished([f"{kind}s" for kind in KINDS])
+    if verb == "show":
+        return _finished(_names(rest[0]) if rest and rest[0] in KINDS else KINDS)
+    return _finished(SCRIPTS) if verb == "completion" else []
+
+
+def _values(current: str) -> list[str]:
+    """Return the words that `key=value` may become; inside brackets and behind commas the list goes on."""
+    key, _, value = current.partition("=")
+    cut = max(value.rfind(","), value.rfind("[")) + 1
+    done, part = value[:cut], value[cut:]
+    taken = done.strip("[").split(",")
+    fitting = [name for name in _choices(key) if name.startswith(part) and name not in taken]
+    return [f"{key}={done}{name}{'' if done else ' '}" for name in fitting]
+
+
+def _choices(key: str) -> list[str]:
+    if key in config_files.GROUPS:
+        return _names(key)
+    fixed: dict[str, tuple[str, ...]] = {
+        "force": ("true", "false"),
+        "format": FORMATS,
+        "kernel.kernel": KERNELS,
+        "parallel.backend": BACKENDS,
+    }
+    return list(fixed.get(key, ()))
+
+
+def _names(group: str) -> list[str]:
+    return config_files.names(group, config_files.folders())
+
+
+def _finished(words: Iterable[str]) -> list[str]:
+    return [f"{word} " for word in words]

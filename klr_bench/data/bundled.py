@@ -1,0 +1,21 @@
+"""Real data that scikit-learn ships: no download."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_digits
+
+
+def digits() -> tuple[Any, NDArray[np.str_]]:
+    """Return the 8 x 8 images of handwritten digits (1797, 64), values 0 to 16, and which are odd."""
+    X, y = load_digits(return_X_y=True)
+    return X, np.where(y % 2 == 0, "even", "odd")
+
+
+def breast_cancer() -> tuple[Any, NDArray[np.str_]]:
+    """Return the Wisconsin diagnostic measurements (569, 30) and which tumours are malignant."""
+    data = load_breast_cancer()
+    return data.data, data.target_names[data.target]

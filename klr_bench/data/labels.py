@@ -1,0 +1,117 @@
+"""The labels of a data set: collected as text while files are read, then made -1 and +1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench.errors import KlrBenchError, nearest
+
+
+def number(text: str) -> float | None:
+    """Return the number that a text stands for, None where it is none (Python's ``1_000`` is none either)."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+class Labels:
+    """Codes 0, 1, ... for labels in the order in which they are met, over all files of a data set.
+
+    Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it was met first.
+    """
+
+    def __init__(self) -> None:
+        self.spellings: list[str] = []
+        self._codes: dict[str | float, int] = {}
+
+    def code(self, text: str) -> int:
+        """Return the code of a label.  Raises ValueError for one that is empty or not finite."""
+        known = self._codes.get(text)
+        if known is not None:
+            return known
+        value = number(text)
+        if not text or (value is not None and not math.isfinite(value)):
+            message = f"{text!r} is not a label"
+            raise ValueError(message)
+        key = text if value is None else value
+        if key not in self._codes:
+            self._codes[key] = len(self.spellings)
+            self.spellings.append(text)
+        self._codes[text] = self._codes[key]
+        return self._codes[text]
+
+    def find(self, wanted: Any) -> int | None:
+        """Return the code of the label that `wanted` names, if it was met; case counts only at need."""
+        text = str(wanted).strip()
+        value = number(text)
+        for code, spelling in enumerate(self.spellings):
+            if spelling == text or (value is not None and value == number(spelling)):
+                return code
+        folded = [code for code, spelling in enumerate(self.spellings) if spelling.casefold() == text.casefold()]
+        return folded[0] if len(folded) == 1 else None
+
+
+def binary(
+    codes: NDArray[np.int64], labels: Labels, positive: Any, where: str, n_train: int | None = None
+) -> tuple[NDArray[np.int8], tuple[str, str]]:
+    """Return y (n,), -1 or +1, and the (negative, positive) label as it was written.
+
+    `positive` names the label that becomes +1; with it, more than two classes become that one against the
+    rest.  Without it the last label is taken, in the order of numbers where both are numbers, else of text.
+    The first `n_train` rows, all where it is None, must have both classes.  Raises KlrBenchError.
+    """
+    names = labels.spellings
+    if len(names) == 1:
+        message = f"{where}: all {len(codes)} rows have the label {names[0]!r}; two classes are needed."
+        raise KlrBenchError(message)
+    code = _positive_code(labels, positive, where)
+    negative = f"not {names[code]}" if len(names) > 2 else names[1 - code]
+    y = np.where(codes == code, 1, -1).astype(np.int8)
+    training = y[:n_train]
+    if len(training) and np.all(training == training[0]):
+        only = names[code] if training[0] == 1 else negative
+        message = (
+            f"{where}: all {len(training)} rows of the training file have the label {only!r}; two classes are needed."
+        )
+        raise KlrBenchError(message)
+    return y, (negative, names[code])
+
+
+def _positive_code(labels: Labels, positive: Any, where: str) -> int:
+    """Return the code of the label that becomes +1."""
+    names = labels.spellings
+    if positive is not None:
+        code = labels.find(positive)
+        if code is None:
+            message = (
+                f"{where}: no row has the label {str(positive)!r} (data.positive)."
+                f"{nearest(str(positive), _some(names))}"
+            )
+            raise KlrBenchError(message)
+        return code
+    if len(names) > 2:
+        message = (
+            f"{where}: {len(names)} classes ({', '.join(_some(_sorted(names)))}), two are needed. "
+            "Choose one against the rest with data.positive=LABEL."
+        )
+        raise KlrBenchError(message)
+    return names.index(_sorted(names)[-1])
+
+
+def _sorted(names: Sequence[str]) -> list[str]:
+    """Sort labels as numbers where all are, else as text."""
+    values = {name: number(name) for name in names}
+    if None in values.values():
+        return sorted(names)
+    return sorted(names, key=lambda name: values[name] or 0.0)
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    """Return the first ten names; the eleventh stands for the rest (a column of numbers has thousands)."""
+    return list(names) if len(names) <= 10 else [*names[:10], "..."]

@@ -1,0 +1,59 @@
+"""Generated data sets, each the same for the same seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Labels = NDArray[np.int64]
+
+
+def moons(n_samples: int, noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
+    """Return two interleaved half circles in the plane, X (n, 2) and y in {0, 1}, in random order.
+
+    `noise` is the standard deviation of the normal noise that is added to each coordinate.
+    """
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 2, n_samples)
+    angle = random.uniform(0.0, np.pi, n_samples)
+    sign = 1 - 2 * y  # the second moon is the first, turned by half a circle about (1/2, 1/4)
+    X = np.column_stack([sign * np.cos(angle) + y, sign * np.sin(angle) + 0.5 * y])
+    return X + noise * random.standard_normal(X.shape), y
+
+
+def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
+    """Return points of the unit square, X (n, 2), and the colours, y in {0, 1}, of a board of cells x cells.
+
+    Each label is flipped with probability `label_noise`, which is the Bayes error.
+    """
+    random = np.random.default_rng(seed)
+    X = random.uniform(size=(n_samples, 2))
+    colour = np.floor(cells * X).astype(np.int64).sum(axis=1) % 2
+    return X, colour ^ (random.uniform(size=n_samples) < label_noise)
+
+
+def sparse_text(
+    n_samples: int, n_features: int, length: int, topic_words: int, topic_share: float, seed: int
+) -> tuple[Any, Labels]:
+    """Return documents of two topics as a CSR matrix of log(1 + count), rows of norm 1, and the topics.
+
+    The words of a document, `length` on average (Poisson), follow Zipf's law over `n_features` words; a share
+    of them, `topic_share`, comes from the `topic_words` words of its own topic instead.
+    """
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 2, n_samples)
+    zipf = 1.0 / np.arange(1, n_features + 1)
+    topics = random.permutation(n_features)[: 2 * topic_words].reshape(2, topic_words)
+    lengths = np.maximum(random.poisson(length, n_samples), 1)
+    document = np.repeat(np.arange(n_samples), lengths)
+    common = random.choice(n_features, size=document.size, p=zipf / zipf.sum())
+    own = topics[y[document], random.integers(0, topic_words, document.size)]
+    word = np.where(random.uniform(size=document.size) < topic_share, own, common)
+    counts = sp.csr_matrix((np.ones(document.size), (document, word)), shape=(n_samples, n_features))
+    counts.sum_duplicates()
+    counts.data = np.log1p(counts.data)
+    norms = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
+    return sp.csr_matrix(sp.diags(1.0 / norms) @ counts), y

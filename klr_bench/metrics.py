@@ -1,0 +1,54 @@
+"""What a fitted classifier is worth on held-out data, and how sparse it is: a dict with names of `Record`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+Metrics = dict[str, float | int]
+
+
+def accuracy(estimator: Any, X: Any, y: NDArray[np.int8]) -> float:
+    """Return the share of rows that are classified correctly."""
+    return float(np.mean(estimator.predict(X) == y))
+
+
+def quality(estimator: Any, X: Any, y: NDArray[np.int8]) -> Metrics:
+    """Return accuracy, error rate and AUC, and for a classifier with probabilities log loss and Brier score.
+
+    X (n, d), y (n,) with labels -1 and +1.  The AUC is left out where y has one class only.
+    """
+    from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+
+    decision = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
+    correct = accuracy(estimator, X, y)
+    metrics: Metrics = {"accuracy": correct, "error_rate": 1.0 - correct}
+    probability = estimator.predict_proba(X)[:, 1] if hasattr(estimator, "predict_proba") else None
+    if probability is not None:
+        if decision is not None and np.array_equal(expit(decision), probability):
+            metrics["log_loss"] = float(np.mean(np.logaddexp(0.0, -y * decision)))  # exact where expit is 0 or 1
+        else:
+            metrics["log_loss"] = float(log_loss(y, probability, labels=[-1, 1]))
+        metrics["brier"] = float(brier_score_loss(y, probability, pos_label=1))
+    score = probability if decision is None else decision
+    if score is not None and len(np.unique(y)) == 2:
+        metrics["auc"] = float(roc_auc_score(y, score))
+    return metrics
+
+
+def size(estimator: Any, n_train: int) -> Metrics:
+    """Return how many support vectors, updates, iterations and non-zero coefficients a fitted classifier has."""
+    metrics: Metrics = {}
+    if hasattr(estimator, "n_support_"):
+        metrics["n_support"] = int(np.sum(estimator.n_support_))
+        metrics["sparsity"] = 1.0 - metrics["n_support"] / n_train
+    if hasattr(estimator, "n_updates_"):
+        metrics["n_updates"] = int(estimator.n_updates_)
+    if hasattr(estimator, "n_iter_"):
+        metrics["n_iter"] = int(np.max(estimator.n_iter_))
+    if hasattr(estimator, "coef_"):
+        metrics["nonzero_fraction"] = float(np.mean(estimator.coef_ != 0))
+    return metrics

@@ -1,0 +1,180 @@
+"""The figures: accuracy against support vectors, and accuracy against the examples seen, a panel a data set.
+
+They are read without colour too: an algorithm is a marker, a line of a curve a marker and a dash, a
+published value a hollow marker.  The same rows give the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.style
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from klr_bench.report.tables import Block, Line, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
+# Okabe and Ito's: told apart by the colour-blind, and of different lightness in print.
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+STYLE = {
+    **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.spines.top": False, "axes.spines.right": False},
+    **{"axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "axes.axisbelow": True},
+    **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "savefig.dpi": 160.0, "legend.frameon": False},
+}
+PANELS_PER_ROW = 3
+
+Draw = Callable[["Axes", Block], None]
+Column = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How an algorithm, or a curve, is drawn; the same in every panel."""
+
+    label: str
+    marker: str
+    dashes: Any
+    colour: str
+
+    def handle(self, *, dashes: Any) -> Line2D:
+        """Return its entry of the legend."""
+        return Line2D([], [], marker=self.marker, linestyle=dashes, color=self.colour, label=self.label)
+
+
+def accuracy_support(table: Table) -> dict[str, bytes]:
+    """Draw test accuracy against the number of support vectors; return file names and contents.
+
+    One marker a variant, with error bars of one standard deviation over the repeats; a hollow one for the
+    published value.  Empty where no algorithm of the table has support vectors.
+    """
+    blocks = [block for block in table.blocks if any(map(_ours, block.lines))]
+    lines = [line for block in blocks for line in block.lines if _ours(line)]
+    looks = _looks({(line.algorithm, ""): line.label.removesuffix(line.variant).strip() for line in lines})
+
+    def draw(axes: Axes, block: Block) -> None:
+        for (algorithm, _), look in looks.items():
+            _draw_algorithm(axes, [line for line in block.lines if line.algorithm == algorithm], look)
+        _count_axis(axes)
+
+    handles = [look.handle(dashes="none") for look in looks.values()]
+    if any(_theirs(line) for line in lines):
+        handles.append(Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published"))
+    return _figure("accuracy_support", blocks, handles, draw, "Support vectors")
+
+
+def accuracy_examples(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
+    """Draw test accuracy against the number of examples seen, the mean over the repeats.
+
+    Returns file names and contents, empty where no trace was kept.
+    """
+    points = traces[traces["metric"] == "accuracy"].merge(records[records["status"] == "ok"], on="key")
+    names = ["dataset", "algorithm", "variant"]
+    curves: dict[Any, pd.Series[float]] = {
+        name: group.groupby("t")["value"].mean() for name, group in points.groupby(names)
+    }
+    blocks = [block for block in table.blocks if block.dataset in {name[0] for name in curves}]
+    looks = _looks({(line.algorithm, line.variant): line.label for block in blocks for line in block.lines})
+
+    def draw(axes: Axes, block: Block) -> None:
+        for column, look in looks.items():
+            curve = curves.get((block.dataset, *column))
+            if curve is not None:
+                (drawn,) = axes.plot(curve.index.to_numpy(), 100 * curve.to_numpy(), color=look.colour)
+                drawn.set(marker=look.marker, markersize=4, linewidth=1.2, linestyle=look.dashes)
+        _count_axis(axes)
+
+    handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    return _figure("accuracy_examples", blocks, handles, draw, "Examples seen")
+
+
+def _ours(line: Line) -> tuple[float, float, float, float] | None:
+    """Return support vectors and accuracy (%), each with its spread; None where there are none to draw."""
+    support, accuracy = line.cells["n_support"], line.cells["accuracy"]
+    if not support.mean or accuracy.mean is None:  # zero has no place on a logarithmic axis
+        return None
+    return support.mean, support.std or 0.0, 100 * accuracy.mean, 100 * (accuracy.std or 0.0)
+
+
+def _theirs(line: Line) -> tuple[float, float] | None:
+    """Return the published support vectors and accuracy (%), None where one is not published."""
+    support, accuracy = line.cells["n_support"].published, line.cells["accuracy"].published
+    return (support.mean, 100 * accuracy.mean) if support and accuracy else None
+
+
+def _draw_algorithm(axes: Axes, lines: list[Line], look: Look) -> None:
+    """Draw the variants of an algorithm; labels stand above and below by turns, as variants may coincide."""
+    points = [(ours, line) for line in lines if (ours := _ours(line))]
+    for rank, ((x, x_std, y, y_std), line) in enumerate(sorted(points, key=lambda p: -p[0][2])):
+        theirs = _theirs(line)
+        if theirs:
+            axes.plot(*theirs, marker=look.marker, markersize=8, mfc="none", color=look.colour)
+        drawn = axes.errorbar(x, y, y_std, x_std, fmt=look.marker, color=look.colour, markersize=5)
+        for part in (*drawn.lines[1], *drawn.lines[2]):
+            part.set(linewidth=0.9)
+        if line.variant:
+            offset = (5, -10) if rank % 2 else (5, 4)
+            axes.annotate(line.variant, (x, y), offset, textcoords="offset points", fontsize=7)
+
+
+def _looks(labels: dict[Column, str]) -> dict[Column, Look]:
+    """Give each column a marker of its own, each algorithm a colour, its variants a dash each."""
+    looks: dict[Column, Look] = {}
+    algorithms = list(dict.fromkeys(algorithm for algorithm, _ in labels))
+    for number, ((algorithm, variant), label) in enumerate(labels.items()):
+        variants = [name for stem, name in labels if stem == algorithm]
+        looks[algorithm, variant] = Look(
+            label,
+            MARKERS[number % len(MARKERS)],
+            DASHES[variants.index(variant) % len(DASHES)],
+            COLOURS[algorithms.index(algorithm) % len(COLOURS)],
+        )
+    return looks
+
+
+def _count_axis(axes: Axes) -> None:
+    """Make x logarithmic, with the counts written out and not more of them than fit."""
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10 * low else (1.0, 3.0), numticks=6))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _figure(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw, x_label: str) -> dict[str, bytes]:
+    """Draw a panel a data set with one legend beneath; return the PNG and the SVG."""
+    if not blocks:
+        return {}
+    columns = min(PANELS_PER_ROW, len(blocks))
+    rows = math.ceil(len(blocks) / columns)
+    with matplotlib.style.context(["default", STYLE]):
+        figure = Figure(figsize=(max(5.2, 3.6 * columns), 3.0 * rows + 0.6), layout="constrained")
+        for number, block in enumerate(blocks):
+            axes = figure.add_subplot(rows, columns, number + 1)
+            draw(axes, block)
+            axes.margins(0.08)  # room for the labels of the outermost points
+            axes.set_title(block.label)
+            axes.set_xlabel(x_label)
+            if number % columns == 0:
+                axes.set_ylabel("Test accuracy (%)")
+        legend_rows = math.ceil(len(handles) / (2 * columns + 2))
+        legend_columns = math.ceil(len(handles) / legend_rows)
+        figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns, handlelength=3)
+        return {f"{name}.{kind}": _saved(figure, kind) for kind in ("png", "svg")}
+
+
+def _saved(figure: Figure, kind: str) -> bytes:
+    content = io.BytesIO()
+    undated = {"Software": None} if kind == "png" else {"Date": None}
+    figure.savefig(content, format=kind, metadata=undated)
+    return content.getvalue()

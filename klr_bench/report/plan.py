@@ -1,0 +1,94 @@
+"""What an experiment asked for, from its manifest: the lines of its table, their order and their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.report.published import load
+from klr_bench.variants import parse_variant, same_value, variant_order, variant_text
+
+Column = tuple[str, str]
+"""An algorithm and its variant."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The part of the resolved configuration that a report needs."""
+
+    title: str
+    repeats: int
+    datasets: Mapping[str, Mapping[str, Any]]
+    algorithms: Mapping[str, Mapping[str, Any]]
+    sweep: Mapping[str, Mapping[str, list[Any]]]
+    published: Mapping[str, Any] | None
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> Plan:
+        """Read the plan from a manifest; KlrBenchError where it has none."""
+        config = manifest.get("config")
+        missing = [name for name in cls.__dataclass_fields__ if name not in (config or {})]
+        if not isinstance(config, Mapping) or missing:
+            message = (
+                f"manifest.yaml: no {', '.join(f'config.{name}' for name in missing)} in it, or it cannot be "
+                "read. Run the experiment again to write it anew; nothing finished is computed twice."
+            )
+            raise KlrBenchError(message)
+        return cls(**{name: config[name] for name in cls.__dataclass_fields__})
+
+    def columns(self) -> list[Column]:
+        """Return the algorithms and variants in the order of the configuration."""
+        return [
+            (stem, variant_text(dict(zip(self.sweep.get(stem, {}), values, strict=True))))
+            for stem in self.algorithms
+            for values in product(*self.sweep.get(stem, {}).values())
+        ]
+
+    def order(self, column: Column) -> tuple[Any, ...]:
+        """Sort key: as in the configuration; after that, in natural order, what it does not know."""
+        algorithm, variant = column
+        sweep, values, stems = self.sweep.get(algorithm, {}), parse_variant(variant), list(self.algorithms)
+        places = [
+            next((i for i, value in enumerate(known) if same_value(value, values.get(name))), len(known))
+            for name, known in sweep.items()
+        ]
+        place = stems.index(algorithm) if algorithm in stems else len(stems)
+        return place, algorithm, values.keys() != sweep.keys(), places, variant_order(variant), variant
+
+    def label(self, column: Column) -> str:
+        """Return the print name of a column: "OSKL G=4"."""
+        algorithm, variant = column
+        return f"{self.algorithms.get(algorithm, {}).get('label') or algorithm} {variant}".strip()
+
+    def dataset_label(self, dataset: str) -> str:
+        """Return the print name of a data set."""
+        return str(self.datasets.get(dataset, {}).get("label") or dataset)
+
+    def published_name(self, algorithm: str) -> str:
+        """Return the paper's name of an algorithm."""
+        names: Mapping[str, str] = (self.published or {}).get("names") or {}
+        return names.get(algorithm, algorithm)
+
+    def source(self, table: str | None) -> tuple[str, str] | None:
+        """Return the paper and the table to compare with, None where there is none.
+
+        KlrBenchError where `table` says nothing about the data sets and algorithms of the experiment.
+        """
+        if not self.published:
+            if table is None:
+                return None
+            message = f"table={table}: this experiment is compared with no published table; leave `table` out."
+            raise KlrBenchError(message)
+        paper, usual = str(self.published["paper"]), str(self.published["table"])
+        names = {self.published_name(stem) for stem in self.algorithms}
+        known = {usual} | {r.table for r in load(paper) if r.dataset in self.datasets and r.algorithm in names}
+        if table is not None and table not in known:
+            message = (
+                f"table={table}: table {table} of {paper} says nothing about the data sets and algorithms of "
+                f"this experiment. Known: {', '.join(sorted(known))}."
+            )
+            raise KlrBenchError(message)
+        return paper, table or usual

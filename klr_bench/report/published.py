@@ -1,0 +1,107 @@
+"""The papers' numbers: published/<paper>.csv, with each number as it was printed."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+
+from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.variants import parse_variant, same_value
+
+FOLDER = Path(__file__).parent / "published"
+
+# One printed unit in the unit of records.csv.
+SCALES = {
+    "percent": Decimal("0.01"),
+    "fraction": Decimal(1),
+    "count": Decimal(1),
+    "s": Decimal(1),
+    "min": Decimal(60),
+}
+
+# The papers' tables and records.csv name these differently.
+METRICS = {"n_support": "n_support_vectors", "fit_time_s": "train_time"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the file.  `mean` and `std` are text: "85.8" and "85.80" have different last digits."""
+
+    paper: str
+    table: str
+    dataset: str
+    algorithm: str
+    params: str
+    metric: str
+    unit: str
+    mean: str
+    std: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published number: as printed (`row`), and in the unit of records.csv (fractions, seconds, counts)."""
+
+    row: Row
+    mean: float
+    std: float | None
+    half_unit: float
+    """Half a unit of the last printed digit of the mean: the most that rounding can have moved it."""
+
+    @classmethod
+    def of(cls, row: Row) -> Published:
+        """Read a row; in decimals, so that 85.8 percent is 0.858."""
+        mean, scale = Decimal(row.mean), SCALES[row.unit]
+        half_unit = Decimal((0, (5,), int(mean.as_tuple().exponent) - 1)) * scale
+        std = float(Decimal(row.std) * scale) if row.std else None
+        return cls(row, float(mean * scale), std, float(half_unit))
+
+    @property
+    def tolerance(self) -> float:
+        """How far from the published mean is within the published spread: max(2 std, half a unit)."""
+        return max(2 * (self.std or 0.0), self.half_unit)
+
+    def outside(self, mean: float) -> bool:
+        """Say whether a mean lies outside the published spread; on its edge is within, up to rounding."""
+        return not abs(mean - self.mean) <= self.tolerance * (1 + 1e-9)
+
+
+@cache
+def load(paper: str) -> tuple[Row, ...]:
+    """Return the rows of a paper; KlrBenchError names the papers that there are."""
+    path = FOLDER / f"{paper}.csv"
+    known = sorted(file.stem for file in FOLDER.glob("*.csv"))
+    if paper not in known:
+        message = f"published.paper: no published numbers of {paper!r} in {FOLDER}.{nearest(paper, known)}"
+        raise KlrBenchError(message)
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(Row(**line) for line in csv.DictReader(file))
+
+
+def published(
+    paper: str, table: str | int, dataset: str, algorithm: str, variant: Mapping[str, object], metric: str
+) -> Published | None:
+    """Return the number that a table prints for a column, None where it prints none.
+
+    `algorithm` is the paper's name, `metric` a column of records.csv.  All published parameters
+    (``G=1;classifier=last``) must be in `variant`, numbers compared by value; so a row without parameters
+    fits every variant.  Where several rows fit, the one with the most parameters is meant.
+    """
+    wanted = (str(table), dataset, algorithm, METRICS.get(metric, metric))
+    rows = [
+        row
+        for row in load(paper)
+        if (row.table, row.dataset, row.algorithm, row.metric) == wanted and _fits(row.params, variant)
+    ]
+    if not rows:
+        return None
+    return Published.of(max(rows, key=lambda row: len(parse_variant(row.params))))
+
+
+def _fits(params: str, variant: Mapping[str, object]) -> bool:
+    wanted = parse_variant(params)
+    return all(name in variant and same_value(variant[name], value) for name, value in wanted.items())

@@ -1,0 +1,179 @@
+"""The table of an experiment as values: a block a data set, a line an algorithm, a cell a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from klr_bench.report.plan import Column, Plan
+from klr_bench.report.published import Published, published
+from klr_bench.variants import parse_variant
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[Hashable, Any]
+Groups = dict[Column, list[Row]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    """A column of records.csv."""
+    title: str
+    unit: str
+    """Of print: percent, count, s, min, or "" for a plain number."""
+    compared: str
+    """With the published number by "difference" (and a mark) or by "ratio"; "" by the eye."""
+
+
+METRICS = (
+    Metric("accuracy", "Accuracy", "percent", "difference"),
+    Metric("log_loss", "Log loss", "", "difference"),
+    Metric("sparsity", "Sparsity", "percent", "difference"),
+    # The papers print no spread of these: it is that of the sparsity, which carries the mark.
+    Metric("n_support", "Support vectors", "count", ""),
+    Metric("fit_time_s", "Training time", "s", "ratio"),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Mean and sample standard deviation over the repeats that ended well, in the unit of records.csv."""
+
+    n: int
+    mean: float | None
+    std: float | None
+    published: Published | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the published mean."""
+        if self.mean is None or self.published is None:
+            return None
+        return self.mean - self.published.mean
+
+    @property
+    def ratio(self) -> float | None:
+        """The published mean over ours: of times, how many times faster ours is."""
+        return self.published.mean / self.mean if self.mean and self.published else None
+
+    @property
+    def outside(self) -> bool | None:
+        """Whether ours lies outside the published spread."""
+        if self.mean is None or self.published is None:
+            return None
+        return self.published.outside(self.mean)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One algorithm and variant on one data set.  `n_ok` of `n_repeats` cells ended well."""
+
+    algorithm: str
+    variant: str
+    label: str
+    n_ok: int
+    n_repeats: int
+    failures: str
+    cells: dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One data set.  `time_unit` is that of the published times, seconds where there are none."""
+
+    dataset: str
+    label: str
+    lines: list[Line]
+    metrics: list[Metric]
+
+
+@dataclass(frozen=True)
+class Table:
+    """All of an experiment; `source` is the paper and its table that stand beside the results."""
+
+    experiment: str
+    title: str
+    blocks: list[Block]
+    source: tuple[str, str] | None
+    machine: str
+    absent: list[str]
+    """Data sets that were asked for and have no row yet."""
+
+
+def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None = None) -> Table:
+    """Make the table of an experiment from its rows and its manifest.
+
+    Only rows with status ok enter a mean; all others, and the repeats that were asked for and have no row,
+    are counted in the lines.  KlrBenchError where `table` is not one that the experiment is compared with.
+    """
+    plan = Plan.of(manifest)
+    source = plan.source(table)
+    groups: dict[str, Groups] = {}
+    for row in records.to_dict("records"):
+        groups.setdefault(row["dataset"], {}).setdefault((row["algorithm"], row["variant"]), []).append(row)
+    known = [name for name in plan.datasets if name in groups]
+    return Table(
+        experiment=str(manifest["experiment"]),
+        title=plan.title,
+        blocks=[_block(name, groups[name], plan, source) for name in [*known, *sorted(set(groups) - set(known))]],
+        source=source,
+        machine=str((manifest.get("machine") or {}).get("cpu") or ""),
+        # The rows of the user's own file carry the name and the hash of that file.
+        absent=[name for name in plan.datasets if name not in groups and name != "file"],
+    )
+
+
+def _block(dataset: str, groups: Groups, plan: Plan, source: tuple[str, str] | None) -> Block:
+    asked = plan.columns() if dataset in plan.datasets else []
+    lines = []
+    for column in sorted({*groups, *asked}, key=plan.order):
+        rows = groups.get(column, [])
+        repeats = max(len(rows), plan.repeats if column in asked else 0)
+        name, values = plan.published_name(column[0]), parse_variant(column[1])
+        found = {m.name: published(*source, dataset, name, values, m.name) if source else None for m in METRICS}
+        lines.append(_line(column, plan.label(column), rows, repeats, found))
+    return Block(dataset, plan.dataset_label(dataset), lines, _metrics(lines, compared=source is not None))
+
+
+def _metrics(lines: list[Line], *, compared: bool) -> list[Metric]:
+    """Return the metrics that some line has, times in the unit in which they are published."""
+    cells = [(name, cell) for line in lines for name, cell in line.cells.items()]
+    present = {name for name, cell in cells if cell.mean is not None or cell.published}
+    minutes = {cell.published.row.unit for name, cell in cells if name == "fit_time_s" and cell.published} == {"min"}
+    return [
+        replace(metric, unit="min") if metric.name == "fit_time_s" and minutes else metric
+        for metric in METRICS
+        if metric.name in present and not (metric.name == "log_loss" and compared)
+    ]
+
+
+def _line(column: Column, label: str, rows: list[Row], n_repeats: int, found: Mapping[str, Published | None]) -> Line:
+    ok = [row for row in rows if row["status"] == "ok"]
+    cells = {name: _cell([row[name] for row in ok], number) for name, number in found.items()}
+    return Line(*column, label, len(ok), n_repeats, _failures(rows, n_repeats), cells)
+
+
+def _cell(values: Iterable[float], found: Published | None) -> Cell:
+    known = np.array([value for value in values if not np.isnan(value)])
+    if not known.size:
+        return Cell(0, None, None, found)
+    spread = known.size > 1 and np.isfinite(known).all()
+    return Cell(known.size, float(known.mean()), float(known.std(ddof=1)) if spread else None, found)
+
+
+def _failures(rows: list[Row], n_repeats: int) -> str:
+    """Return what became of the repeats that did not end well: their numbers, and the first message."""
+    parts = []
+    for status in dict.fromkeys(row["status"] for row in rows if row["status"] != "ok"):
+        failed = [row for row in rows if row["status"] == status]
+        repeats = ", ".join(f"{row['repeat']:g}" for row in failed)
+        said = next((" ".join(row["message"].split()) for row in failed if row["message"].strip()), "")
+        parts.append(f"{status} (repeat {repeats}){f': {said}' if said else ''}")
+    if n_repeats > len(rows):
+        parts.append(f"{n_repeats - len(rows)} not run")
+    return "; ".join(parts)

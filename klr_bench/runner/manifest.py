@@ -1,0 +1,69 @@
+"""What a run was and on what machine: the content of manifest.yaml."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from joblib import cpu_count
+
+import klr_bench
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
+
+
+def manifest(experiment: str, config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a run that goes on from a `previous` one, or {}."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {
+        "experiment": experiment,
+        "started": previous.get("started", now),
+        "updated": now,
+        "git_commit": git_commit(Path(klr_bench.__file__).parent),
+        "versions": {
+            "klr-bench": klr_bench.__version__,
+            "python": platform.python_version(),
+            **{library: version(library) for library in LIBRARIES},
+        },
+        "machine": {
+            "platform": platform.platform(),
+            "cpu": cpu_name(),
+            "cores": cpu_count(),
+            "workers": n_jobs,
+            "threads_per_worker": 1,
+            "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        },
+        "config": dict(config),
+    }
+
+
+def cpu_name() -> str:
+    """Return the processor's name as the system gives it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def git_commit(folder: Path) -> str | None:
+    """Return the commit of the checkout that the package runs from, with ``+changes`` if it has any; else None."""
+    if not (folder.parent / ".git").exists():
+        return None
+    try:
+        commit = _git(folder, "rev-parse", "HEAD").strip()
+        return f"{commit}+changes" if _git(folder, "status", "--porcelain").strip() else commit
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout

@@ -1,0 +1,122 @@
+"""Cross-validation on the training set: the kernel's width, the candidates of a grid, their scores, the choice.
+
+The unit of work is one fold of one repeat, with all learners that share a kernel: they see the same examples in the
+same order, so that one pass over the fold may serve them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from klr_bench.build import TARGET, build, parameters
+from klr_bench.errors import KlrBenchError
+from klr_bench.metrics import accuracy
+from klr_bench.splits import Prepared, fold_rows
+
+Spec = dict[str, Any]
+"""An estimator: ``_target_`` and parameters."""
+
+KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
+WIDTH_SAMPLE = 2000
+
+
+def candidates(estimator: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> list[Spec]:
+    """Return the estimator with each combination of the grid's values; the last parameter varies fastest."""
+    return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
+
+
+def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> Spec | None:
+    """Return the kernel of an estimator: the shared one but for its own parameters; None if it has no kernel.
+
+    An own `gamma` switches the percentile off.
+    """
+    known = parameters(estimator[TARGET])
+    if "kernel" not in known:
+        return None
+    own = {name: estimator[name] for name in KERNEL_PARAMETERS if estimator.get(name) is not None}
+    kernel = {name: value for name, value in shared.items() if name in known or name == "percentile"} | own
+    if "gamma" in own or kernel["kernel"] != "rbf":
+        kernel["percentile"] = None
+    return kernel
+
+
+def resolve_kernel(kernel: Mapping[str, Any] | None, X_train: Any, seed: int) -> Spec:
+    """Return the kernel's parameters for an estimator; gamma comes from the percentile of distances, if one is given.
+
+    sigma is that percentile of the pairwise distances of a sample of the training rows, gamma = 1 / (2 sigma^2).
+    """
+    if kernel is None:
+        return {}
+    resolved = {name: value for name, value in kernel.items() if name != "percentile"}
+    if kernel.get("percentile") is not None:
+        resolved["gamma"] = 1.0 / (2.0 * distance_percentile(X_train, kernel["percentile"], seed) ** 2)
+    return resolved
+
+
+def distance_percentile(X: Any, percentile: float, seed: int) -> float:
+    """Return a percentile of the pairwise distances of at most 2,000 rows of X (n, d), drawn with `seed`."""
+    from sklearn.metrics import pairwise_distances
+
+    n = X.shape[0]
+    rows = np.random.RandomState(seed).permutation(n)[:WIDTH_SAMPLE]
+    distances = pairwise_distances(X[rows].astype(np.float64))
+    width = float(np.percentile(distances[np.triu_indices(len(rows), k=1)], percentile))
+    if not width > 0:
+        message = (
+            f"kernel.percentile={percentile:g}: that percentile of the distances of training rows is {width:g}, "
+            "because many rows are equal; choose a larger one, or set kernel.percentile=null kernel.gamma=<number>."
+        )
+        raise KlrBenchError(message)
+    return width
+
+
+def make(estimator: Spec, kernel: Spec, seed: int) -> Any:
+    """Build an estimator on a resolved kernel; what it names itself comes first."""
+    known = parameters(estimator[TARGET])
+    given = dict(kernel)
+    if "random_state" in known:
+        given["random_state"] = seed
+    given.update({name: value for name, value in estimator.items() if value is not None and name != TARGET})
+    return build({TARGET: estimator[TARGET], **given})
+
+
+def score_fold(
+    learners: Sequence[Spec],
+    kernel: Mapping[str, Any] | None,
+    data: Prepared,
+    fold: int,
+    n_folds: int,
+    seed: int,
+) -> list[float | None]:
+    """Return the accuracy of each learner on one held-out fold of the training rows; None where it cannot be fitted.
+
+    The kernel's width is that of the whole training set.
+    """
+    resolved = resolve_kernel(kernel, data.X_train, seed)
+    rows, held_out = fold_rows(len(data.y_train), n_folds, fold)
+    X, y = data.X_train[rows], data.y_train[rows]
+    X_held_out, y_held_out = data.X_train[held_out], data.y_train[held_out]
+    scores: list[float | None] = []
+    for learner in learners:
+        try:
+            score = accuracy(make(learner, resolved, seed).fit(X, y), X_held_out, y_held_out)
+        except (ValueError, ArithmeticError):  # a loss without bound, a step that overflows: not a candidate
+            scores.append(None)
+        else:
+            scores.append(score if math.isfinite(score) else None)
+    return scores
+
+
+def choose(scores: Sequence[Sequence[float | None]]) -> int | None:
+    """Return the candidate with the highest mean score over folds, the first of equals; None if all failed.
+
+    `scores` holds a row a candidate with an entry a fold; one failed fold is as bad as all.
+    """
+    means = [-math.inf if None in row else float(np.mean(row)) for row in scores]  # type: ignore[arg-type]
+    best = max(means)
+    return means.index(best) if best > -math.inf else None

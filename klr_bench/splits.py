@@ -1,0 +1,91 @@
+"""Who trains and who is tested, in which order: the same for every algorithm.
+
+Everything here depends on (seed, data set, repeat) alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from klr_bench.data import Dataset
+from klr_bench.errors import KlrBenchError
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of a data set: those to train on, in the order in which they are learned, and those to test on."""
+
+    train: Indices
+    test: Indices
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1."""
+
+    X_train: Any
+    y_train: NDArray[np.int8]
+    X_test: Any
+    y_test: NDArray[np.int8]
+
+
+def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
+    """Return a seed for one purpose of one repeat, below 2^32."""
+    digest = hashlib.sha256(f"{seed}/{dataset}/{repeat}/{purpose}".encode()).digest()
+    return int.from_bytes(digest[:4], "little")
+
+
+def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: int) -> Split:
+    """Split a data set: the official parts, or at random with ``test_size``; the training rows are permuted.
+
+    Raises KlrBenchError where the official split is asked for and there is none, or a part would be empty.
+    """
+    n = len(dataset.y)
+    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
+    if dataset.n_train_official is not None:
+        n_train = dataset.n_train_official
+        return Split(random.permutation(n_train), np.arange(n_train, n))
+    if split.get("official"):
+        message = f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size."
+        raise KlrBenchError(message)
+    n_test = math.ceil(round(split["test_size"] * n, 6))
+    if not 0 < n_test < n:
+        message = f"{dataset.name}: test_size={split['test_size']} of {n} rows leaves no row to train or to test."
+        raise KlrBenchError(message)
+    order = random.permutation(n)
+    return Split(order[: n - n_test], order[n - n_test :])
+
+
+def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
+    """Take the rows of a split; `scale="minmax"` maps each feature to [0, 1] on the training rows."""
+    X_train, X_test = dataset.X[split.train], dataset.X[split.test]
+    if scale == "minmax":
+        from sklearn.preprocessing import MinMaxScaler
+
+        if sp.issparse(X_train):
+            message = f"{dataset.name}: scale=minmax would make sparse data dense; scale the file, or use scale=null."
+            raise KlrBenchError(message)
+        scaler = MinMaxScaler().fit(X_train)
+        X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
+    return Prepared(X_train, dataset.y[split.train], X_test, dataset.y[split.test])
+
+
+def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
+    """Return the positions to train on, in their order, and those held out, of one fold of the training rows.
+
+    The rows are permuted already, so that a fold is a run of them.
+    """
+    bounds = np.linspace(0, n_train, n_folds + 1).astype(int)
+    positions = np.arange(n_train)
+    held_out = positions[bounds[fold] : bounds[fold + 1]]
+    return np.setdiff1d(positions, held_out, assume_unique=True), held_out

@@ -1,0 +1,82 @@
+"""The generated and the bundled sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.neighbors import KNeighborsClassifier
+
+from klr_bench.data import bundled, synthetic
+
+SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
+    "moons": lambda n, seed: synthetic.moons(n, 0.1, seed),
+    "checkerboard": lambda n, seed: synthetic.checkerboard(n, 4, 0.1, seed),
+    "sparse_text": lambda n, seed: synthetic.sparse_text(n, 300, 30, 20, 0.3, seed),
+}
+
+
+def dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else X
+
+
+@pytest.mark.parametrize("name", SETS)
+@given(n=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
+def test_a_set_is_the_same_for_the_same_seed(name: str, n: int, seed: int) -> None:
+    (X, y), (again, y_again) = SETS[name](n, seed), SETS[name](n, seed)
+    np.testing.assert_array_equal(dense(X), dense(again))
+    np.testing.assert_array_equal(y, y_again)
+    assert X.shape[0] == len(y) == n
+    assert set(y.tolist()) <= {0, 1}
+    assert np.isfinite(dense(X)).all()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_another_seed_gives_another_set(name: str) -> None:
+    assert not np.array_equal(dense(SETS[name](50, 0)[0]), dense(SETS[name](50, 1)[0]))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_classes_are_balanced_and_in_random_order(name: str) -> None:
+    y = SETS[name](2000, 0)[1]
+    assert 0.45 < y.mean() < 0.55
+    assert 0.4 < np.mean(y[1:] != y[:-1]) < 0.6
+
+
+def test_moons_without_noise_lie_on_two_half_circles() -> None:
+    X, y = synthetic.moons(200, 0.0, 0)
+    centre = np.where(y[:, None] == 0, [0.0, 0.0], [1.0, 0.5])
+    np.testing.assert_allclose(np.linalg.norm(X - centre, axis=1), 1.0)
+    assert (np.where(y == 0, X[:, 1], 0.5 - X[:, 1]) >= 0).all()
+
+
+def test_checkerboard_flips_the_share_of_labels_that_it_says() -> None:
+    X, y = synthetic.checkerboard(20_000, 4, 0.1, 0)
+    colour = (np.floor(4 * X[:, 0]) + np.floor(4 * X[:, 1])) % 2
+    assert abs(np.mean(colour != y) - 0.1) < 0.01
+
+
+def test_sparse_text_is_sparse_normalised_and_learnable() -> None:
+    X, y = synthetic.sparse_text(1000, 5000, 60, 200, 0.3, 0)
+    assert sp.issparse(X)
+    assert 10 < X.nnz / X.shape[0] < 60
+    np.testing.assert_allclose(np.sqrt(X.multiply(X).sum(axis=1)), 1.0)
+    learner = KNeighborsClassifier(15).fit(X[:800], y[:800])
+    assert learner.score(X[800:], y[800:]) > 0.8
+
+
+def test_digits_are_even_or_odd() -> None:
+    X, y = bundled.digits()
+    assert X.shape == (1797, 64)
+    assert y[:5].tolist() == ["even", "odd", "even", "odd", "even"]  # the set begins with 0, 1, 2, 3, 4
+
+
+def test_breast_cancer_has_212_malignant_tumours() -> None:
+    X, y = bundled.breast_cancer()
+    assert X.shape == (569, 30)
+    assert (y == "malignant").sum() == 212

@@ -1,0 +1,81 @@
+"""Metrics against scikit-learn's and by hand, and the trace's clock."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from sklearn.svm import SVC
+
+from klr_bench import KernelPegasos, NonConservativeKLR
+from klr_bench.metrics import quality, size
+from klr_bench.trace import Trace
+
+RANDOM = np.random.RandomState(0)
+X = RANDOM.standard_normal((300, 3))
+Y = np.where(X[:, 0] + 0.5 * RANDOM.standard_normal(300) > 0, 1, -1).astype(np.int8)
+
+
+@pytest.mark.parametrize("estimator", [NonConservativeKLR(), LogisticRegression()], ids=str)
+def test_quality_is_that_of_scikit_learn(estimator):
+    fitted = estimator.fit(X[:200], Y[:200])
+    probability = fitted.predict_proba(X[200:])[:, 1]
+    expected = {
+        "accuracy": fitted.score(X[200:], Y[200:]),
+        "error_rate": 1 - fitted.score(X[200:], Y[200:]),
+        "log_loss": log_loss(Y[200:], probability),
+        "brier": brier_score_loss(Y[200:], probability),
+        "auc": roc_auc_score(Y[200:], probability),
+    }
+    assert quality(fitted, X[200:], Y[200:]) == pytest.approx(expected)
+
+
+def test_log_loss_is_exact_where_probabilities_are_0_and_1():
+    class Sure(NonConservativeKLR):
+        def decision_function(self, X):
+            return np.full(len(X), -800.0)
+
+    fitted = Sure().fit(X, Y)
+    assert quality(fitted, X[:1], np.array([1]))["log_loss"] == 800.0
+
+
+def test_no_probabilities_no_log_loss_one_class_no_auc():
+    fitted = KernelPegasos().fit(X, Y)
+    assert set(quality(fitted, X, Y)) == {"accuracy", "error_rate", "auc"}
+    assert "auc" not in quality(fitted, X[Y > 0], Y[Y > 0])
+
+
+def test_size_of_kernel_and_linear_classifiers():
+    learner = NonConservativeKLR().fit(X, Y)
+    assert size(learner, 300) == {"n_support": 300, "sparsity": 0.0, "n_updates": 300}
+    machine = SVC().fit(X, Y)
+    assert size(machine, 300)["n_support"] == machine.n_support_.sum()
+    linear = SGDClassifier(penalty="l1", alpha=0.05, random_state=0).fit(X, Y)
+    assert size(linear, 300)["nonzero_fraction"] == np.mean(linear.coef_ != 0)
+
+
+def test_the_clock_stands_while_a_checkpoint_is_evaluated():
+    def evaluate(estimator):
+        time.sleep(0.05)
+        return {"accuracy": 0.5, "n_support": 3}
+
+    clock = Trace(1000, 4, evaluate)
+    for t in range(100, 1001, 100):
+        assert not clock(None, t)
+    assert [(t, name) for t, _, name, _ in clock.points] == [
+        (t, name) for t in (300, 500, 800, 1000) for name in ("accuracy", "n_support")
+    ]
+    assert clock.elapsed() < 0.05
+
+
+def test_the_time_limit_counts_fitting_alone():
+    clock = Trace(10, 10, lambda estimator: time.sleep(0.05) or {}, time_limit_s=0.04)
+    assert not clock(None, 1)
+    assert not clock(None, 2)
+    assert not clock.timed_out
+    time.sleep(0.05)
+    assert clock(None, 3)
+    assert clock.timed_out

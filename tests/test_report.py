@@ -1,0 +1,405 @@
+"""The report says what the rows say, beside what the paper says, and hides no failure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.records import Record, Store, Trace
+from klr_bench.report import report
+from klr_bench.report.layout import grid
+from klr_bench.report.plan import Plan
+from klr_bench.report.reading import read_records
+from klr_bench.report.tables import Line, Table, build
+
+ACCURACIES = {
+    ("nc", ""): 0.858,
+    ("pegasos", "lam=0.0001"): 0.84,
+    ("pegasos", "lam=cv"): 0.85,
+    ("oskl", "G=1"): 0.855,
+    ("oskl", "G=10"): 0.823,
+}
+CONFIG: dict[str, Any] = {
+    "title": "Online sparse kernel learning",
+    "repeats": 3,
+    "datasets": {"magic": {"label": "MAGIC"}},
+    "algorithms": {"nc": {"label": "Baseline"}, "pegasos": {"label": "Pegasos"}, "oskl": {"label": "OSKL"}},
+    "sweep": {"oskl": {"G": [1, 10]}, "pegasos": {"lam": [1e-4, "cv"]}},
+    "published": {"paper": "zhang2013icml", "table": 3, "names": {"nc": "baseline"}},
+}
+Make = Callable[..., Path]
+
+
+def row(algorithm: str, variant: str, repeat: int, **changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "key": f"magic-{algorithm}-{variant}-{repeat}",
+        "dataset": "magic",
+        "status": "ok",
+        "accuracy": ACCURACIES.get((algorithm, variant), 0.8) + 0.002 * (repeat - 1),
+        "sparsity": 0.774,
+        "n_support": 3440 + repeat,
+        "fit_time_s": 0.5,
+    }
+    values |= changes
+    return Record(experiment="demo", algorithm=algorithm, variant=variant, params={}, repeat=repeat, **values)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Return a function that makes a results folder: the default rows with some replaced, or other rows."""
+
+    def folder(rows: Sequence[Record] = (), *, only: bool = False, traces: Sequence[Trace] = (), **config: Any) -> Path:
+        store = Store(tmp_path / "results" / "demo")
+        default = [] if only else [row(*column, repeat) for column in ACCURACIES for repeat in range(3)]
+        for record in [*default, *rows]:
+            store.write_cell(record, f"c-{record.algorithm}-{record.variant}", 1.0, traces)
+        store.rebuild()
+        store.write_manifest({"experiment": "demo", "config": CONFIG | config, "machine": {"cpu": "A CPU & co"}})
+        return store.folder
+
+    return folder
+
+
+def table(folder: Path, number: str | None = None) -> Table:
+    return build(read_records(folder / "records.csv"), Store(folder).read_manifest(), number)
+
+
+def lines(folder: Path) -> dict[str, Line]:
+    return {line.label: line for line in table(folder).blocks[0].lines}
+
+
+def shown(folder: Path, **options: Any) -> str:
+    file = io.StringIO()
+    report(folder, console=Console(file=file, **options))
+    return file.getvalue()
+
+
+def test_lines_are_in_the_order_of_the_configuration_and_the_unknown_after_them(make: Make) -> None:
+    extra = [row("oskl", "G=5", 0), row("oskl", "G=2", 0), row("forgetron", "", 0)]
+    folder = make(extra, sweep=CONFIG["sweep"] | {"oskl": {"G": [10, 1]}})
+    labels = [
+        "Baseline",
+        "Pegasos lam=0.0001",
+        "Pegasos lam=cv",
+        "OSKL G=10",
+        "OSKL G=1",
+        "OSKL G=2",
+        "OSKL G=5",
+    ]
+    assert list(lines(folder)) == [*labels, "forgetron"]
+
+
+def test_a_cell_is_mean_and_std_beside_the_published_number(make: Make) -> None:
+    cell = lines(make())["OSKL G=1"].cells["accuracy"]
+    assert cell.published is not None
+    assert (cell.n, cell.published.row.mean, cell.published.row.std) == (3, "85.5", "0.5")
+    assert cell.mean == pytest.approx(0.855)
+    assert cell.std == pytest.approx(0.002), "of a sample: n - 1"
+    assert cell.difference == pytest.approx(0.0)
+    assert cell.outside is False
+
+
+def test_the_mark_stands_where_ours_is_outside_the_published_spread(make: Make) -> None:
+    folder = make([row("nc", "", repeat, accuracy=0.849) for repeat in range(3)])
+    block = grid(table(folder).blocks[0])
+    assert [text.strip() for text in block.rows[0][:4]] == ["Baseline", "3/3", "84.9 ± 0.0", "-0.9*"]
+    assert [text.strip() for text in block.rows[1][:4]] == ["paper", "", "85.8 ± 0.4", ""]
+    assert block.rows[4][3].strip() == "+1.0", "within twice the published 0.7"
+
+
+def test_times_have_a_ratio_and_no_mark(make: Make) -> None:
+    cell = lines(make())["Baseline"].cells["fit_time_s"]
+    assert cell.ratio == pytest.approx(11.8 / 0.5)
+    block = grid(table(make()).blocks[0])
+    assert block.header[-2:] == ["Training time (s)", "ratio"]
+    assert [text.strip() for text in block.rows[0][-2:]] == ["0.500 ± 0.000", "24x"]
+    assert block.rows[1][-2].strip() == "11.8 ± 0.0"
+
+
+def test_times_are_in_the_unit_of_the_paper(make: Make) -> None:
+    folder = make([row("nc", "", 0, key="c", dataset="covtype", fit_time_s=90.0)], only=True, datasets={"covtype": {}})
+    block = grid(table(folder).blocks[0])
+    assert block.header[-2] == "Training time (min)"
+    assert (block.rows[0][-2].strip(), block.rows[1][-2].strip()) == ("1.50", "761 ± 47")
+
+
+def test_one_repeat_has_no_standard_deviation(make: Make) -> None:
+    folder = make([row("nc", "", 0)], only=True, repeats=1)
+    assert lines(folder)["Baseline"].cells["accuracy"].std is None
+    text = shown(folder)
+    assert "One repeat, so no standard deviation." in text
+    assert re.search(r"Baseline +1/1 +85\.6 +-0\.2 ", text)
+
+
+def test_failures_are_counted_and_named_and_enter_no_mean(make: Make) -> None:
+    failed = [
+        row("nc", "", 1, status="error", message="ValueError: bad\nvalue", accuracy=None),
+        row("nc", "", 2, status="timeout", accuracy=0.1),
+        row("oskl", "G=1", 0, status="killed", accuracy=None),
+    ]
+    folder = make(failed, repeats=4)
+    line = lines(folder)["Baseline"]
+    assert (line.n_ok, line.n_repeats, line.cells["accuracy"].n) == (1, 4, 1)
+    assert line.cells["accuracy"].mean == pytest.approx(0.856)
+    text = shown(folder)
+    assert re.search(r"Baseline +1/4 +85\.6 ", text)
+    message = "Baseline: 1 of 4 ok; error (repeat 1): ValueError: bad value; timeout (repeat 2); 1 not run"
+    assert message in " ".join(text.split())
+    assert "OSKL G=1: 2 of 4 ok; killed (repeat 0); 1 not run" in text
+    assert "OSKL G=10: 3 of 4 ok; 1 not run" in text
+
+
+def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> None:
+    datasets = {"magic": {"label": "MAGIC"}, "adult": {"label": "Adult"}, "file": {"label": "yours"}}
+    folder = make([row("nc", "", 0), row("nc", "", 0, key="f", dataset="mine-abc123")], only=True, datasets=datasets)
+    text = shown(folder)
+    assert re.search(r"OSKL G=10 +0/3 +- +- +- ", text)
+    assert "OSKL G=10: 0 of 3 ok; 3 not run" in text
+    assert "No rows yet: adult." in text
+    assert [block.label for block in table(folder).blocks] == ["MAGIC", "mine-abc123"]
+
+
+def test_a_table_where_all_failed(make: Make) -> None:
+    failed = [row("nc", "", 0, status="error", accuracy=None, sparsity=None, n_support=None, fit_time_s=None)]
+    folder = make(failed, only=True, published=None, algorithms={"nc": {}}, repeats=1)
+    text = shown(folder)
+    assert re.search(r"nc +0/1", text)
+    assert report(folder, console=Console(file=io.StringIO()), formats=["csv"]) == [folder / "report" / "table.csv"]
+
+
+def test_without_published_numbers_there_are_no_columns_of_them(make: Make) -> None:
+    rows = [row("nc", "", repeat, log_loss=0.3) for repeat in range(3)]
+    folder = make(rows, published=None)
+    block = grid(table(folder).blocks[0])
+    heads = ["Accuracy (%)", "Log loss", "Sparsity (%)", "Support vectors", "Training time (s)"]
+    assert block.header == ["MAGIC", "ok", *heads]
+    assert block.rows[0][3].strip() == "0.300 ± 0.000"
+    assert block.rows[1][3].strip() == "-"
+    assert "paper" not in shown(folder)
+    assert "Log loss" not in " ".join(grid(table(make(rows)).blocks[0]).header), "table 3 has no log loss"
+
+
+def test_what_is_no_terminal_gets_plain_text_in_which_no_number_is_cut_off(make: Make) -> None:
+    text = shown(make(), width=20)
+    assert "\x1b" not in text
+    assert "…" not in text
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 120
+    for label, line in lines(make()).items():
+        mean = line.cells["accuracy"].mean
+        assert mean is not None
+        assert re.search(rf"{re.escape(label)} +3/3 +{100 * mean:.1f} ± 0\.2 .* 3,441 ± 1 +0\.500 ± 0\.000", text)
+
+
+def test_the_table_fits_a_terminal_of_100_columns(make: Make) -> None:
+    text = shown(make(), width=100, force_terminal=True, no_color=True, color_system=None)
+    assert len(re.findall(r"^\S.* 3/3 .* ± .* ± .* ± .* ± .*x *$", text, flags=re.MULTILINE)) == len(ACCURACIES)
+    assert len(re.findall(r"^  paper .* ± .* ± .*,?\d+ .* ± \d", text, flags=re.MULTILINE)) == len(ACCURACIES)
+
+
+def test_no_color_is_honoured(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    marked = make([row("nc", "", repeat, accuracy=0.5) for repeat in range(3)])
+    assert "\x1b[1;31m" in shown(marked, force_terminal=True, color_system="standard")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[\d;]*3[1-7]m", shown(marked, force_terminal=True, color_system="standard"))
+
+
+def test_a_console_that_knows_only_ascii(make: Make) -> None:
+    content = io.BytesIO()
+    file = io.TextIOWrapper(content, encoding="ascii")
+    folder = make(datasets={"magic": {"label": "Zauber\u00fc"}})
+    report(folder, console=Console(file=file))
+    file.flush()
+    text = content.getvalue().decode("ascii")
+    assert "85.8 +- 0.2" in text
+    assert r"Zauber\xfc" in text
+
+
+def test_labels_are_no_markup(make: Make) -> None:
+    label = "[red]a_b|c & 50% #1 {x} ~^\\<>$*"
+    folder = make(datasets={"magic": {"label": label}})
+    text = shown(folder)
+    assert label.split(" ", 1)[0] in text
+    report(folder, console=Console(file=io.StringIO()), formats=["md", "tex"])
+    markdown = (folder / "report" / "table.md").read_text(encoding="utf-8")
+    assert r"\[red\]a\_b\|c & 50% \#1 {x} ~^\\\<\>$\*" in markdown
+    latex = (folder / "report" / "table.tex").read_text(encoding="utf-8")
+    escaped = (
+        r"[red]a\_b\textbar{}c \& 50\% \#1 \{x\} "
+        r"\textasciitilde{}\textasciicircum{}\textbackslash{}\textless{}\textgreater{}\$*"
+    )
+    assert f"{escaped} & ok & " in latex
+
+
+def test_markdown_is_a_table_in_every_row(make: Make) -> None:
+    folder = make()
+    (path,) = (p for p in report(folder, console=Console(file=io.StringIO()), formats=["md"]) if p.suffix == ".md")
+    rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 2 * len(ACCURACIES)
+    assert {len(re.split(r"(?<!\\)\|", line)) for line in rows} == {11}
+    texts = [[text.strip() for text in line.strip("|").split("|")] for line in rows]
+    assert texts[0][:4] == ["MAGIC", "ok", "Accuracy (%)", "diff"]
+    assert texts[2][:4] == ["Baseline", "3/3", "85.8 ± 0.2", "0.0"]
+    assert texts[3][:3] == ["&emsp;paper", "", "85.8 ± 0.4"]
+
+
+def test_latex_is_well_formed(make: Make) -> None:
+    failed = row("nc", "", 1, status="error", message="x_1 is 100% {bad} & \\worse")
+    folder = make([failed])
+    report(folder, console=Console(file=io.StringIO()), formats=["tex"])
+    text = (folder / "report" / "table.tex").read_text(encoding="utf-8")
+    bare = re.sub(r"\\.", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert bare.count("$") % 2 == 0
+    assert "±" not in text
+    assert "_" not in bare
+    for environment in ("table", "tabular"):
+        assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == 1
+    body = text.split(r"\toprule")[1].split(r"\bottomrule")[0]
+    rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+    assert len(rows) == 1 + 2 * len(ACCURACIES)
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {8}
+    assert r"\begin{tabular}{lrrrrrrrr}" in text
+    assert r"\quad paper &  & 85.8 $\pm$ 0.4 &" in text
+    assert r"Baseline & 2/3 & 85.8 $\pm$ 0.3 & 0.0 & 77.4 $\pm$ 0.0 & $+$77.4* & " in text
+
+
+def test_csv_has_a_row_a_metric_with_all_digits(make: Make) -> None:
+    folder = make([row("nc", "", repeat, accuracy=0.849) for repeat in range(3)])
+    report(folder, console=Console(file=io.StringIO()), formats=["csv"])
+    with (folder / "report" / "table.csv").open(encoding="utf-8", newline="") as file:
+        rows = {(r["algorithm"], r["variant"], r["metric"]): r for r in csv.DictReader(file)}
+    assert len(rows) == 4 * len(ACCURACIES)
+    accuracy = rows["nc", "", "accuracy"]
+    assert (accuracy["n_ok"], accuracy["n_repeats"], accuracy["n"], accuracy["outside"]) == (
+        "3",
+        "3",
+        "3",
+        "True",
+    )
+    assert float(accuracy["difference"]) == statistics.fmean([0.849] * 3) - 0.858
+    assert (accuracy["published_mean"], accuracy["published_std"], accuracy["ratio"]) == (
+        "0.858",
+        "0.004",
+        "",
+    )
+    time = rows["nc", "", "fit_time_s"]
+    assert (float(time["ratio"]), time["difference"], time["outside"]) == (11.8 / 0.5, "", "")
+    assert rows["oskl", "G=1", "n_support"]["published_mean"] == "3443.0"
+
+
+def test_the_figures_are_the_same_bytes_for_the_same_rows(make: Make, tmp_path: Path) -> None:
+    traces = [(10, 0.1, "accuracy", 0.5), (100, 0.2, "accuracy", 0.8), (100, 0.2, "n_support", 50.0)]
+    folder = make([row("nc", "", 0)], traces=traces)
+    names = ["accuracy_support.png", "accuracy_support.svg", "accuracy_examples.png", "accuracy_examples.svg"]
+    for output in (tmp_path / "a", tmp_path / "b"):
+        written = report(folder, console=Console(file=io.StringIO()), output=output)
+        assert written == [output / name for name in names]
+    for name in names:
+        content = (tmp_path / "a" / name).read_bytes()
+        assert content == (tmp_path / "b" / name).read_bytes()
+        assert content.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
+        assert b"<dc:date>" not in content
+
+
+def test_there_is_no_figure_of_what_is_not_there(make: Make) -> None:
+    folder = make([row("nc", "", 0, n_support=None)], only=True)
+    assert report(folder, console=Console(file=io.StringIO())) == []
+    folder = make([row("nc", "", 0, n_support=0)], only=True)
+    assert report(folder, console=Console(file=io.StringIO())) == [], "zero has no place on a logarithmic axis"
+
+
+def test_many_data_sets_make_many_panels(make: Make) -> None:
+    rows = [row("nc", "", 0, key=f"k{number}", dataset=f"set{number}") for number in range(5)]
+    folder = make(rows, only=True, datasets={})
+    svg = next(path for path in report(folder, console=Console(file=io.StringIO())) if path.suffix == ".svg")
+    assert svg.read_text(encoding="utf-8").count('<g id="axes_') == 5
+
+
+def test_another_table_of_the_paper(make: Make) -> None:
+    changes: dict[str, Any] = {
+        "algorithms": {"forgetron": {"label": "Forgetron"}},
+        "sweep": {"forgetron": {"budget": [962], "classifier": ["last", "average"]}},
+        "published": {"paper": "zhang2013icml", "table": 4},
+    }
+    variants = ["budget=962; classifier=last", "budget=962; classifier=average"]
+    folder = make([row("forgetron", variant, 0) for variant in variants], only=True, **changes)
+
+    def published(number: str | None) -> list[str | None]:
+        cells = [line.cells["accuracy"].published for line in table(folder, number).blocks[0].lines]
+        return [cell.row.mean if cell else None for cell in cells]
+
+    assert published(None) == published("4") == ["76.3", None]
+    assert published("5") == [None, "82.9"]
+    with pytest.raises(KlrBenchError, match=r"table=3: table 3 of zhang2013icml says nothing .* Known: 4, 5\."):
+        table(folder, "3")
+
+
+def test_a_table_without_a_paper_is_refused(make: Make) -> None:
+    with pytest.raises(KlrBenchError, match=r"table=3: this experiment is compared with no published table"):
+        table(make(published=None), "3")
+
+
+def test_the_report_of_what_was_not_run_says_how_to_run_it(make: Make) -> None:
+    folder = make()
+    missing = folder.with_name("demos")
+    with pytest.raises(
+        KlrBenchError, match=r"no records\.csv .*klr-bench run experiment=demos\. Did you mean 'demo'\?"
+    ):
+        report(missing, console=Console(file=io.StringIO()))
+    assert not missing.exists()
+
+
+def test_records_without_a_row_are_refused(make: Make) -> None:
+    with pytest.raises(KlrBenchError, match=r"no rows in it\. Make some with: klr-bench run experiment=demo"):
+        report(make(only=True), console=Console(file=io.StringIO()))
+
+
+def test_an_unknown_format_is_refused_before_anything_is_written(make: Make) -> None:
+    folder = make()
+    message = r"format=texx: expected some of terminal, md, tex, csv\. Did you mean 'tex'\?"
+    with pytest.raises(KlrBenchError, match=message):
+        report(folder, console=Console(file=io.StringIO()), formats=["md", "texx"])
+    assert not (folder / "report").exists()
+
+
+@pytest.mark.parametrize("content", ["", "experiment: demo\nconfig: {title: a, repeats: 1}\n", "config: [1"])
+def test_a_manifest_that_says_too_little_is_refused(make: Make, content: str) -> None:
+    folder = make()
+    (folder / "manifest.yaml").write_text(content)
+    with pytest.raises(KlrBenchError, match=r"manifest\.yaml: no config\..*algorithms.*Run the experiment again"):
+        report(folder, console=Console(file=io.StringIO()))
+
+
+def test_an_output_that_cannot_be_written_is_an_error(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(KlrBenchError, match=r"taken/table\.md: cannot be written .*output="):
+        report(make(), console=Console(file=io.StringIO()), formats=["md"], output=tmp_path / "taken")
+
+
+def test_the_import_is_quick() -> None:
+    heavy = "{'pandas', 'matplotlib', 'numpy', 'rich'}"
+    code = f"import sys, klr_bench.report; sys.exit(len({heavy} & set(sys.modules)))"
+    root = Path(__file__).resolve().parents[1]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+@given(st.lists(st.one_of(st.integers(1, 1000), st.just("cv")), min_size=1, max_size=6, unique=True))
+def test_variants_keep_the_order_of_the_sweep(values: list[int | str]) -> None:
+    plan = Plan.of({"config": CONFIG | {"sweep": {"oskl": {"G": values}}}})
+    asked = plan.columns()
+    assert sorted(asked[::-1], key=plan.order) == asked
+    unknown = [("oskl", "G=2000"), ("oskl", "G=10000"), ("zzz", "")]
+    assert sorted([*unknown, *asked], key=plan.order) == [*asked, *unknown]

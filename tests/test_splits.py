@@ -1,0 +1,79 @@
+"""Splits: the same for every algorithm, different for every repeat, and nothing of the test rows in the scaling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klr_bench.data import Dataset
+from klr_bench.errors import KlrBenchError
+from klr_bench.splits import derived_seed, fold_rows, make_split, prepare
+
+
+def dataset(n=20, official=None, name="toy", sparse=False):
+    X = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2)
+    y = np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
+    return Dataset(name, sp.csr_matrix(X) if sparse else X, y, ("a", "b"), official, "hash")
+
+
+@given(n=st.integers(2, 400), test_size=st.sampled_from([0.1, 0.2, 0.25, 0.5]), seed=st.integers(0, 99))
+def test_a_random_split_is_a_partition(n, test_size, seed):
+    split = make_split(dataset(n), {"test_size": test_size}, seed, 0)
+    assert sorted([*split.train, *split.test]) == list(range(n))
+    assert len(split.test) == pytest.approx(test_size * n, abs=1)
+
+
+@pytest.mark.parametrize(("n", "n_train", "n_test"), [(19020, 15216, 3804), (581012, 464809, 116203)])
+def test_split_sizes_are_those_of_the_paper(n, n_train, n_test):
+    split = make_split(dataset(n), {"test_size": 0.2}, 0, 0)
+    assert (len(split.train), len(split.test)) == (n_train, n_test)
+
+
+def test_the_official_split_permutes_the_training_rows_only():
+    split = make_split(dataset(20, official=15), {"official": True}, 0, 1)
+    assert sorted(split.train) == list(range(15))
+    assert list(split.train) != list(range(15))
+    assert list(split.test) == list(range(15, 20))
+
+
+def test_splits_depend_on_seed_data_set_and_repeat_alone():
+    def order(seed=0, name="toy", repeat=0):
+        return make_split(dataset(name=name), {"test_size": 0.2}, seed, repeat).train.tolist()
+
+    assert order() == order()
+    assert len({tuple(order(*change)) for change in [(), (1,), (0, "other"), (0, "toy", 1)]}) == 4
+    assert derived_seed(0, "toy", 0, "split") != derived_seed(0, "toy", 0, "learner")
+
+
+def test_refuses_what_cannot_be_split():
+    with pytest.raises(KlrBenchError, match="official asks for a test file, but there is none"):
+        make_split(dataset(), {"official": True}, 0, 0)
+    with pytest.raises(KlrBenchError, match=r"test_size=0.2 of 1 rows leaves no row to train or to test"):
+        make_split(dataset(1), {"test_size": 0.2}, 0, 0)
+
+
+def test_scaling_is_fitted_on_the_training_rows():
+    split = make_split(dataset(), {"test_size": 0.5}, 3, 0)
+    data = prepare(dataset(), split, "minmax")
+    assert data.X_train.min() == 0
+    assert data.X_train.max() == pytest.approx(1)
+    assert data.X_train.dtype == data.X_test.dtype == np.float32
+    low, high = dataset().X[split.train].min(axis=0), dataset().X[split.train].max(axis=0)
+    np.testing.assert_allclose(data.X_test, (dataset().X[split.test] - low) / (high - low), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(data.y_train, dataset().y[split.train])
+    with pytest.raises(KlrBenchError, match="scale=minmax would make sparse data dense"):
+        prepare(dataset(sparse=True), split, "minmax")
+
+
+@given(n=st.integers(10, 200), n_folds=st.integers(2, 10))
+def test_folds_hold_out_each_row_once_and_keep_the_order(n, n_folds):
+    held_out = []
+    for fold in range(n_folds):
+        rows, out = fold_rows(n, n_folds, fold)
+        assert sorted([*rows, *out]) == list(range(n))
+        assert list(rows) == sorted(rows)
+        held_out += out.tolist()
+    assert held_out == list(range(n))
