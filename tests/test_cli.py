@@ -18,7 +18,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klr_bench.cli import completion, config_files, main, runner
+from klr_bench import config_files, runner
+from klr_bench.cli import completion, main
 from klr_bench.cli.overrides import prepare
 from klr_bench.config import Config
 from klr_bench.errors import KlrBenchError

@@ -46,7 +46,12 @@ def prepare(arguments: Sequence[str]) -> Arguments:
             message = f"unknown flag {flag!r}.{nearest(flag, OWN_FLAGS + HYDRA_FLAGS)}"
             raise KlrBenchError(message)
     rest = [_rewrite(argument) for argument in arguments if argument not in OWN_FLAGS]
+    rest.sort(key=_is_override)  # Hydra's parser refuses an override behind a flag behind an override
     return Arguments(rest, quiet="--quiet" in arguments, dry_run="--dry-run" in arguments)
+
+
+def _is_override(argument: str) -> bool:
+    return "=" in argument and not argument.startswith("-")
 
 
 def _rewrite(argument: str) -> str:
