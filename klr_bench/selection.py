@@ -21,7 +21,7 @@ from klr_bench.splits import Prepared, fold_rows
 Spec = dict[str, Any]
 """An estimator: ``_target_`` and parameters."""
 
-KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
+KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
 WIDTH_SAMPLE = 2000
 
 
@@ -33,15 +33,17 @@ def candidates(estimator: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) 
 def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> Spec | None:
     """Return the kernel of an estimator: the shared one but for its own parameters; None if it has no kernel.
 
-    An own `gamma` switches the percentile off.
+    Only what the kernel uses is in it.  An own `gamma` switches the percentile off.
     """
-    known = parameters(estimator[TARGET])
-    if "kernel" not in known:
+    if "kernel" not in parameters(estimator[TARGET]):
         return None
-    own = {name: estimator[name] for name in KERNEL_PARAMETERS if estimator.get(name) is not None}
-    kernel = {name: value for name, value in shared.items() if name in known or name == "percentile"} | own
-    if "gamma" in own or kernel["kernel"] != "rbf":
-        kernel["percentile"] = None
+    given = {**shared, **{name: value for name, value in estimator.items() if value is not None}}
+    kernel = {"kernel": given["kernel"]}
+    kernel |= {name: given[name] for name in KERNEL_PARAMETERS.get(given["kernel"], ()) if given[name] is not None}
+    if kernel.get("degree", 0.5) % 1 == 0:
+        kernel["degree"] = int(kernel["degree"])  # some libraries take whole numbers only
+    if given["kernel"] == "rbf" and estimator.get("gamma") is None and shared["percentile"] is not None:
+        kernel["percentile"] = shared["percentile"]
     return kernel
 
 

@@ -40,7 +40,7 @@ def test_candidates_are_in_grid_order():
 def test_the_width_is_the_percentile_of_distances():
     X = data().X_train
     assert distance_percentile(X, 20, seed=0) == pytest.approx(np.percentile(pdist(X.astype(float)), 20), rel=1e-6)
-    kernel = {"kernel": "rbf", "percentile": 20, "gamma": None, "degree": 3, "coef0": 1.0}
+    kernel = {"kernel": "rbf", "percentile": 20}
     sigma = distance_percentile(X, 20, seed=0)
     assert resolve_kernel(kernel, X, 0)["gamma"] == pytest.approx(1 / (2 * sigma**2))
     assert resolve_kernel(None, X, 0) == {}
@@ -50,9 +50,11 @@ def test_the_width_is_the_percentile_of_distances():
 
 def test_an_estimators_own_kernel_comes_first():
     shared = {"kernel": "rbf", "percentile": 20.0, "gamma": None, "degree": 3.0, "coef0": 1.0}
-    assert kernel_of(NC, shared)["percentile"] == 20
-    assert kernel_of(NC | {"gamma": 2.0}, shared) == shared | {"gamma": 2.0, "percentile": None}
-    assert kernel_of(NC | {"kernel": "poly"}, shared) == shared | {"kernel": "poly", "percentile": None}
+    assert kernel_of(NC, shared) == {"kernel": "rbf", "percentile": 20.0}
+    assert kernel_of(NC | {"gamma": 2.0}, shared) == {"kernel": "rbf", "gamma": 2.0}
+    assert kernel_of(NC, shared | {"percentile": None, "gamma": 3.0}) == {"kernel": "rbf", "gamma": 3.0}
+    assert kernel_of(NC | {"kernel": "poly"}, shared) == {"kernel": "poly", "degree": 3, "coef0": 1.0}
+    assert kernel_of(NC | {"kernel": "linear"}, shared) == {"kernel": "linear"}
     assert kernel_of({"_target_": "sklearn.linear_model.SGDClassifier"}, shared) is None
     built = make(NC | {"gamma": 2.0}, {"kernel": "rbf", "gamma": 7.0}, seed=5)
     assert (built.gamma, built.random_state) == (2.0, 5)
@@ -61,7 +63,7 @@ def test_an_estimators_own_kernel_comes_first():
 def test_scores_are_the_held_out_accuracy_of_a_plain_fit():
     split = data()
     learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.OSKL", "G": 2.0}]
-    kernel = {"kernel": "rbf", "percentile": None, "gamma": 3.0, "degree": 3, "coef0": 1.0}
+    kernel = {"kernel": "rbf", "gamma": 3.0}
     rows, out = fold_rows(200, 4, 2)
     X, y = split.X_train, split.y_train
     expected = [

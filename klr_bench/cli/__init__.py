@@ -150,14 +150,17 @@ def _report(arguments: list[str]) -> int:
 
     from klr_bench.report import report
 
+    console = Console()
     for name in _items(values["experiment"]):
-        report(
+        written = report(
             Path(values.get("results_dir", "results")) / name,
-            console=Console(),
+            console=console,
             table=values.get("table"),
             formats=_items(values.get("format", "terminal")),
             output=Path(values["output"]) if "output" in values else None,
         )
+        for path in written:
+            _print(f"{path}\n")
     return 0
 
 

@@ -59,13 +59,15 @@ class Task:
     def __call__(self, cfg: DictConfig) -> None:
         from rich.console import Console
 
-        from klr_bench import runner
+        from klr_bench import jit, runner
 
         job = HydraConfig.get()
+        console = Console(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
         try:
+            if jit.is_cold() and not self.quiet:
+                console.print("Compiling the solvers, once for this version: a few seconds.")
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
             config = validate(cfg, job.overrides.task, sources)
-            console = Console(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
             outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
         except BrokenPipeError:
             raise

@@ -74,10 +74,9 @@ def failed_record(cell: Cell, status: str, message: str) -> Record:
 
 
 def flat_parameters(estimator: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a fit as one flat dict: the estimator's own, and of the kernel what it uses."""
-    used = ("gamma",) if kernel.get("kernel", "rbf") == "rbf" else ("kernel", "gamma", "degree", "coef0")
+    """Return the parameters of a fit as one flat dict: the kernel's (without the name rbf), and the estimator's own."""
     own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
-    return own | {name: kernel[name] for name in used if kernel.get(name) is not None and name not in own}
+    return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
 
 
 def _identity(cell: Cell, parameters: dict[str, Any]) -> dict[str, Any]:

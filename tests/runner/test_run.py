@@ -1,0 +1,272 @@
+"""The runner in this process: what a run writes, what its keys depend on, what it refuses."""
+
+from __future__ import annotations
+
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from rich.console import Console
+
+from klr_bench import runner
+from klr_bench.config import Config
+from klr_bench.config.schema import DataConfig, ParallelConfig, SelectionConfig, TraceConfig
+from klr_bench.errors import KlrBenchError
+from klr_bench.runner.plan import group_folds, learner_key, plan
+from klr_bench.runner.pool import in_worker_process
+
+SMALL = {
+    "label": "Small",
+    "format": "generated",
+    "source": {"_target_": "klr_bench.data.synthetic.moons", "n_samples": 300, "noise": 0.3, "seed": 0},
+    "split": {"test_size": 0.2},
+}
+
+
+def algorithm(target, grid=None, time_limit_s=None, **parameters):
+    return {
+        "label": target,
+        "reference": "",
+        "estimator": {"_target_": target, **parameters},
+        "grid": grid or {},
+        "time_limit_s": time_limit_s,
+    }
+
+
+NC = algorithm("klr_bench.NonConservativeKLR", {"R": [1.0, 100.0], "eta": [0.1, 1.0]})
+OSKL = algorithm("klr_bench.OSKL", {"R": [1.0, 100.0]}, loss="logit")
+
+
+@pytest.fixture
+def config(tmp_path) -> Config:
+    return Config(
+        name="tiny",
+        repeats=2,
+        results_dir=str(tmp_path / "results"),
+        data=DataConfig(cache=str(tmp_path / "cache")),
+        parallel=ParallelConfig("serial"),
+        selection=SelectionConfig(3),
+        datasets={"small": SMALL},
+        algorithms={"nc": NC, "oskl": OSKL},
+        sweep={"oskl": {"G": [1, 4]}},
+    )
+
+
+def run(config, **options) -> tuple[runner.Outcome, str]:
+    console = Console(record=True, width=300, file=open("/dev/null", "w"))  # noqa: SIM115
+    return runner.run(config, console=console, **options), console.export_text()
+
+
+def records(config) -> pd.DataFrame:
+    return pd.read_csv(Path(config.results_dir) / "tiny" / "records.csv", keep_default_na=False)
+
+
+def test_a_run_writes_rows_and_a_manifest(config):
+    outcome, text = run(config)
+    assert (outcome.n_computed, outcome.n_found, outcome.n_failed) == (6, 0, 0)
+    assert "small: 300 rows, 2 features; '0' is -1, '1' is +1" in text
+    rows = records(config)
+    assert rows[["algorithm", "variant", "repeat"]].to_numpy().tolist() == [
+        ["nc", "", 0], ["nc", "", 1],
+        *[["oskl", variant, repeat] for variant in ("G=1", "G=4") for repeat in (0, 1)],
+    ]  # fmt: skip
+    assert (rows.status == "ok").all()
+    assert rows.n_train.tolist() == [240] * 6
+    assert (rows.accuracy + rows.error_rate == 1).all()
+    assert (rows.log_loss > 0).all()
+    assert rows.sparsity[0] == 0
+    parameters = yaml.safe_load(rows.params[2])
+    assert parameters["G"] == 1
+    assert parameters["R"] in (1.0, 100.0)
+    assert parameters["gamma"] > 0
+    manifest = yaml.safe_load((Path(config.results_dir) / "tiny" / "manifest.yaml").read_text())
+    assert manifest["config"]["sweep"] == {"oskl": {"G": [1, 4]}}
+    assert manifest["machine"]["threads_per_worker"] == 1
+    assert manifest["schema_version"] == 1
+
+
+def test_a_second_run_computes_nothing_and_force_computes_all(config):
+    run(config)
+    assert run(config)[0] == runner.Outcome(0, 6, [])
+    outcome, _ = run(replace(config, force=True))
+    assert (outcome.n_computed, outcome.n_found) == (6, 0)
+
+
+def test_more_learners_score_only_themselves(config, monkeypatch):
+    scored = []
+    monkeypatch.setattr(
+        runner, "run_fold", lambda fold: scored.append(len(fold.learners)) or [0.5] * len(fold.learners)
+    )
+    run(replace(config, algorithms={"oskl": OSKL}))
+    assert scored == [4] * 6  # two G x two R, three folds, two repeats
+    scored.clear()
+    run(config)
+    assert scored == [4] * 6  # nc alone
+
+
+def test_the_order_of_learners_does_not_change_results(config, tmp_path):
+    run(config)
+    other = replace(
+        config,
+        results_dir=str(tmp_path / "other"),
+        algorithms={"oskl": OSKL, "nc": NC},
+        sweep={"oskl": {"G": [4, 1]}},
+    )
+    run(other)
+    times = ["fit_time_s", "predict_time_s", "peak_memory_mb"]
+    pd.testing.assert_frame_equal(records(config).drop(columns=times), records(other).drop(columns=times))
+
+
+def only_cell(config, **changes):
+    changed = replace(config, algorithms={"nc": NC}, sweep={}, repeats=1)
+    return plan(replace(changed, **changes), Path("cache"))[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seed": 1},
+        {"selection": SelectionConfig(4)},
+        {"trace": TraceConfig(5)},
+        {"kernel": {"kernel": "rbf", "percentile": 5.0, "gamma": None, "degree": 3.0, "coef0": 1.0}},
+        {"datasets": {"small": SMALL | {"scale": "minmax"}}},
+        {"datasets": {"small": SMALL | {"split": {"test_size": 0.3}}}},
+        {"datasets": {"small": SMALL | {"source": SMALL["source"] | {"seed": 1}}}},
+        {"datasets": {"small": SMALL | {"positive": "0"}}},
+        {"datasets": {"renamed": SMALL}},
+        {"algorithms": {"nc": NC | {"grid": {"R": [1.0]}}}},
+        {"algorithms": {"nc": NC | {"estimator": NC["estimator"] | {"average": False}}}},
+        {"algorithms": {"nc": NC | {"time_limit_s": 5.0}}},
+        {"algorithms": {"nc": algorithm("klr_bench.KernelOGD", {"eta": [1.0, 0.1]})}},
+    ],
+    ids=str,
+)
+def test_keys_depend_on_what_results_depend_on(config, changes):
+    assert only_cell(config).key != only_cell(config, **changes).key
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_jobs": 2},
+        {"results_dir": "elsewhere"},
+        {"title": "another"},
+        {"repeats": 7},
+        {"algorithms": {"nc": NC | {"label": "Baseline"}}},
+        {"datasets": {"small": SMALL | {"label": "Other"}}},
+        {"data": DataConfig(mirror="/somewhere")},
+    ],
+    ids=str,
+)
+def test_keys_depend_on_nothing_else(config, changes):
+    assert only_cell(config).key == only_cell(config, **changes).key
+    assert only_cell(config).config_hash == only_cell(config, **changes).config_hash
+
+
+def test_one_fold_serves_all_learners_of_a_kernel(config):
+    own_kernel = algorithm("klr_bench.OSKL", {"R": [1.0, 2.0]}, gamma=2.0)
+    folds = group_folds(plan(replace(config, algorithms={"nc": NC, "oskl": OSKL, "own": own_kernel}), Path("cache")))
+    shared = [fold for fold in folds if "percentile" in fold.kernel]
+    assert len(shared) == 6
+    assert {len(fold.learners) for fold in shared} == {8}
+    assert {len(fold.learners) for fold in folds if "gamma" in fold.kernel} == {2}
+    assert len({learner_key(learner) for learner in shared[0].learners}) == 8
+
+
+def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
+    run(replace(config, algorithms={"oskl": OSKL}, sweep={"oskl": {"R": [7.0, "cv"]}}))
+    rows = records(config)
+    assert rows.variant.tolist() == ["R=7", "R=7", "R=cv", "R=cv"]
+    chosen = [yaml.safe_load(text)["R"] for text in rows.params]
+    assert chosen[:2] == [7.0, 7.0]
+    assert set(chosen[2:]) <= {1.0, 100.0}
+
+
+def test_older_configurations_are_counted_and_not_listed(config):
+    run(config)
+    changed = replace(config, kernel=config.kernel | {"percentile": 5.0}, algorithms={"nc": NC}, sweep={})
+    _, text = run(changed)
+    assert "2 cells of older configurations are not listed: nc on small (2 of configuration" in text
+    assert records(config).algorithm.tolist() == ["nc", "nc", "oskl", "oskl", "oskl", "oskl"]
+    older = records(config).params[0]
+    run(config)  # back again: the first configuration is what is asked for
+    assert records(config).params[0] != older
+
+
+def test_dry_run_writes_nothing(config):
+    outcome, text = run(config, dry_run=True)
+    assert not Path(config.results_dir).exists()
+    assert (outcome.n_computed, outcome.n_failed) == (0, 0)
+    assert "tiny: 6 cells, 0 of them done" in text
+    assert "would run 6 folds of selection (48 fits) and 6 cells" in text
+    run(config)
+    assert "tiny: 6 cells, 6 of them done" in run(config, dry_run=True)[1]
+
+
+def test_traces_and_time_limits(config):
+    limited = algorithm("klr_bench.NonConservativeKLR", time_limit_s=1e-9)
+    run(replace(config, algorithms={"nc": limited}, sweep={}, trace=TraceConfig(3)))
+    rows = records(config)
+    assert rows.status.tolist() == ["timeout", "timeout"]
+    assert rows.message.tolist() == ["stopped after 1e-09 s"] * 2
+    assert (rows.accuracy > 0.5).all()
+    traces = pd.read_csv(Path(config.results_dir) / "tiny" / "traces.csv")
+    assert set(traces.metric) == {"accuracy", "n_support"}
+    assert set(traces.key) == set(rows.key)
+    assert traces[traces.metric == "n_support"].value.tolist() == [240, 240]
+
+
+def test_classifiers_of_other_libraries_are_algorithms_too(config):
+    algorithms = {
+        "svc": algorithm("sklearn.svm.SVC", {"C": [0.1, 10.0]}),
+        "sgd": algorithm("sklearn.linear_model.SGDClassifier", loss="log_loss"),
+    }
+    run(replace(config, algorithms=algorithms, sweep={}, repeats=1))
+    rows = records(config).set_index("algorithm")
+    assert (rows.status == "ok").all()
+    assert yaml.safe_load(rows.params["svc"])["gamma"] > 0
+    assert 0 < float(rows.sparsity["svc"]) < 1
+    assert float(rows.nonzero_fraction["sgd"]) == 1
+
+
+def test_no_candidate_that_can_be_fitted_is_an_error_row(config):
+    unbounded = algorithm("klr_bench.OSKL", {"R": [10.0, 100.0]}, loss="exponential", eta=1.0)
+    outcome, text = run(replace(config, algorithms={"oskl": unbounded}, sweep={}, repeats=1))
+    assert outcome.n_failed == 1
+    assert "none of the 2 candidates of the grid could be fitted in every fold" in text
+    assert records(config).status.tolist() == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (
+            algorithm("klr_bench.MarginKLR", eta=2.0),
+            "algorithms.nc.estimator: The 'eta' parameter of MarginKLR must be",
+        ),
+        (algorithm("klr_bench.MarginKLR", {"eta": [0.1, 3]}), "'eta' parameter of MarginKLR must be .* Got 3"),
+        (algorithm("klr_bench.OSKL", G=0.5), "'G' parameter of OSKL must be at least G1 = 1"),
+        (algorithm("klr_bench.OSKL", R=-1), "'R' parameter of OSKL must be"),
+        (algorithm("klr_bench.OSKL", R="big"), "'R' parameter of OSKL must be"),
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_before_anything_is_written(config, broken, message):
+    with pytest.raises(KlrBenchError, match=message):
+        run(replace(config, algorithms={"nc": broken}, sweep={}))
+    assert not Path(config.results_dir).exists()
+
+
+def test_a_results_folder_that_cannot_be_written_is_refused(config, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(KlrBenchError, match="cannot be written"):
+        run(replace(config, results_dir=str(tmp_path / "file" / "results")))
+
+
+def test_a_worker_process_is_known_as_one():
+    assert not in_worker_process()
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(in_worker_process)
