@@ -30,15 +30,6 @@ class Growing:
             grown[: self._used] = self._array[: self._used]
             self._array = grown
 
-    def room(self, n):
-        """Return the array with room for n rows at least, to be written from outside; `use` then counts them in."""
-        self.reserve(n)
-        return self._array
-
-    def use(self, n):
-        """Count the first n rows as rows in use."""
-        self._used = n
-
     @property
     def rows(self):
         """The rows in use, as a view."""
@@ -46,6 +37,37 @@ class Growing:
 
     def __getstate__(self):
         return {"_array": self.rows.copy(), "_used": self._used}  # without the room at the end
+
+
+class GrowingColumns:
+    """A matrix that gets columns at its end, with each row contiguous."""
+
+    def __init__(self, n_rows, dtype):
+        self._array = np.empty((n_rows, 0), dtype=dtype)
+        self._used = 0
+
+    def append(self, columns):
+        """Add `columns` (n_rows, k) at the end."""
+        needed = self._used + columns.shape[1]
+        if needed > self._array.shape[1]:
+            grown = np.empty((len(self._array), max(needed, 2 * self._array.shape[1])), dtype=self._array.dtype)
+            grown[:, : self._used] = self.columns
+            self._array = grown
+        self._array[:, self._used : needed] = columns
+        self._used = needed
+
+    @property
+    def columns(self):
+        """The columns in use, as a view."""
+        return self._array[:, : self._used]
+
+    @property
+    def array(self):
+        """The whole matrix, with the room at its end."""
+        return self._array
+
+    def __getstate__(self):
+        return {"_array": self.columns.copy(), "_used": self._used}
 
 
 class GrowingCSR:
@@ -77,11 +99,11 @@ class GrowingCSR:
         )
 
 
-def growing_like(X, dtype):
+def growing_like(X):
     """Return an empty store for rows like those of X (n, d), dense or CSR."""
     if sp.issparse(X):
-        return GrowingCSR(X.shape[1], dtype)
-    return Growing((0, X.shape[1]), dtype)
+        return GrowingCSR(X.shape[1], X.dtype)
+    return Growing((0, X.shape[1]), X.dtype)
 
 
 def in_layout(X, sparse):

@@ -16,6 +16,8 @@ import numpy as np
 from klr_bench.build import TARGET, build, parameters
 from klr_bench.errors import KlrBenchError
 from klr_bench.metrics import accuracy
+from klr_bench.online.base import OnlineKernelClassifier
+from klr_bench.online.many import SharedFit
 from klr_bench.splits import Prepared, fold_rows
 
 Spec = dict[str, Any]
@@ -103,15 +105,35 @@ def score_fold(
     rows, held_out = fold_rows(len(data.y_train), n_folds, fold)
     X, y = data.X_train[rows], data.y_train[rows]
     X_held_out, y_held_out = data.X_train[held_out], data.y_train[held_out]
-    scores: list[float | None] = []
-    for learner in learners:
+    estimators = [make(learner, resolved, seed) for learner in learners]
+    scores: list[float | None] = [None] * len(estimators)
+    for group in sharing(estimators):
         try:
-            score = accuracy(make(learner, resolved, seed).fit(X, y), X_held_out, y_held_out)
-        except (ValueError, ArithmeticError):  # a loss without bound, a step that overflows: not a candidate
-            scores.append(None)
-        else:
-            scores.append(score if math.isfinite(score) else None)
+            found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out)
+        except (ValueError, ArithmeticError):  # a step that overflows, a fold with one class: not a candidate
+            continue
+        for i, score in zip(group, found, strict=True):
+            scores[i] = score
     return scores
+
+
+def sharing(estimators: Sequence[Any]) -> list[list[int]]:
+    """Return the positions of the estimators in groups: online learners that can share a pass, others alone."""
+    groups: dict[Any, list[int]] = {}
+    for position, estimator in enumerate(estimators):
+        online = isinstance(estimator, OnlineKernelClassifier)
+        key = (estimator.dtype, estimator.n_epochs) if online else position
+        groups.setdefault(key, []).append(position)
+    return list(groups.values())
+
+
+def group_scores(estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test: Any) -> list[float | None]:
+    """Return the accuracy of each estimator of a group on the test rows; None where its rule refuses an example."""
+    if len(estimators) == 1:
+        return [accuracy(estimators[0].fit(X, y), X_test, y_test)]
+    fitted = SharedFit(estimators, X, y)
+    right = np.mean(fitted.predict(X_test) == y_test[:, None], axis=0)
+    return [None if refused else float(score) for refused, score in zip(fitted.refused, right, strict=True)]
 
 
 def choose(scores: Sequence[Sequence[float | None]]) -> int | None:

@@ -265,7 +265,7 @@ def test_projection_holds_the_norm():
         learner = NonConservativeKLR(R=R, average=False, gamma=0.7, dtype="float64").fit(X, y)
         K = reference.kernel_matrix(learner.support_vectors_, learner.support_vectors_, gamma=0.7)
         assert np.sqrt(learner.dual_coef_ @ K @ learner.dual_coef_) <= R * (1 + 1e-10)
-        assert learner._state.norm2[0] == pytest.approx(learner.dual_coef_ @ K @ learner.dual_coef_, rel=1e-10)
+        assert learner._state.scalars[0, 2] == pytest.approx(learner.dual_coef_ @ K @ learner.dual_coef_, rel=1e-10)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -135,16 +134,10 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         kernel, support = self._kernel(), self.support_vectors_
-        f = np.zeros(X.shape[0])
-        if self.n_support_:
-            sparse = sp.issparse(support)
-            origin = None if sparse else support[0]
-            left = kernel.left(support, origin)
-            for start in range(0, len(f), engine.BLOCK):
-                block = slice(start, start + engine.BLOCK)
-                right = kernel.right(in_layout(X[block], sparse), origin)
-                f[block] = engine.expand(kernel, left, self.dual_coef_, right)
-        return f
+        if not self.n_support_:
+            return np.zeros(X.shape[0])
+        weights = self.dual_coef_[None].astype(support.dtype)
+        return engine.decide(kernel, support, weights, X)[0]
 
     def predict(self, X):
         """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 goes to the first class."""
@@ -163,8 +156,6 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _start(self):
         self._validate_params()
-        parameters, self._radius = self._rule_arguments()
-        self._rule_parameters = np.array(parameters, dtype=np.float64)
         self._random = check_random_state(self.random_state)
         self._state = None
 
@@ -194,6 +185,11 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(message)
         return np.where(y == self.classes_[1], 1.0, -1.0)
 
+    def _update(self):
+        """Return what the engine needs of this learner."""
+        parameters, radius = self._rule_arguments()
+        return engine.Update(type(self)._rule, parameters, radius)
+
     def _kernel(self):
         gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
         return Kernel(self.kernel, gamma, self.degree, self.coef0)
@@ -202,16 +198,14 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         """Learn from all rows, block by block; return True where the callback asked to stop."""
         signs = self._signs(y)
         if self._state is None:
-            self._state = engine.OnlineState(self._kernel(), X, X.dtype)
-        X = in_layout(X, self._state.sparse)
+            self._state = engine.OnlineState(self._kernel(), X, 1)
+        X, groups = in_layout(X, self._state.sparse), engine.grouped([self._update()])
         for start in range(0, len(signs), engine.BLOCK):
             block = slice(start, start + engine.BLOCK)
-            draws = self._random.random_sample(len(signs[block]))
-            done = self._state.learn_block(
-                type(self)._rule, self._rule_parameters, self._radius, X[block], signs[block], draws
-            )
-            if done < len(draws):
-                self._refuse(self._state.t + 1)
+            draws = self._random.random_sample((1, len(signs[block])))
+            self._state.learn_block(groups, X[block], signs[block], draws)
+            if self._state.refused[0]:
+                self._refuse(self._state.refused[0])
             if callback is not None:
                 self._publish()
                 if callback(self, self._state.t):
@@ -228,9 +222,9 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         """Set the fitted attributes from the state, as views."""
         state = self._state
         self.support_vectors_ = state.support.rows
-        self.dual_coef_ = state.average.rows / state.t if self.average else state.coef.rows.copy()
-        self.n_support_ = self.n_updates_ = len(state.coef)
-        self.n_mistakes_ = state.n_mistakes
+        self.dual_coef_ = state.coefficients(0, average=self.average)
+        self.n_support_ = self.n_updates_ = len(state.support)
+        self.n_mistakes_ = int(state.counts[0, 0])
         self.t_ = state.t
 
     def __sklearn_tags__(self):

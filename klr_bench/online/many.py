@@ -1,0 +1,86 @@
+"""Many online learners in one pass over the data: each kernel value is computed once, for all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from klr_bench.online import engine
+
+
+def fit_many(learners, X, y):
+    """Fit learners of any classes of `klr_bench.online` that share kernel, precision and number of epochs.
+
+    Each becomes what its own `fit` would make of it, up to rounding.
+
+    Parameters
+    ----------
+    learners : sequence of estimators
+    X : array or CSR matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+
+    Returns
+    -------
+    list of the learners
+
+    Raises
+    ------
+    ValueError
+        Where the learners do not share the kernel, or one of them refuses its parameters or an example.
+    """
+    fitted = SharedFit(learners, X, y)
+    for i, learner in enumerate(learners):
+        if fitted.state.refused[i]:
+            learner._refuse(fitted.state.refused[i])
+        learner._state = fitted.state.alone(i)
+        learner._publish()
+    return list(learners)
+
+
+class SharedFit:
+    """The result of a shared pass, before it is cut into learners: for predictions of all of them at once.
+
+    A learner whose rule refuses an example is left out from there on, and `refused` marks it.
+    """
+
+    def __init__(self, learners, X, y):
+        for learner in learners:
+            learner._start()
+        first = learners[0]
+        X, y = first._validate(X, y, dtype=first._dtypes(), reset=True)
+        first._set_classes(y)
+        for learner in learners[1:]:
+            learner.n_features_in_, learner.classes_ = first.n_features_in_, first.classes_
+            if hasattr(first, "feature_names_in_"):
+                learner.feature_names_in_ = first.feature_names_in_
+        shared = {(learner._kernel(), learner.dtype, learner.n_epochs) for learner in learners}
+        if len(shared) > 1:
+            message = f"the learners must share kernel, dtype and n_epochs; got {len(shared)} different combinations."
+            raise ValueError(message)
+        self.learners = list(learners)
+        self.state = engine.OnlineState(first._kernel(), X, len(learners))
+        groups = engine.grouped([learner._update() for learner in learners])
+        signs = first._signs(y)
+        for _ in range(first.n_epochs):
+            for start in range(0, len(signs), engine.BLOCK):
+                block = slice(start, start + engine.BLOCK)
+                draws = np.array([learner._random.random_sample(len(signs[block])) for learner in learners])
+                self.state.learn_block(groups, X[block], signs[block], draws)
+
+    @property
+    def refused(self):
+        """A mask of the learners that have no result, (n_learners,)."""
+        return self.state.refused > 0
+
+    def decision_function(self, X):
+        """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
+        support = self.state.support.rows
+        X = self.learners[0]._validate(X, dtype=support.dtype)
+        weights = np.array(
+            [self.state.coefficients(i, average=learner.average) for i, learner in enumerate(self.learners)],
+            dtype=support.dtype,
+        )
+        return engine.decide(self.state.kernel, support, weights, X).T
+
+    def predict(self, X):
+        """Return the classes that all learners predict for the rows of X, (n_samples, n_learners)."""
+        return self.learners[0].classes_[(self.decision_function(X) > 0).astype(int)]
