@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
+import importlib.util
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -81,8 +81,14 @@ def _collect_sources(module: str, seen: dict[str, str]) -> None:
         return
     seen[module] = _syntax_tree(module)
     for node in ast.walk(ast.parse(_source(module))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("klr_bench."):
-            _collect_sources(str(node.module), seen)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("klr_bench"):
+            package = str(node.module)
+            if package != "klr_bench":
+                _collect_sources(package, seen)
+            if hasattr(importlib.import_module(package), "__path__"):  # its names may be modules
+                for name in (f"{package}.{alias.name}" for alias in node.names):
+                    if importlib.util.find_spec(name):
+                        _collect_sources(name, seen)
 
 
 def _syntax_tree(module: str) -> str:

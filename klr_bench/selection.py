@@ -94,15 +94,17 @@ def score_fold(
     kernel: Mapping[str, Any] | None,
     data: Prepared,
     fold: int,
-    n_folds: int,
+    *,
+    folds: int,
     seed: int,
+    max_examples: int | None = None,
 ) -> list[float | None]:
     """Return the accuracy of each learner on one held-out fold of the training rows; None where it cannot be fitted.
 
-    The kernel's width is that of the whole training set.
+    The folds are those of the first `max_examples` training rows; the kernel's width is that of all of them.
     """
     resolved = resolve_kernel(kernel, data.X_train, seed)
-    rows, held_out = fold_rows(len(data.y_train), n_folds, fold)
+    rows, held_out = fold_rows(min(len(data.y_train), max_examples or len(data.y_train)), folds, fold)
     X, y = data.X_train[rows], data.y_train[rows]
     X_held_out, y_held_out = data.X_train[held_out], data.y_train[held_out]
     estimators = [make(learner, resolved, seed) for learner in learners]

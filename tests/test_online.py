@@ -30,6 +30,7 @@ from klr_bench import (
     NonConservativeKLR,
 )
 from klr_bench.build import build
+from klr_bench.kernels import dense_is_cheaper, exp_negative, raise_to, sparse_products, sum_exp_negative
 from klr_bench.online import engine
 
 KERNELS = [
@@ -119,27 +120,30 @@ def assert_same_learner(learner, X, y, step, radius, *, rtol):
 
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("block", [1, 7, 256])
-@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("layout", ["dense", "csr made dense", "csr by index"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
 @pytest.mark.parametrize("case", CASES)
 def test_equals_the_reference_in_double(case, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(engine, "TILE", 33)
+    monkeypatch.setattr(engine, "dense_is_cheaper", lambda X: layout == "csr made dense")
     learner, step, radius = CASES[case]
     X, y = toy(n=150)
     learner = clone(learner).set_params(**kernel, average=average, dtype="float64", random_state=0)
-    learner.fit(sp.csr_matrix(X) if layout == "csr" else X, y)
-    assert_same_learner(learner, X if layout == "dense" else sp.csr_matrix(X), y, step, radius, rtol=1e-10)
+    X = X if layout == "dense" else sp.csr_matrix(X)
+    learner.fit(X, y)
+    assert_same_learner(learner, X, y, step, radius, rtol=1e-10)
 
 
-@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("layout", ["dense", "csr made dense", "csr by index"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
 @pytest.mark.parametrize("case", CASES)
-def test_equals_the_reference_in_single(case, kernel, layout):
+def test_equals_the_reference_in_single(case, kernel, layout, monkeypatch):
+    monkeypatch.setattr(engine, "dense_is_cheaper", lambda X: layout == "csr made dense")
     learner, step, radius = CASES[case]
     X, y = toy()
     X = X.astype(np.float32)
-    X = sp.csr_matrix(X) if layout == "csr" else X
+    X = X if layout == "dense" else sp.csr_matrix(X)
     learner = clone(learner).set_params(**kernel, random_state=0).fit(X, y)
     assert learner.support_vectors_.dtype == np.float32
     assert_same_learner(learner, X, y, step, radius, rtol=1e-4)
@@ -180,7 +184,8 @@ def test_equals_the_reference_on_any_data(data, n, d, seed, spread):
     learner, step, radius = CASES[data.draw(st.sampled_from(sorted(CASES)))]
     kernel = data.draw(st.sampled_from(KERNELS[:1] if spread > 1 else KERNELS))
     random = np.random.RandomState(seed)
-    X = np.round(spread * random.standard_normal((n, d)), 3)  # rounding makes equal rows likely
+    # equal rows are likely, and sums that cancel are 0 in any order, as the perceptron's rule needs it
+    X = np.round(1024 * spread * random.standard_normal((n, d))) / 1024
     y = np.where(random.random_sample(n) < 0.5, 1, -1)
     y[:2] = -1, 1
     learner = clone(learner).set_params(**kernel, dtype="float64", random_state=0).fit(X, y)
@@ -210,15 +215,15 @@ def test_partial_fit_row_by_row_equals_fit():
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
-@pytest.mark.parametrize("layout", ["dense", "csr"])
-def test_decision_function_is_the_expansion(kernel, layout):
+@pytest.mark.parametrize("layout", ["dense", "csr made dense", "csr by index"])
+def test_decision_function_is_the_expansion(kernel, layout, monkeypatch):
+    monkeypatch.setattr(engine, "dense_is_cheaper", lambda X: layout == "csr made dense")
     X, y = toy()
     Z = toy(n=70, seed=5)[0]
     learner = NonConservativeKLR(**kernel, dtype="float64").fit(X, y)
     K = reference.kernel_matrix(X, Z, **kernel)
-    data = sp.csr_matrix(Z) if layout == "csr" else Z
-    if layout == "csr":
-        learner.fit(sp.csr_matrix(X), y)
+    data = Z if layout == "dense" else sp.csr_matrix(Z)
+    learner.fit(X if layout == "dense" else sp.csr_matrix(X), y)
     np.testing.assert_allclose(learner.decision_function(data), learner.dual_coef_ @ K, rtol=1e-10, atol=1e-12)
 
 
@@ -388,3 +393,42 @@ def test_every_algorithm_is_exported_and_configured():
 @parametrize_with_checks(estimators())
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_sparse_rows_become_dense_where_that_is_cheaper():
+    random = np.random.RandomState(0)
+    few_features = sp.random(300, 100, density=0.3, format="csr", random_state=random)
+    many_features = sp.random(300, 5000, density=0.01, format="csr", random_state=random)
+    assert dense_is_cheaper(few_features)
+    assert not dense_is_cheaper(many_features)
+    assert not dense_is_cheaper(sp.csr_matrix((300, 10_000)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(1, 20), m=st.integers(1, 20), d=st.integers(1, 30), density=st.floats(0, 1), seed=st.integers(0, 99))
+def test_products_by_index_are_the_products(n, m, d, density, seed):
+    random = np.random.RandomState(seed)
+    left, right = (sp.random(k, d, density=density, format="csr", random_state=random) for k in (n, m))
+    np.testing.assert_allclose(sparse_products(left, right.T.tocsr()), (left @ right.T).toarray(), rtol=1e-12)
+
+
+def test_the_exponential_of_single_precision():
+    x = -np.concatenate([np.linspace(0, 87, 100_001), np.logspace(-30, 0, 1001)]).astype(np.float32)
+    y = x[None].copy()
+    exp_negative(y)
+    np.testing.assert_allclose(y[0], np.exp(x.astype(np.float64)), rtol=3e-7)
+    edges = np.array([[0.0, 1e-6, 5.0, -87.5, -1e4, -np.inf]], dtype=np.float32)
+    exp_negative(edges)
+    np.testing.assert_array_equal(edges[0, :3], 1)
+    assert (edges[0, 3:] < 2e-38).all()
+    weights, exponents = np.array([1.0, -2.0], dtype=np.float32), np.stack([x, x / 2])
+    expected = weights @ np.exp(exponents.astype(np.float64))
+    np.testing.assert_allclose(sum_exp_negative(exponents, weights), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 5, 2.5])
+def test_powers(degree):
+    values = np.linspace(0.1, 2, 50).reshape(5, 10)
+    expected = values**degree
+    raise_to(values, degree)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)

@@ -70,12 +70,12 @@ def test_scores_are_the_held_out_accuracy_of_a_plain_fit():
         learner.fit(X[rows], y[rows]).score(X[out], y[out])
         for learner in (NonConservativeKLR(eta=0.1, gamma=3.0), OSKL(G=2.0, gamma=3.0, random_state=9))
     ]
-    assert score_fold(learners, kernel, split, 2, 4, seed=9) == expected
+    assert score_fold(learners, kernel, split, 2, folds=4, seed=9) == expected
 
 
 def test_a_learner_that_cannot_be_fitted_has_no_score():
     learners = [{"_target_": "klr_bench.OSKL", "loss": "exponential"}, NC]
-    scores = score_fold(learners, {"kernel": "rbf", "gamma": 1.0}, data(), 0, 2, seed=0)
+    scores = score_fold(learners, {"kernel": "rbf", "gamma": 1.0}, data(), 0, folds=2, seed=0)
     assert scores[0] is None
     assert scores[1] > 0.5
 

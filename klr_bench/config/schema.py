@@ -61,6 +61,7 @@ class SelectionConfig:
     """Cross-validation on the training set."""
 
     folds: int = 5
+    max_examples: int | None = None
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,12 @@ def check_ranges(config: Config) -> None:
         ("n_jobs", jobs, jobs is None or jobs >= 1, "at least 1, or null for one a core"),
         ("results_dir", config.results_dir, bool(config.results_dir.strip()), "a folder"),
         ("selection.folds", folds, folds >= 2, "at least 2"),
+        (
+            "selection.max_examples",
+            config.selection.max_examples,
+            config.selection.max_examples is None or config.selection.max_examples >= 2 * folds,
+            "at least two a fold, or null",
+        ),
         ("trace.points", points, points >= 0, "at least 0, which is none"),
         ("kernel.percentile", width, width is None or 0 < width <= 100, "above 0, at most 100, or null"),
         ("kernel.gamma", gamma, gamma is None or gamma > 0, "above 0, or null"),

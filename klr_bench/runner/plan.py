@@ -6,14 +6,14 @@ Keys are hashes of content: two pieces of work have the same key exactly if they
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from klr_bench.build import TARGET, build, content_hash, module_hash, source_hash
 from klr_bench.config import Config
-from klr_bench.config.schema import LEFT_TO_SELECTION
+from klr_bench.config.schema import LEFT_TO_SELECTION, SelectionConfig
 from klr_bench.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.data.cache import Progress
 from klr_bench.errors import KlrBenchError
@@ -57,7 +57,7 @@ class Fold:
     source: Source
     kernel: Mapping[str, Any] | None
     fold: int
-    n_folds: int
+    selection: SelectionConfig
     learners: tuple[Spec, ...]
 
     @property
@@ -65,7 +65,7 @@ class Fold:
         """Of the fold and its kernel, whoever the learners are."""
         code = module_hash("klr_bench.selection")
         content = self.source.content() | {"repeat": self.source.repeat, "kernel": self.kernel, "code": code}
-        return content_hash([content, self.fold, self.n_folds])
+        return content_hash([content, self.fold, asdict(self.selection)])
 
     def with_learners(self, learners: tuple[Spec, ...]) -> Fold:
         """Return the same fold for other learners."""
@@ -74,7 +74,7 @@ class Fold:
     def describe(self) -> str:
         """Return a few words for the progress display and for messages."""
         place = f"{self.source.name}, repeat {self.source.repeat}"
-        return f"selection on {place}, fold {self.fold + 1} of {self.n_folds}, {len(self.learners)} learners"
+        return f"selection on {place}, fold {self.fold + 1} of {self.selection.folds}, {len(self.learners)} learners"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Cell:
     estimator: Spec
     grid: Mapping[str, list[Any]]
     kernel: Mapping[str, Any] | None
-    n_folds: int
+    selection: SelectionConfig
     trace_points: int
     time_limit_s: float | None
 
@@ -111,7 +111,7 @@ class Cell:
             "target": source_hash(self.estimator[TARGET]),
         }
         content |= {"trace": self.trace_points, "time_limit_s": self.time_limit_s}
-        content |= {"folds": self.n_folds if self.grid else None, "rule": module_hash("klr_bench.selection")}
+        content |= {"folds": asdict(self.selection) if self.grid else None, "rule": module_hash("klr_bench.selection")}
         return content_hash(content)
 
     @property
@@ -124,7 +124,7 @@ class Cell:
         learners = tuple(self.candidates)
         if len(learners) == 1:
             return []
-        return [Fold(self.source, self.kernel, fold, self.n_folds, learners) for fold in range(self.n_folds)]
+        return [Fold(self.source, self.kernel, fold, self.selection, learners) for fold in range(self.selection.folds)]
 
     def describe(self) -> str:
         """Return a few words for the progress display and for messages."""
@@ -157,7 +157,7 @@ def plan(config: Config, cache: Path) -> list[Cell]:
                 estimator=estimator,
                 grid=grid,
                 kernel=kernel_of(estimator, config.kernel),
-                n_folds=config.selection.folds,
+                selection=config.selection,
                 trace_points=config.trace.points,
                 time_limit_s=config.algorithms[stem].get("time_limit_s"),
             )

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ def run_fold(fold: Fold) -> list[float | None]:
     """Return the score of each learner of a fold, None where a learner cannot be fitted."""
     data = _prepared(fold.source)
     with threadpool_limits(1):
-        return score_fold(fold.learners, fold.kernel, data, fold.fold, fold.n_folds, _learner_seed(fold.source))
+        seed = _learner_seed(fold.source)
+        return score_fold(fold.learners, fold.kernel, data, fold.fold, seed=seed, **asdict(fold.selection))
 
 
 def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace]]:

@@ -1,0 +1,44 @@
+"""The grid of zhang2013icml, 88 learners, in one shared pass."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from sklearn.base import clone
+from timing import best, once, paper_data
+
+from klr_bench import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR
+from klr_bench.online.many import SharedFit
+
+RADII = [10.0**p for p in range(6)]
+ETAS = [0.01, 0.1, 1.0]
+
+
+def learners(gamma):
+    shared = {"gamma": gamma, "random_state": 0}
+    methods = (NonConservativeKLR, MarginKLR, AuxiliaryKLR)
+    return [
+        *(method(eta=eta, R=R, **shared) for method, R, eta in product(methods, RADII, ETAS)),
+        *(KernelPegasos(lam=10.0**-p, **shared) for p in range(1, 11)),
+        *(OSKL(G=G, R=R, **shared) for R, G in product(RADII, (1, 2, 4, 10))),
+    ]
+
+
+def measure(output):
+    for name, target, target_alone in (("magic", 5.0, 8.0), ("adult", 3.0, 15.0)):
+        X, y, gamma = paper_data(name)
+        all_learners = learners(gamma)
+        single = best(lambda X=X, y=y, gamma=gamma: NonConservativeKLR(gamma=gamma).fit(X, y), 3)
+        shared = best(lambda X=X, y=y, many=all_learners: SharedFit(many, X, y), 2)
+        alone = sum(once(lambda X=X, y=y, one=clone(one): one.fit(X, y))[0] for one in all_learners)
+        yield {
+            "dataset": name,
+            "n_learners": len(all_learners),
+            "one_nc_s": single,
+            "shared_s": shared,
+            "alone_s": alone,
+            "shared_over_one": shared / single,
+            "at_most": target,
+            "alone_over_shared": alone / shared,
+            "at_least": target_alone,
+        }

@@ -1,0 +1,34 @@
+"""One pass against its floor: the products at the rate of a large sgemm, and the fastest vectorised exponential."""
+
+from __future__ import annotations
+
+import numpy as np
+from timing import best, noise
+
+from klr_bench import NonConservativeKLR
+from klr_bench.kernels import exp_negative
+from klr_bench.online import engine
+
+
+def measure(output):
+    square = np.random.RandomState(0).random_sample((1024, 1024)).astype(np.float32)
+    rate = 2 * 1024**3 / best(lambda: square @ square)
+    values = -square[:, :256].copy()
+    exponential = min(best(lambda: np.exp(values)), best(lambda: exp_negative(values))) / values.size
+    for d in (10, 22, 54, 123, 784):
+        n = 16384 if d < 200 else 8192
+        X, y = noise(n, d)
+        learner = NonConservativeKLR(gamma=1.0 / d)
+        seconds = best(lambda X=X, y=y, learner=learner: learner.fit(X, y), 3)
+        starts = np.arange(0, n, engine.BLOCK)
+        n_values = sum(start * engine.BLOCK + engine.BLOCK**2 for start in starts)
+        floor = 2 * (d + 2) / rate + exponential
+        yield {
+            "features": d,
+            "sgemm_gflops": rate / 1e9,
+            "exponential_ns": exponential * 1e9,
+            "floor_ns": floor * 1e9,
+            "engine_ns": seconds / n_values * 1e9,
+            "ratio": seconds / n_values / floor,
+            "target": {10: 2.0, 22: 1.6}.get(d, 1.25),
+        }
