@@ -23,13 +23,14 @@ def online(K, y, draws, step, radius=np.inf):
     """Run f <- project(s f + c k_t); step(y, f, u, t) answers (insert, s, c).
 
     Returns the coefficients of the last and of the average classifier, both of length T with zeros for examples that
-    were not inserted, and the mask of those that were.
+    were not inserted, the mask of those that were, and the number of mistakes, y f(x) <= 0.
     """
     T = len(y)
-    coef, total, inserted = np.zeros(T), np.zeros(T), np.zeros(T, dtype=bool)
+    coef, total, inserted, mistakes = np.zeros(T), np.zeros(T), np.zeros(T, dtype=bool), 0
     for t in range(T):
         total += coef
         f = np.sum(coef * K[:, t])
+        mistakes += y[t] * f <= 0
         insert, s, c = step(y[t], f, draws[t], t + 1)
         coef *= s
         if insert:
@@ -38,7 +39,7 @@ def online(K, y, draws, step, radius=np.inf):
         norm = np.sqrt(max(coef @ K @ coef, 0))
         if norm > radius:
             coef *= radius / norm
-    return coef, total / T, inserted
+    return coef, total / T, inserted, mistakes
 
 
 def nc(eta):
