@@ -31,7 +31,7 @@ def check_own(searched: Sequence[Path]) -> None:
     """Refuse a user's file that a shipped one would hide, and one that would land under another name."""
     shipped = searched[0]
     for folder in searched[1:]:
-        for own in sorted(folder.rglob("*.yaml")):
+        for own in sorted(path for group in GROUPS for path in (folder / group).glob("*.yaml")):
             relative = own.relative_to(folder)
             hiding = shipped / relative
             if hiding.is_file() and hiding.read_bytes() != own.read_bytes():

@@ -106,6 +106,12 @@ def score_fold(
     resolved = resolve_kernel(kernel, data.X_train, seed)
     rows, held_out = fold_rows(min(len(data.y_train), max_examples or len(data.y_train)), folds, fold)
     X, y = data.X_train[rows], data.y_train[rows]
+    if len(np.unique(y)) < 2:
+        message = (
+            f"without fold {fold} the {len(y)} training rows have one class only; use fewer folds (selection.folds=), "
+            "or data with more rows of each class."
+        )
+        raise KlrBenchError(message)
     X_held_out, y_held_out = data.X_train[held_out], data.y_train[held_out]
     estimators = [make(learner, resolved, seed) for learner in learners]
     scores: list[float | None] = [None] * len(estimators)
@@ -133,7 +139,7 @@ def group_scores(estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test:
     """Return the accuracy of each estimator of a group on the test rows; None where its rule refuses an example."""
     if len(estimators) == 1:
         return [accuracy(estimators[0].fit(X, y), X_test, y_test)]
-    fitted = SharedFit(estimators, X, y)
+    fitted = SharedFit(estimators, X, y)  # type: ignore[no-untyped-call]
     right = np.mean(fitted.predict(X_test) == y_test[:, None], axis=0)
     return [None if refused else float(score) for refused, score in zip(fitted.refused, right, strict=True)]
 
@@ -143,6 +149,6 @@ def choose(scores: Sequence[Sequence[float | None]]) -> int | None:
 
     `scores` holds a row a candidate with an entry a fold; one failed fold is as bad as all.
     """
-    means = [-math.inf if None in row else float(np.mean(row)) for row in scores]  # type: ignore[arg-type]
+    means = [-math.inf if None in row else round(float(np.mean(row)), 12) for row in scores]  # type: ignore[arg-type]
     best = max(means)
     return means.index(best) if best > -math.inf else None

@@ -32,7 +32,8 @@ class Trace:
     ) -> None:
         self.points: list[Point] = []
         self.timed_out = False
-        self._step = n_examples / points if points else float("inf")
+        self._n_examples = n_examples
+        self._n_points = points
         self._evaluate = evaluate
         self._limit = time_limit_s
         self._taken = 0
@@ -46,7 +47,7 @@ class Trace:
     def __call__(self, estimator: Any, t: int) -> bool:
         """Evaluate if a checkpoint has been reached; return True where the time is up."""
         elapsed = self.elapsed()
-        if t >= (self._taken + 1) * self._step:
+        if self._n_points and t * self._n_points >= (self._taken + 1) * self._n_examples:
             self._taken += 1
             self.points += [(t, elapsed, name, float(value)) for name, value in self._evaluate(estimator).items()]
         self.timed_out = self._limit is not None and elapsed > self._limit

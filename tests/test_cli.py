@@ -417,7 +417,7 @@ def test_an_own_experiment_that_misspells_is_refused(own_configs: Path, capsys: 
 
 def test_report_is_called_for_each_experiment(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[Path, dict[str, Any]]] = []
-    monkeypatch.setattr("klr_bench.report.report", lambda folder, **options: calls.append((folder, options)))
+    monkeypatch.setattr("klr_bench.report.report", lambda folder, **options: calls.append((folder, options)) or [])
     assert main(["report", "experiment=a,b", "results_dir=out", "table=3", "format=[terminal,md]"]) == 0
     assert [folder for folder, _ in calls] == [Path("out/a"), Path("out/b")]
     assert {key: calls[0][1][key] for key in ("table", "formats", "output")} == {

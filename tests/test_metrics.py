@@ -30,7 +30,7 @@ def test_quality_is_that_of_scikit_learn(estimator):
         "brier": brier_score_loss(Y[200:], probability),
         "auc": roc_auc_score(Y[200:], probability),
     }
-    assert quality(fitted, X[200:], Y[200:]) == pytest.approx(expected)
+    assert quality(fitted, X[200:], Y[200:])[0] == pytest.approx(expected)
 
 
 def test_log_loss_is_exact_where_probabilities_are_0_and_1():
@@ -39,13 +39,13 @@ def test_log_loss_is_exact_where_probabilities_are_0_and_1():
             return np.full(len(X), -800.0)
 
     fitted = Sure().fit(X, Y)
-    assert quality(fitted, X[:1], np.array([1]))["log_loss"] == 800.0
+    assert quality(fitted, X[:1], np.array([1]))[0]["log_loss"] == 800.0
 
 
 def test_no_probabilities_no_log_loss_one_class_no_auc():
     fitted = KernelPegasos().fit(X, Y)
-    assert set(quality(fitted, X, Y)) == {"accuracy", "error_rate", "auc"}
-    assert "auc" not in quality(fitted, X[Y > 0], Y[Y > 0])
+    assert set(quality(fitted, X, Y)[0]) == {"accuracy", "error_rate", "auc"}
+    assert "auc" not in quality(fitted, X[Y > 0], Y[Y > 0])[0]
 
 
 def test_size_of_kernel_and_linear_classifiers():

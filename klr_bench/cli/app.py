@@ -153,7 +153,7 @@ def _explain_composition(text: str) -> str:
     ambiguous = re.match(r"Ambiguous value for argument '(.*)'", text)
     if ambiguous:
         key, _, value = ambiguous[1].partition("=")
-        listed = "" if key in ("experiment", "parallel") else f"write {key}=[{value}] for a list, or "
+        listed = f"write {key}=[{value}] for a list, or " if key in ("dataset", "algorithm") else ""
         return f"{key} got several values: {listed}add -m to run once with each."
     return text.strip()
 

@@ -168,6 +168,7 @@ def check_ranges(config: Config) -> None:
         ("trace.points", points, points >= 0, "at least 0, which is none"),
         ("kernel.percentile", width, width is None or 0 < width <= 100, "above 0, at most 100, or null"),
         ("kernel.gamma", gamma, gamma is None or gamma > 0, "above 0, or null"),
+        ("kernel.degree", kernel["degree"], kernel["degree"] > 0, "above 0"),
         ("data.n_features", data.n_features, data.n_features is None or data.n_features >= 1, "at least 1"),
         ("data.test_size", size, size is None or 0 < size < 1, "above 0 and below 1"),
     ]

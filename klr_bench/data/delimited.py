@@ -16,12 +16,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.data.compression import open_plain
-from klr_bench.data.labels import Labels, number
+from klr_bench.data.labels import LARGEST, Labels, number
 from klr_bench.errors import KlrBenchError, nearest
 
 ROWS = 5000  # converted at a time
 WIDE = 2000  # columns; above, rows are kept sparse
-FLOAT32_MAX = float(np.finfo(np.float32).max)
 DELIMITERS = ",;\t| "
 SAMPLE = 20  # lines that show the delimiter
 
@@ -82,8 +81,13 @@ def _fields(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[st
     if delimiter == " ":
         lines = (line.strip() for line in lines)
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    begins = 1
     for fields in reader:
         stripped = [field.strip() for field in fields]
+        if any("\n" in field or "\r" in field for field in stripped):
+            message = f"a quote that opens in line {begins} is not closed in it"
+            raise csv.Error(message)
+        begins = reader.line_num + 1
         if any(stripped) or len(stripped) > 1:
             yield reader.line_num, stripped
 
@@ -95,7 +99,8 @@ def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
             rows = _fields(_lines(stream), layout.delimiter)
             for line, fields in islice(rows, 1 if layout.header else 0, None):
                 if len(fields) != layout.n_columns:
-                    message = f"{path}, line {line}: {len(fields)} columns, the first line has {layout.n_columns}."
+                    counted = f"{len(fields)} columns, the first line has {layout.n_columns}"
+                    message = f"{path}, line {line}: {counted}; mend or remove the row."
                     raise KlrBenchError(message)
                 yield line, fields
         except csv.Error as error:
@@ -121,7 +126,7 @@ def _values(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> N
     try:
         with np.errstate(over="ignore"):
             values = np.array(features, dtype=np.float64).astype(np.float32)
-        if np.isfinite(values).all() and not any("_" in "".join(row) for row in features):
+        if (np.abs(values) <= LARGEST).all() and not any("_" in "".join(row) for row in features):
             return values
     except ValueError:
         pass
@@ -133,10 +138,10 @@ def _fault(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> st
     for line, row in piece:
         for column, field in enumerate(row):
             value = number(field)
-            if column != layout.label and (value is None or not abs(value) <= FLOAT32_MAX):
-                kind = "a number" if value is None else "a finite number in float32"
+            if column != layout.label and (value is None or not abs(value) <= LARGEST):
+                kind = "a number" if value is None else f"between -{LARGEST:g} and {LARGEST:g}"
                 return f"{path}, line {line}, {layout.named(column)}: {field!r} is not {kind}; mend or remove the row."
-    return f"{path}: a value is not a finite number."
+    return f"{path}: a value is not a number between -{LARGEST:g} and {LARGEST:g}."
 
 
 def _layout(path: Path, label_column: str | int | None) -> Layout:
@@ -194,11 +199,11 @@ def _position(path: Path, label_column: str | int | None, header: tuple[str, ...
     try:
         position = int(wanted)
     except ValueError:
-        what = (
-            f"its columns are {list(header)}.{nearest(wanted, header)}"
-            if header
-            else "it has no header: give a number."
-        )
+        what = "it has no header: give a number."
+        if header:
+            what = f"its columns are {list(header)}.{nearest(wanted, header)}"
+        if header and wanted in header:
+            what = f"{header.count(wanted)} columns have that name: give its position."
         message = f"{path}: no column {wanted!r} for the labels (data.label); {what}"
         raise KlrBenchError(message) from None
     if not -n <= position < n:

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, nearest
 
+LARGEST = 1e18
+"""The largest feature, in absolute value: its square is a float32 still."""
+
 
 def number(text: str) -> float | None:
     """Return the number that a text stands for, None where it is none (Python's ``1_000`` is none either)."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
 from klr_bench.data.compression import open_plain
-from klr_bench.data.labels import Labels, number
+from klr_bench.data.labels import LARGEST, Labels, number
 from klr_bench.errors import KlrBenchError
 
 
@@ -124,11 +124,11 @@ def _read(path: Path, labels: Labels) -> _Raw:
 
 def _check_finite(file: _Raw) -> None:
     """Refuse NaN and what is infinite, or too large for float32."""
-    finite = np.isfinite(file.X.data)
+    finite = np.abs(file.X.data) <= LARGEST
     if not finite.all():
         entry = int(np.argmin(finite))
         reason = (
-            f"the value of index {file.X.indices[entry]} is NaN, infinite or too large for float32; "
+            f"the value of index {file.X.indices[entry]} is not a number between -{LARGEST:g} and {LARGEST:g}; "
             "mend or remove the row."
         )
         raise file.refusal(entry, reason)

@@ -11,7 +11,7 @@ from numbers import Real
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from klr_bench.losses import sigmoid, softplus
-from klr_bench.online.base import POSITIVE, OnlineKernelClassifier
+from klr_bench.online.base import POSITIVE, RADIUS, OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
@@ -70,7 +70,7 @@ class AuxiliaryKLR(OnlineKernelClassifier):
     _rule = step_on_auxiliary
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
         "eta": [POSITIVE],
-        "R": [POSITIVE],
+        "R": [RADIUS],
         "h": [StrOptions(set(H))],
         "aux_gamma": [Interval(Real, 1, None, closed="left")],
         "aux_delta": [Interval(Real, None, None, closed="neither")],

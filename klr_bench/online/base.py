@@ -19,6 +19,8 @@ from klr_bench.rows import in_layout
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 """The constraint of a parameter that is a positive number."""
+RADIUS = Interval(Real, 0, None, closed="right")
+"""That of the radius of a ball, which may be infinite."""
 
 
 class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
@@ -120,12 +122,16 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        first = not hasattr(self, "classes_")
+        first = getattr(self, "_state", None) is None
         if first:
             self._start()
+        self._validate_params()
         X, y = self._validate(X, y, dtype=self._dtypes() if first else self.support_vectors_.dtype, reset=first)
         if first:
             self._set_classes(y if classes is None else classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            message = f"classes={np.unique(classes).tolist()}: the first call was with {self.classes_.tolist()}."
+            raise ValueError(message)
         self._learn(X, y, callback)
         return self
 
@@ -133,11 +139,7 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
-        kernel, support = self._kernel(), self.support_vectors_
-        if not self.n_support_:
-            return np.zeros(X.shape[0])
-        weights = self.dual_coef_[None].astype(support.dtype)
-        return engine.decide(kernel, support, weights, X)[0]
+        return self._state.decide(self.dual_coef_[None].astype(X.dtype), X)[0]
 
     def predict(self, X):
         """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 goes to the first class."""
@@ -156,6 +158,8 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _start(self):
         self._validate_params()
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
         self._random = check_random_state(self.random_state)
         self._state = None
 
@@ -164,7 +168,7 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _validate(self, *data, dtype, reset=False):
         return validate_data(
-            self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=False
+            self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
         )
 
     def _set_classes(self, y):
@@ -205,7 +209,8 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
             draws = self._random.random_sample((1, len(signs[block])))
             self._state.learn_block(groups, X[block], signs[block], draws)
             if self._state.refused[0]:
-                self._refuse(self._state.refused[0])
+                self._publish()
+                self._refuse(self._state.refused[0], self._state.scalars[0, 3])
             if callback is not None:
                 self._publish()
                 if callback(self, self._state.t):
@@ -213,9 +218,12 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         self._publish()
         return False
 
-    def _refuse(self, t):
-        """Raise the error of a rule that answered nan for example t."""
-        message = f"{type(self).__name__}: the update at example {t} is not a number; use a smaller step or scale X."
+    def _refuse(self, t, f):
+        """Raise the error of a learner that cannot take example t, at which its f(x) was `f`."""
+        message = (
+            f"{type(self).__name__}: f(x) = {f:g} at example {t}, and the update or the norm of f is not finite; "
+            "use a smaller step, or scale X."
+        )
         raise ValueError(message)
 
     def _publish(self):

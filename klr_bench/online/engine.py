@@ -98,8 +98,8 @@ def _recursion(
     of the pass.  gram (b, b) and diagonal (b,) are the block's own kernel values; f (n_learners, b) the sums so far,
     without the scale.  The first `n_support` columns of coef, average, since and weights are those of earlier
     examples, the new_ ones (n_learners, b) those of the block; `inserted` marks who is in.  scalars: scale, sum of
-    scales, squared norm; counts: mistakes, first coefficient that is not 0, and where the rule answered c = nan, which
-    ends the learner, or 0.
+    scales, squared norm, and the last f(x); counts: mistakes, first coefficient that is not 0, and the example at which
+    the learner was given up, or 0: its rule answered c = nan, or something is not finite.
     """
     for k, m in enumerate(learners):
         if counts[m, 2]:
@@ -109,7 +109,8 @@ def _recursion(
         for i in range(len(y)):
             value = scale * sums[i]
             insert, shrink, c = rule(y[i], value, u[m, i], t + i + 1, parameters[k])
-            if math.isnan(c):
+            scalars[m, 3] = value
+            if not math.isfinite(value + c):
                 counts[m, 2] = t + i + 1
                 break
             scale_sum += scale
@@ -122,8 +123,12 @@ def _recursion(
                 for j in range(i + 1, len(y)):
                     sums[j] += a * gram[i, j]
                 squared = max(squared + 2.0 * shrink * c * value + c * c * diagonal[i], 0.0)
-            if squared > radius * radius:
-                scale *= radius / math.sqrt(squared)
+            if not math.isfinite(squared):
+                counts[m, 2] = t + i + 1
+                break
+            norm = math.sqrt(squared)
+            if norm > radius:
+                scale *= radius / norm
                 squared = radius * radius
             if scale < _FOLD_BELOW:
                 counts[m, 1] = _fold(
@@ -145,11 +150,11 @@ class OnlineState:
     """
 
     def __init__(self, kernel, X, n):
-        """Start n learners on rows like those of X, dense or CSR; a dense first row becomes the kernel's origin."""
+        """Start n learners on rows like those of X, dense or CSR; the origin is the median of the first."""
         self.kernel = kernel
         self.sparse = sp.issparse(X)
         self.by_index = self.sparse and not dense_is_cheaper(X)
-        self.origin = None if self.by_index else in_layout(X[:1], False)[0].copy()
+        self.origin = None if self.by_index else np.median(in_layout(X[:BLOCK], False), axis=0).astype(X.dtype)
         self._start(n, X)
 
     def _start(self, n, X):
@@ -158,7 +163,7 @@ class OnlineState:
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
         self.weights = GrowingColumns(n, X.dtype)
         self.inserted = GrowingColumns(n, np.uint8)
-        self.scalars = np.tile([1.0, 0.0, 0.0], (n, 1))
+        self.scalars = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
         self.counts = np.zeros((n, 3), dtype=np.int64)
         self.t = 0
 
@@ -204,10 +209,19 @@ class OnlineState:
     def coefficients(self, i, *, average):
         """Return learner i's coefficients of all examples in `support`: those of its average f_t, or of the last."""
         coef, since = self.coef.columns[i], self.since.columns[i]
-        scale, scale_sum, _ = self.scalars[i]
+        scale, scale_sum = self.scalars[i, :2]
         if average:
             return (self.average.columns[i] + coef * (scale_sum - since)) / self.t
         return coef * scale
+
+    def decide(self, weights, X):
+        """Return f (k, m), float64, for rows X (m, d) and k rows of weights for the examples in `support`."""
+        f = np.zeros((len(weights), X.shape[0]))
+        for start in range(0, X.shape[0], BLOCK):
+            block = slice(start, start + BLOCK)
+            right = self.kernel.right(in_layout(X[block], self.by_index), self.origin)
+            f[:, block] = expand(self.kernel, self.left.rows, weights, right)
+        return f
 
     def alone(self, i):
         """Return the state of learner i as if it had been alone."""
@@ -249,17 +263,4 @@ def expand(kernel, left, weights, right):
     for start in range(0, weights.shape[1], TILE):
         tile = slice(start, start + TILE)
         f += kernel.sums(left[tile], weights[:, tile], right)
-    return f
-
-
-def decide(kernel, support, weights, X):
-    """Return f (n_learners, m), float64, for rows X (m, d), dense or CSR, in the precision of `support` (n, d)."""
-    by_index = sp.issparse(support) and not dense_is_cheaper(support)
-    support = in_layout(support, by_index)
-    origin = None if by_index else support[0]
-    left = kernel.left(support, origin)
-    f = np.zeros((len(weights), X.shape[0]))
-    for start in range(0, X.shape[0], BLOCK):
-        block = slice(start, start + BLOCK)
-        f[:, block] = expand(kernel, left, weights, kernel.right(in_layout(X[block], by_index), origin))
     return f

@@ -30,7 +30,7 @@ def fit_many(learners, X, y):
     fitted = SharedFit(learners, X, y)
     for i, learner in enumerate(learners):
         if fitted.state.refused[i]:
-            learner._refuse(fitted.state.refused[i])
+            learner._refuse(fitted.state.refused[i], fitted.state.scalars[i, 3])
         learner._state = fitted.state.alone(i)
         learner._publish()
     return list(learners)
@@ -79,7 +79,7 @@ class SharedFit:
             [self.state.coefficients(i, average=learner.average) for i, learner in enumerate(self.learners)],
             dtype=support.dtype,
         )
-        return engine.decide(self.state.kernel, support, weights, X).T
+        return self.state.decide(weights, X).T
 
     def predict(self, X):
         """Return the classes that all learners predict for the rows of X, (n_samples, n_learners)."""

@@ -10,7 +10,7 @@ from numbers import Real
 from sklearn.utils._param_validation import Interval
 
 from klr_bench.losses import sigmoid
-from klr_bench.online.base import POSITIVE, OnlineKernelClassifier
+from klr_bench.online.base import RADIUS, OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 
@@ -44,7 +44,7 @@ class MarginKLR(OnlineKernelClassifier):
     _rule = gradient_step_by_margin
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
         "eta": [Interval(Real, 0, 2, closed="neither")],
-        "R": [POSITIVE],
+        "R": [RADIUS],
     }
 
     def __init__(

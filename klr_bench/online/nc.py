@@ -6,7 +6,7 @@ Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 1; the "Baseline" of Zhang, Yi, 
 from __future__ import annotations
 
 from klr_bench.losses import sigmoid
-from klr_bench.online.base import POSITIVE, OnlineKernelClassifier
+from klr_bench.online.base import POSITIVE, RADIUS, OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 
@@ -38,7 +38,7 @@ class NonConservativeKLR(OnlineKernelClassifier):
     _rule = gradient_step
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
         "eta": [POSITIVE],
-        "R": [POSITIVE],
+        "R": [RADIUS],
     }
 
     def __init__(

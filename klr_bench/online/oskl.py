@@ -10,7 +10,7 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.losses import LOSSES, derivative
-from klr_bench.online.base import POSITIVE, OnlineKernelClassifier
+from klr_bench.online.base import POSITIVE, RADIUS, OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 SMOOTH_LOSSES = ("logit", "exponential", "square")
@@ -55,7 +55,7 @@ class OSKL(OnlineKernelClassifier):
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
         "G": [POSITIVE],
         "eta": [POSITIVE, None],
-        "R": [POSITIVE],
+        "R": [RADIUS],
         "loss": [StrOptions(set(SMOOTH_LOSSES))],
         "delta": [POSITIVE],
     }
@@ -95,7 +95,9 @@ class OSKL(OnlineKernelClassifier):
         eta = 0.9 / (smoothness * self.G) if self.eta is None else self.eta
         return [LOSSES[self.loss], self.delta, self.G, eta * self.G], self.R
 
-    def _refuse(self, t):
+    def _refuse(self, t, f):
+        if not math.isfinite(f):
+            super()._refuse(t, f)
         message = (
             f"OSKL: |l'(y, f(x))| of the {self.loss} loss exceeds G = {self.G:g} at example {t}; "
             f"G must be at least G1, the largest derivative that occurs: use a larger G or a smaller R."

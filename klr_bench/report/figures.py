@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
 # Okabe and Ito's: told apart by the colour-blind, and of different lightness in print.
+FAMILIAR = ("nc", "margin", "auxiliary", "pegasos", "oskl", "perceptron", "ogd")
+"""Algorithms that have the same colour in every figure."""
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 STYLE = {
     **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.spines.top": False, "axes.spines.right": False},
@@ -137,7 +139,7 @@ def _looks(labels: dict[Column, str]) -> dict[Column, Look]:
             label,
             MARKERS[number % len(MARKERS)],
             DASHES[variants.index(variant) % len(DASHES)],
-            COLOURS[algorithms.index(algorithm) % len(COLOURS)],
+            COLOURS[FAMILIAR.index(algorithm) if algorithm in FAMILIAR else algorithms.index(algorithm) % len(COLOURS)],
         )
     return looks
 

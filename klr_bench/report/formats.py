@@ -32,21 +32,44 @@ def show(table: Table, console: Console) -> None:
     from rich.text import Text
 
     grids = [grid(block) for block in table.blocks]
-    width = console.width
+    width, left_out = console.width, dict[str, None]()
     if not console.is_terminal:
         console.width = max(PLAIN_WIDTH, width)
     try:
         console.print(Text(_for(console, table.title or table.experiment), style="bold"))
         for block in grids:
             console.print()
-            console.print(_rich_table(block, console))
+            narrow = _fitting(block, console.width)
+            console.print(_rich_table(narrow, console))
+            left_out |= dict.fromkeys(head for head in block.header[1:] if head not in narrow.header)
             for note in block.notes:
                 console.print(Text(_for(console, f"! {note}"), style="yellow"))
         console.print()
         for line in caption(table):
             console.print(Text(_for(console, line), style="dim"))
+        if left_out:
+            message = f"Left out, for want of width: {', '.join(left_out)}. format=md has all columns."
+            console.print(Text(message, style="dim"))
     finally:
         console.width = width
+
+
+def _fitting(block: Grid, width: int) -> Grid:
+    """Leave out columns that others imply until a block fits into a width: no number is broken in two."""
+
+    def columns(head: str) -> int:
+        position = block.header.index(head)
+        words = head.split(" ", 1) if position else [head]
+        return max(len(text) for text in [*words, *(row[position] for row in block.rows)]) + 1
+
+    kept = list(block.header)
+    for name in ("ok", "Support vectors", "ratio"):
+        incomplete = name == "ok" and block.notes
+        if sum(map(columns, kept)) > width and name in kept and not incomplete:
+            kept.remove(name)
+    places = [place for place, head in enumerate(block.header) if head in kept]
+    rows = [[row[place] for place in places] for row in block.rows]
+    return Grid([block.header[place] for place in places], rows, block.papers, block.notes)
 
 
 def _rich_table(block: Grid, console: Console) -> RichTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -139,7 +140,7 @@ class _Run:
         if not tasks:
             return
         with Display(self.console, title, len(tasks), quiet=self.quiet) as display:
-            for position, result in run_all(tasks, min(self.n_jobs, len(tasks))):
+            for position, result in run_all(tasks, self.n_jobs):
                 display.advance(items[position].describe())
                 yield items[position], result
 
@@ -174,7 +175,8 @@ class _Run:
         self._say(f"{self._count()}; {seconds:.1f} s. Results: {self.store.folder}/records.csv")
         if self.outcome.failed:
             self._say("Run the same command again to try the failed cells once more.")
-        self._say(f"Next: klr-bench report experiment={self.config.name}")
+        place = "" if self.config.results_dir == "results" else f" results_dir={shlex.quote(self.config.results_dir)}"
+        self._say(f"Next: klr-bench report experiment={self.config.name}{place}")
 
     def _say(self, text: str) -> None:
         if not self.quiet:

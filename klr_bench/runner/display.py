@@ -14,6 +14,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 
 PLAIN_INTERVAL_S = 5.0
 
@@ -30,13 +31,14 @@ class Display:
         self._plain = not quiet and not console.is_terminal
         self._bar = Progress(
             TextColumn("{task.fields[title]}"),
-            BarColumn(),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn("left", table_column=Column(no_wrap=True)),
             TimeRemainingColumn(),
-            TextColumn("{task.description}", style="dim"),
+            TextColumn("{task.description}", style="dim", table_column=Column(no_wrap=True, ratio=1)),
             console=console,
+            expand=True,
             transient=True,
             disable=quiet or self._plain,
         )

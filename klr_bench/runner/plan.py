@@ -74,7 +74,7 @@ class Fold:
     def describe(self) -> str:
         """Return a few words for the progress display and for messages."""
         place = f"{self.source.name}, repeat {self.source.repeat}"
-        return f"selection on {place}, fold {self.fold + 1} of {self.selection.folds}, {len(self.learners)} learners"
+        return f"selection on {place}, fold {self.fold}, {len(self.learners)} learners"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,8 +40,9 @@ def in_worker_process() -> bool:
 def run_all(tasks: Sequence[Task], n_jobs: int) -> Iterator[tuple[int, Any]]:
     """Yield (position, result) of each task as it ends; a Failure where it raised or killed its worker twice.
 
-    With n_jobs = 1 tasks run in this process.  Otherwise, when a worker dies, joblib gives up all that is in flight:
-    those tasks run again, one at a time, so that the guilty one is known, and then the others go on.
+    With n_jobs = 1 tasks run in this process, else in workers, however few they are.  When a worker dies, joblib gives
+    up all that is in flight: those tasks run again, one at a time, so that the guilty one is known, and then the others
+    go on.
     """
     if n_jobs == 1:
         yield from ((position, _guarded(task, None)) for position, task in enumerate(tasks))
@@ -70,11 +72,15 @@ def stop_workers() -> None:
 def _parallel(
     tasks: Sequence[Task], positions: Sequence[int], n_jobs: int, started: list[int]
 ) -> Iterator[tuple[int, Any]]:
+    n_jobs = max(2, min(n_jobs, len(positions)))  # joblib runs a single job in this process
+
     def calls() -> Iterator[Any]:
         for position in positions:
             started.append(position)
             yield delayed(_numbered)(position, tasks[position], os.getpid())
 
+    # what an interrupted run gives up is no news
+    warnings.filterwarnings("ignore", message=".*tasks which were still being processed by the workers")
     pool = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator_unordered", pre_dispatch=n_jobs, batch_size=1)
     yield from pool(calls())
 
@@ -82,7 +88,7 @@ def _parallel(
 def _alone(task: Task) -> Any:
     """Run one task with no other in flight."""
     try:
-        for _, result in _parallel([task], [0], 2, []):
+        for _, result in _parallel([task], [0], 1, []):
             return result
     except BrokenProcessPool:
         pass
@@ -101,7 +107,7 @@ def _guarded(task: Task, parent: int | None) -> Any:
         return task()
     except KlrBenchError as error:
         return Failure("error", str(error))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Failure("error", f"{type(error).__name__}: {error}", traceback.format_exc())
 
 

@@ -56,7 +56,7 @@ class Workplace:
         path.write_text(f"# @package {package}\n{yaml.safe_dump(content, sort_keys=False)}")
 
     def start(self, *overrides: str) -> subprocess.Popen:
-        environment = os.environ | {"FITS_LOG": str(self.log), "PYTHONPATH": str(HERE)}
+        environment = os.environ | {"FITS_LOG": str(self.log), "PYTHONPATH": f"{HERE}:{HERE.parents[1]}"}
         command = [sys.executable, "-m", "klr_bench", "run", "experiment=tiny", "n_jobs=2", *overrides]
         return subprocess.Popen(
             command,
