@@ -8,8 +8,10 @@ was edited in another file.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -18,6 +20,9 @@ from typing import Any
 
 import platformdirs
 from numba import config, njit
+
+ROOM = 2_000_000
+"""Bytes that compiled code may need."""
 
 
 @cache
@@ -34,7 +39,15 @@ def cache_folder() -> Path:
     for folder in candidates:
         if _writable(folder):
             return folder
-    return Path(tempfile.mkdtemp(prefix="klr-bench-numba-"))
+    temporary = Path(tempfile.mkdtemp(prefix="klr-bench-numba-"))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    os.environ["NUMBA_CACHE_DIR"] = str(temporary)  # for worker processes
+    refused.extend(str(folder.parent) for folder in candidates)
+    return temporary / name
+
+
+refused: list[str] = []
+"""Folders that could not be written, if that is why compiled code is kept for this run only."""
 
 
 def is_cold() -> bool:
@@ -59,7 +72,9 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
 def _writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(ROOM))
+            file.flush()
             return True
     except OSError:
         return False

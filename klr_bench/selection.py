@@ -140,7 +140,7 @@ def group_scores(estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test:
     if len(estimators) == 1:
         return [accuracy(estimators[0].fit(X, y), X_test, y_test)]
     fitted = SharedFit(estimators, X, y)  # type: ignore[no-untyped-call]
-    right = np.mean(fitted.predict(X_test) == y_test[:, None], axis=0)
+    right = np.mean(fitted.predict(X_test) == y_test[:, None], axis=0)  # type: ignore[no-untyped-call]
     return [None if refused else float(score) for refused, score in zip(fitted.refused, right, strict=True)]
 
 

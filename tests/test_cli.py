@@ -441,7 +441,10 @@ def test_a_report_of_nothing_says_how_to_make_it(stub: Runner, capsys: pytest.Ca
     ("line", "expected"),
     [
         ("klr-bench re", ["report "]),
-        ("klr-bench run experiment=osk", ["experiment=oskl_adult ", "experiment=oskl_magic "]),
+        (
+            "klr-bench run experiment=osk",
+            ["experiment=oskl_adult ", "experiment=oskl_covtype ", "experiment=oskl_magic "],
+        ),
         ("klr-bench run dataset=[magic,mu", ["dataset=[magic,mushrooms"]),
         ("klr-bench run dataset=[magic,magi", []),
         ("klr-bench run -m algorithm=nc,os", ["algorithm=nc,oskl"]),
@@ -465,8 +468,8 @@ def test_words_that_fit(line: str, expected: list[str]) -> None:
     ("line", "expected"),
     [
         ("klr-bench da", ["data "]),
-        ("klr-bench run experiment=osk", ["oskl_adult ", "oskl_magic "]),
-        ("klr-bench run experiment=", ["oskl_adult ", "oskl_magic ", "quickstart "]),
+        ("klr-bench run experiment=osk", ["oskl_adult ", "oskl_covtype ", "oskl_magic "]),
+        ("klr-bench run experiment=", ["oskl_adult ", "oskl_covtype ", "oskl_magic ", "own_file ", "quickstart "]),
         ("klr-bench run dataset=[magic,mu", ["[magic,mushrooms"]),
         ("klr-bench run kernel.perc", ["kernel.percentile="]),
     ],

@@ -42,7 +42,8 @@ def test_a_shipped_file_begins_with_its_package(path: Path) -> None:
 
 @pytest.mark.parametrize("experiment", stems("experiment"))
 def test_an_experiment_composes_and_validates(experiment: str) -> None:
-    config = composed(f"experiment={experiment}")
+    own = ["data.path=mine.csv"] if experiment == "own_file" else []
+    config = composed(f"experiment={experiment}", *own)
     assert config.name == experiment
     assert config.title
     assert list(config.datasets)

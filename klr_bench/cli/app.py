@@ -66,6 +66,9 @@ class Task:
         try:
             if jit.is_cold() and not self.quiet:
                 console.print("Compiling the solvers, once for this version: a few seconds.")
+            if jit.refused:
+                places = " or ".join(jit.refused)
+                console.print(f"{places} cannot be written: compiled code is kept for this run only.")
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
             config = validate(cfg, job.overrides.task, sources)
             outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)

@@ -25,19 +25,21 @@ class Plan:
     algorithms: Mapping[str, Mapping[str, Any]]
     sweep: Mapping[str, Mapping[str, list[Any]]]
     published: Mapping[str, Any] | None
+    labels: Mapping[str, Mapping[str, str]]
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Plan:
         """Read the plan from a manifest; KlrBenchError where it has none."""
         config = manifest.get("config")
-        missing = [name for name in cls.__dataclass_fields__ if name not in (config or {})]
+        names = [name for name in cls.__dataclass_fields__ if name != "labels"]
+        missing = [name for name in names if name not in (config or {})]
         if not isinstance(config, Mapping) or missing:
             message = (
                 f"manifest.yaml: no {', '.join(f'config.{name}' for name in missing)} in it, or it cannot be "
                 "read. Run the experiment again to write it anew; nothing finished is computed twice."
             )
             raise KlrBenchError(message)
-        return cls(**{name: config[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: config[name] for name in names}, labels=manifest.get("labels") or {})
 
     def columns(self) -> list[Column]:
         """Return the algorithms and variants in the order of the configuration."""
@@ -61,11 +63,13 @@ class Plan:
     def label(self, column: Column) -> str:
         """Return the print name of a column: "OSKL G=4"."""
         algorithm, variant = column
-        return f"{self.algorithms.get(algorithm, {}).get('label') or algorithm} {variant}".strip()
+        label = self.algorithms.get(algorithm, {}).get("label") or self.labels.get("algorithms", {}).get(algorithm)
+        return f"{label or algorithm} {variant}".strip()
 
     def dataset_label(self, dataset: str) -> str:
         """Return the print name of a data set."""
-        return str(self.datasets.get(dataset, {}).get("label") or dataset)
+        label = self.datasets.get(dataset, {}).get("label") or self.labels.get("datasets", {}).get(dataset)
+        return str(label or dataset)
 
     def published_name(self, algorithm: str) -> str:
         """Return the paper's name of an algorithm."""

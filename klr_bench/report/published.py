@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.variants import parse_variant, same_value
@@ -105,3 +106,15 @@ def published(
 def _fits(params: str, variant: Mapping[str, object]) -> bool:
     wanted = parse_variant(params)
     return all(name in variant and same_value(variant[name], value) for name, value in wanted.items())
+
+
+def check_published(source: Mapping[str, Any]) -> None:
+    """Refuse a comparison with a paper or a table that there are no numbers of."""
+    for key in ("paper", "table"):
+        if not source.get(key):
+            message = f"published.{key}: expected the {key} to compare with, got none."
+            raise KlrBenchError(message)
+    tables = sorted({row.table for row in load(str(source["paper"]))})
+    if str(source["table"]) not in tables:
+        message = f"published.table={source['table']}: {source['paper']} has numbers of the tables {', '.join(tables)}."
+        raise KlrBenchError(message)

@@ -14,16 +14,19 @@ from joblib import cpu_count
 from rich.console import Console
 
 from klr_bench.config import Config
-from klr_bench.data import default_cache
+from klr_bench.data import Dataset, default_cache
 from klr_bench.data.commands import progress
+from klr_bench.errors import KlrBenchError
 from klr_bench.records import Record, Store
+from klr_bench.report.published import check_published
 from klr_bench.runner.display import Display
 from klr_bench.runner.manifest import manifest
-from klr_bench.runner.plan import Cell, Fold, Source, group_folds, plan
+from klr_bench.runner.plan import Cell, Fold, Source, group_folds, plan_cells
 from klr_bench.runner.pool import Failure, Task, in_worker_process, run_all, stop_workers
 from klr_bench.runner.scores import ScoreStore
 from klr_bench.runner.work import failed_record, run_cell, run_fold
 from klr_bench.selection import Spec
+from klr_bench.splits import make_split
 
 REBUILD_INTERVAL_S = 1.0
 
@@ -50,11 +53,13 @@ def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool 
     Raises KlrBenchError for bad input, before anything is written; KeyboardInterrupt passes through, with what is
     finished kept.
     """
+    if config.published:
+        check_published(config.published)
     cache = Path(config.data.cache) if config.data.cache else default_cache()
     folder = Path(config.results_dir) / config.name
     if dry_run:
-        return _dry_run(plan(config, cache), folder, config, console)
-    return _Run(config, plan(config, cache), folder, console, quiet=quiet).run()
+        return _dry_run(plan_cells(config, cache), folder, config, console)
+    return _Run(config, plan_cells(config, cache), folder, console, quiet=quiet).run()
 
 
 class _Run:
@@ -101,9 +106,24 @@ class _Run:
         for source in {source.stem: source for source in sources}.values():
             with progress(Console(quiet=True) if self.quiet else self.console) as report:
                 dataset = source.load(report)
+            self._check_split(dataset, source)
             rows, features = dataset.X.shape
             negative, positive = dataset.classes
             self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {negative!r} is -1, {positive!r} is +1")
+
+    def _check_split(self, dataset: Dataset, source: Source) -> None:
+        """Refuse a data set with too few rows to train on."""
+        n_folds = self.config.selection.folds
+        for repeat in range(self.config.repeats):
+            y = dataset.y[make_split(dataset, source.spec["split"], source.seed, repeat).train]
+            rarer = min(int((y < 0).sum()), int((y > 0).sum()))
+            if rarer < 1 or len(y) < 2 * n_folds:
+                message = (
+                    f"{dataset.name}: repeat {repeat} has {len(y)} training rows, {rarer} of the rarer class; at least "
+                    f"one of each class and {2 * n_folds} in all (two a fold) are needed: use more data, or fewer "
+                    f"folds (selection.folds={n_folds})."
+                )
+                raise KlrBenchError(message)
 
     def _select(self, cells: Sequence[Cell]) -> list[tuple[Cell, Spec]]:
         """Score what the cells have to choose from; return the cells whose choice can be made, with it."""

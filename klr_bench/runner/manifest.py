@@ -20,6 +20,13 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hyd
 
 def manifest(experiment: str, config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of a run that goes on from a `previous` one, or {}."""
+    labels = {
+        group: {
+            **previous.get("labels", {}).get(group, {}),
+            **{stem: entry.get("label", stem) for stem, entry in config[group].items()},
+        }
+        for group in ("algorithms", "datasets")
+    }
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "experiment": experiment,
@@ -39,6 +46,7 @@ def manifest(experiment: str, config: Mapping[str, Any], n_jobs: int, previous: 
             "threads_per_worker": 1,
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         },
+        "labels": labels,  # of all runs so far: a later one may be of a part
         "config": dict(config),
     }
 

@@ -11,6 +11,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import is_regressor
+
 from klr_bench.build import TARGET, build, content_hash, module_hash, source_hash
 from klr_bench.config import Config
 from klr_bench.config.schema import LEFT_TO_SELECTION, SelectionConfig
@@ -132,7 +134,7 @@ class Cell:
         return f"{self.algorithm}{variant} on {self.source.name}, repeat {self.source.repeat}"
 
 
-def plan(config: Config, cache: Path) -> list[Cell]:
+def plan_cells(config: Config, cache: Path) -> list[Cell]:
     """Return all cells of a run, repeat by repeat; raises KlrBenchError where parameters are refused.
 
     No data set is loaded or fetched for it.
@@ -190,6 +192,9 @@ def check_parameters(stem: str, estimator: Spec, grid: Mapping[str, list[Any]]) 
         except (ValueError, TypeError) as error:
             message = f"algorithms.{stem}.estimator: {error}"
             raise KlrBenchError(message) from error
+        if is_regressor(built):
+            message = f"algorithms.{stem}.estimator: {candidate[TARGET]} is a regressor; a classifier is expected."
+            raise KlrBenchError(message)
 
 
 def group_folds(cells: list[Cell]) -> list[Fold]:

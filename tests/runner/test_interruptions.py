@@ -160,6 +160,13 @@ def test_one_who_kills_its_worker_twice_is_marked_and_the_others_go_on(tmp_path)
     assert len(deaths) == 4  # two cells, twice each
 
 
+def test_the_last_task_of_a_run_may_be_deadly_too(tmp_path):
+    place = Workplace(tmp_path, {"deadly": {"_target_": "learners.Deadly", "tag": 2}})
+    output = place.finish("repeats=1", status=1)
+    assert "killed: deadly on small, repeat 0" in output
+    assert place.records().status.tolist() == ["killed"]
+
+
 def test_two_runs_at_once_do_no_harm(place, undisturbed):
     processes = [place.start(), place.start()]
     for process in processes:

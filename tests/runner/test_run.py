@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from rich.console import Console
 
 from klr_bench import runner
+from klr_bench.build import build
 from klr_bench.config import Config
 from klr_bench.config.schema import DataConfig, ParallelConfig, SelectionConfig, TraceConfig
 from klr_bench.errors import KlrBenchError
-from klr_bench.runner.plan import group_folds, learner_key, plan
+from klr_bench.runner import work
+from klr_bench.runner.plan import group_folds, learner_key, plan_cells
 from klr_bench.runner.pool import in_worker_process
+from klr_bench.runner.scores import ScoreStore
+from klr_bench.selection import distance_percentile
+from klr_bench.splits import fold_rows
 
 SMALL = {
     "label": "Small",
@@ -88,6 +95,82 @@ def test_a_run_writes_rows_and_a_manifest(config):
     assert manifest["schema_version"] == 1
 
 
+def test_a_cell_is_what_its_parts_make(config):
+    config = replace(config, datasets={"small": SMALL | {"scale": "minmax"}})
+    run(config)
+    rows = records(config)
+    folder = Path(config.results_dir) / "tiny" / "selections"
+    scores = [json.loads(path.read_text()) for path in folder.glob("*/*.json")]
+    assert [len(found) for found in scores] == [8] * 6
+    for cell in plan_cells(config, Path(config.data.cache)):
+        row = rows.set_index("key").loc[cell.key]
+        data, seed = work._prepared(cell.source), work._learner_seed(cell.source)
+        gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
+        means = []
+        for candidate in cell.candidates:
+            learner = build(candidate, gamma=gamma, random_state=seed)
+            folds = [fold_rows(len(data.y_train), 3, fold) for fold in range(3)]
+            means.append(
+                np.mean(
+                    [
+                        learner.fit(data.X_train[rows], data.y_train[rows]).score(data.X_train[out], data.y_train[out])
+                        for rows, out in folds
+                    ]
+                )
+            )
+        best = cell.candidates[int(np.argmax(np.round(means, 12)))]
+        learner = build(best, gamma=gamma, random_state=seed).fit(data.X_train, data.y_train)
+        assert row.accuracy == learner.score(data.X_test, data.y_test)
+        assert row.n_support == learner.n_support_
+        assert yaml.safe_load(row.params)["gamma"] == pytest.approx(gamma)
+        assert yaml.safe_load(row.params)["R"] == best["R"]
+        assert row.fit_time_s > 0
+
+
+def test_repeats_differ_in_split_and_seed(config):
+    first, second = (cell.source for cell in plan_cells(config, Path("cache")) if cell.variant == "G=1")
+    assert work._learner_seed(first) != work._learner_seed(second)
+    assert work._prepared(first).X_train.tolist() != work._prepared(second).X_train.tolist()
+
+
+def test_the_choice_is_by_the_mean_over_folds(config, tmp_path):
+    cell = only_cell(config)
+    store = ScoreStore(tmp_path, fresh=False)
+    for fold, scores in zip(
+        cell.folds(), [[0.9, 0.8, 0.8, 0.1], [0.1, 0.8, 0.8, 0.9], [0.5, 0.5, 0.6, 0.9]], strict=True
+    ):
+        store.write(fold, scores)
+    for reader in (store, ScoreStore(tmp_path, fresh=False)):
+        assert reader.choice(cell) == cell.candidates[2]
+        assert reader.missing(cell.folds()[0]) is None
+    assert ScoreStore(tmp_path, fresh=True).missing(cell.folds()[0]) is not None
+
+
+def test_keys_hold_the_code_of_the_solver(config, monkeypatch):
+    before = only_cell(config)
+    keys = before.key, learner_key(before.candidates[0])
+    monkeypatch.setattr("klr_bench.runner.plan.source_hash", lambda target: "another version")
+    assert only_cell(config).key != keys[0]
+    assert learner_key(before.candidates[0]) != keys[1]
+
+
+def test_labels_outlive_a_run_of_a_part(config):
+    run(replace(config, algorithms={"nc": NC | {"label": "Baseline"}, "oskl": OSKL}))
+    run(replace(config, algorithms={"oskl": OSKL}))
+    manifest = yaml.safe_load((Path(config.results_dir) / "tiny" / "manifest.yaml").read_text())
+    assert manifest["labels"]["algorithms"] == {"nc": "Baseline", "oskl": "klr_bench.OSKL"}
+
+
+def test_refuses_what_cannot_be_compared_or_learned(config):
+    with pytest.raises(KlrBenchError, match=r"published\.table=9: zhang2013icml has numbers of the tables 2, 3, 4, 5"):
+        run(replace(config, published={"paper": "zhang2013icml", "table": 9}))
+    with pytest.raises(KlrBenchError, match="LinearRegression is a regressor; a classifier is expected"):
+        run(replace(config, algorithms={"nc": algorithm("sklearn.linear_model.LinearRegression")}, sweep={}))
+    with pytest.raises(KlrBenchError, match=r"has 240 training rows, .* and 400 in all \(two a fold\) are needed"):
+        run(replace(config, selection=SelectionConfig(200)))
+    assert not Path(config.results_dir).exists()
+
+
 def test_a_second_run_computes_nothing_and_force_computes_all(config):
     run(config)
     assert run(config)[0] == runner.Outcome(0, 6, [])
@@ -122,7 +205,7 @@ def test_the_order_of_learners_does_not_change_results(config, tmp_path):
 
 def only_cell(config, **changes):
     changed = replace(config, algorithms={"nc": NC}, sweep={}, repeats=1)
-    return plan(replace(changed, **changes), Path("cache"))[0]
+    return plan_cells(replace(changed, **changes), Path("cache"))[0]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +251,9 @@ def test_keys_depend_on_nothing_else(config, changes):
 
 def test_one_fold_serves_all_learners_of_a_kernel(config):
     own_kernel = algorithm("klr_bench.OSKL", {"R": [1.0, 2.0]}, gamma=2.0)
-    folds = group_folds(plan(replace(config, algorithms={"nc": NC, "oskl": OSKL, "own": own_kernel}), Path("cache")))
+    folds = group_folds(
+        plan_cells(replace(config, algorithms={"nc": NC, "oskl": OSKL, "own": own_kernel}), Path("cache"))
+    )
     shared = [fold for fold in folds if "percentile" in fold.kernel]
     assert len(shared) == 6
     assert {len(fold.learners) for fold in shared} == {8}
