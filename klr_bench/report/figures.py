@@ -157,7 +157,7 @@ def _figure(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw, x
     """Draw a panel a data set with one legend beneath; return the PNG and the SVG."""
     if not blocks:
         return {}
-    columns = min(PANELS_PER_ROW, len(blocks))
+    columns = 2 if len(blocks) == 4 else min(PANELS_PER_ROW, len(blocks))
     rows = math.ceil(len(blocks) / columns)
     with matplotlib.style.context(["default", STYLE]):
         figure = Figure(figsize=(max(5.2, 3.6 * columns), 3.0 * rows + 0.6), layout="constrained")
