@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ class Failure:
 
     status: str  # error, killed
     message: str
-    details: str = ""
 
 
 Task = Callable[[], Any]
@@ -108,7 +106,7 @@ def _guarded(task: Task, parent: int | None) -> Any:
     except KlrBenchError as error:
         return Failure("error", str(error))
     except (Exception, SystemExit) as error:
-        return Failure("error", f"{type(error).__name__}: {error}", traceback.format_exc())
+        return Failure("error", f"{type(error).__name__}: {error}")
 
 
 _following: set[int] = set()

@@ -24,8 +24,6 @@ from klr_bench.selection import Spec, make, resolve_kernel, score_fold
 from klr_bench.splits import Prepared, derived_seed, make_split, prepare
 from klr_bench.trace import Trace as Clock
 
-Result = list[float | None] | tuple[Record, list[Trace]]
-
 
 def run_fold(fold: Fold) -> list[float | None]:
     """Return the score of each learner of a fold, None where a learner cannot be fitted."""
