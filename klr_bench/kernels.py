@@ -7,8 +7,8 @@ elementwise function:
     poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
     linear  x'z
 
-The origin o of a dense rbf kernel is a training row: the kernel does not depend on it, but in float32 the squared
-distances of rows that lie far from 0 would be lost without it.
+The origin o of a dense rbf kernel is the median of some training rows: the kernel does not depend on it, but in float32
+the squared distances of rows that lie far from 0 would be lost without it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Kernel:
     def left(self, X, origin=None):
         """Prepare rows X (n, d) as the left operand: (n, d') array, or the CSR rows as they are.
 
-        `origin` is a row (d,) of dense training data, the same for both operands; only rbf uses it.
+        `origin` is a point (d,) amid dense training data, the same for both operands; only rbf uses it.
         """
         if sp.issparse(X) or self.name == "linear":
             return X

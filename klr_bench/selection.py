@@ -118,7 +118,7 @@ def score_fold(
     for group in sharing(estimators):
         try:
             found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out)
-        except (ValueError, ArithmeticError):  # a step that overflows, a fold with one class: not a candidate
+        except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
             continue
         for i, score in zip(group, found, strict=True):
             scores[i] = score

@@ -125,7 +125,8 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         first = getattr(self, "_state", None) is None
         if first:
             self._start()
-        self._validate_params()
+        else:
+            self._validate_params()
         X, y = self._validate(X, y, dtype=self._dtypes() if first else self.support_vectors_.dtype, reset=first)
         if first:
             self._set_classes(y if classes is None else classes)

@@ -17,11 +17,11 @@ from klr_bench.config import Config
 from klr_bench.data import Dataset, default_cache
 from klr_bench.data.commands import progress
 from klr_bench.errors import KlrBenchError
-from klr_bench.records import Record, Store
+from klr_bench.records import FINISHED, Record, Store
 from klr_bench.report.published import check_published
 from klr_bench.runner.display import Display
 from klr_bench.runner.manifest import manifest
-from klr_bench.runner.plan import Cell, Fold, Source, group_folds, plan_cells
+from klr_bench.runner.plan import Cell, Fold, Source, plan_cells
 from klr_bench.runner.pool import Failure, Task, in_worker_process, run_all, stop_workers
 from klr_bench.runner.scores import ScoreStore
 from klr_bench.runner.work import failed_record, run_cell, run_fold
@@ -127,7 +127,7 @@ class _Run:
 
     def _select(self, cells: Sequence[Cell]) -> list[tuple[Cell, Spec]]:
         """Score what the cells have to choose from; return the cells whose choice can be made, with it."""
-        folds = [missing for fold in group_folds(list(cells)) if (missing := self.scores.missing(fold))]
+        folds = self.scores.to_score(cells)
         failures: dict[str, Failure] = {}
         tasks = [partial(run_fold, fold) for fold in folds]
         for fold, result in self._execute("selection", folds, tasks):
@@ -167,7 +167,7 @@ class _Run:
     def _land(self, cell: Cell, record: Record, traces: Sequence[tuple[int, float, str, float]] = ()) -> None:
         """Write a finished cell, and the tables at most once a second."""
         self.store.write_cell(record, cell.config_hash, time.time(), list(traces))
-        if record.status in ("ok", "timeout"):
+        if record.status in FINISHED:
             self.outcome.n_computed += 1
         else:
             self.outcome.failed.append(record)
@@ -207,7 +207,7 @@ def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Conso
     """Say what would run and what is done; fetch, parse and write nothing."""
     store, scores = Store(folder), ScoreStore(folder, fresh=config.force)
     waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
-    folds: list[Fold] = [missing for fold in group_folds(waiting) if (missing := scores.missing(fold))]
+    folds = scores.to_score(waiting)
     n_fits = sum(len(fold.learners) for fold in folds)
     console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {folder}")
     console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells:")

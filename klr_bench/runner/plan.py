@@ -5,7 +5,7 @@ Keys are hashes of content: two pieces of work have the same key exactly if they
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -197,7 +197,7 @@ def check_parameters(stem: str, estimator: Spec, grid: Mapping[str, list[Any]]) 
             raise KlrBenchError(message)
 
 
-def group_folds(cells: list[Cell]) -> list[Fold]:
+def group_folds(cells: Sequence[Cell]) -> list[Fold]:
     """Return the folds of all cells, those of one fold and kernel as one, each learner once."""
     groups: dict[str, tuple[Fold, dict[str, Spec]]] = {}
     for cell in cells:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from klr_bench.build import content_hash
 from klr_bench.files import read_json, write_json
-from klr_bench.runner.plan import Cell, Fold, learner_key
+from klr_bench.runner.plan import Cell, Fold, group_folds, learner_key
 from klr_bench.selection import Spec, choose
 
 Scores = dict[str, float | None]
@@ -25,6 +25,10 @@ class ScoreStore:
         self._folder = folder / "selections"
         self._fresh = fresh
         self._known: dict[str, Scores] = {}
+
+    def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
+        """Return the folds of all cells, each with the learners that have no score yet, if there are any."""
+        return [missing for fold in group_folds(cells) if (missing := self.missing(fold))]
 
     def missing(self, fold: Fold) -> Fold | None:
         """Return the fold with those learners that have no score yet, or None if all have."""
