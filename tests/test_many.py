@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from test_online import CASES, KERNELS, toy
 
-from klr_bench import OSKL, KernelPegasos, NonConservativeKLR
+from klr_bench import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR
 from klr_bench.online import fit_many
 from klr_bench.online.many import SharedFit
 
 
 def assert_same(one, other, rtol):
     np.testing.assert_array_equal(one.support_vectors_.shape, other.support_vectors_.shape)
-    assert abs(one.support_vectors_ - other.support_vectors_).max() == 0
+    assert abs(one.support_vectors_ - other.support_vectors_).sum() == 0
     np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=rtol, atol=1e-280)
     assert (one.n_mistakes_, one.t_, one.n_support_) == (other.n_mistakes_, other.t_, other.n_support_)
     assert one.classes_.tolist() == other.classes_.tolist()
@@ -53,6 +53,38 @@ def test_a_learner_goes_on_alone(cases, cut, n_epochs):
     for learner in fit_many(learners, X[:cut], y[:cut]):
         whole = clone(learner).fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
         assert_same(learner.partial_fit(X[cut:], y[cut:]), whole, rtol=1e-9)
+
+
+RADII = st.sampled_from([0.3, 1.0, 2.0, 4.0, 5.0, 7.0, 9.0, 12.0, 20.0, 1e3, np.inf])
+FAMILIES = [NonConservativeKLR(eta=0.7), AuxiliaryKLR(eta=0.4), OSKL(G=1.5), MarginKLR(eta=0.05)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(FAMILIES), RADII, st.booleans(), st.integers(0, 1)), min_size=2, max_size=10),
+    st.integers(10, 590),
+    st.integers(1, 2),
+)
+def test_learners_that_differ_in_their_radius_part_where_the_norm_exceeds_it(choices, cut, n_epochs):
+    X, y = toy(n=600)
+    learners = [
+        clone(learner).set_params(R=R, average=average, random_state=seed, gamma=0.7, n_epochs=n_epochs)
+        for learner, R, average, seed in choices
+    ]
+    shared = SharedFit([clone(learner) for learner in learners], X, y).decision_function(X)
+    for f, learner in zip(shared.T, learners, strict=True):
+        np.testing.assert_allclose(f, clone(learner).fit(X, y).decision_function(X), rtol=1e-9, atol=1e-11)
+    for learner in fit_many(learners, X[:cut], y[:cut]):
+        assert_same(learner, whole := clone(learner).fit(X[:cut], y[:cut]), rtol=1e-9)
+        assert_same(learner.partial_fit(X[cut:], y[cut:]), whole.partial_fit(X[cut:], y[cut:]), rtol=1e-9)
+
+
+def test_balls_that_are_never_left_cost_nothing():
+    X, y = toy(n=600)
+    radii = [1e3, 1.0, 1e5, np.inf]
+    shared = SharedFit([NonConservativeKLR(R=R, random_state=0) for R in radii], X, y)
+    assert shared.state.row.tolist() == [0, 1, 0, 0]
+    assert len(np.unique(SharedFit([OSKL(random_state=seed) for seed in (0, 0, 1, None)], X, y).state.row)) == 3
 
 
 def test_predictions_of_all_at_once():

@@ -190,10 +190,10 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(message)
         return np.where(y == self.classes_[1], 1.0, -1.0)
 
-    def _update(self):
-        """Return what the engine needs of this learner."""
+    def _update(self, stream=0):
+        """Return what the engine needs of this learner, whose draws come from the stream with this number."""
         parameters, radius = self._rule_arguments()
-        return engine.Update(type(self)._rule, parameters, radius)
+        return engine.Update(type(self)._rule, parameters, radius, stream)
 
     def _kernel(self):
         gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
@@ -203,7 +203,7 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         """Learn from all rows, block by block; return True where the callback asked to stop."""
         signs = self._signs(y)
         if self._state is None:
-            self._state = engine.OnlineState(self._kernel(), X, 1)
+            self._state = engine.OnlineState(self._kernel(), X)
         X, groups = in_layout(X, self._state.sparse), engine.grouped([self._update()])
         for start in range(0, len(signs), engine.BLOCK):
             block = slice(start, start + engine.BLOCK)

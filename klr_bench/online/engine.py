@@ -8,7 +8,8 @@ At step t, with f_1 = 0, a learner sees (x_t, y_t), and its rule answers (insert
 Kernel values do not depend on the state.  So the next examples are taken as a block: their kernel values with all
 support vectors are matrix products in tiles that stay in the cache, and the recursion then runs on the block's own
 small kernel matrix.  The decisions are those of a loop over single examples.  Learners that see the same examples
-through the same kernel share the tiles: each is multiplied by a matrix of coefficients, a row a learner.
+through the same kernel share the tiles: each is multiplied by a matrix of coefficients, a row a learner.  And those
+that differ in nothing but R are one learner, until its norm exceeds the smaller R.
 
 f_t = S_t sum_i a_i k(x_i, .): shrinking and projection only change the scale S, and the sum C of the scales so far
 gives the average of the f_t, in which example i weighs a_i (C - C_i).  S is folded into the a_i before it gets so
@@ -21,6 +22,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -48,11 +50,20 @@ _SMALLEST = 1e-290  # what decays below this is 0: numbers without full precisio
 
 @dataclass(frozen=True)
 class Update:
-    """What the engine needs of a learner: its compiled rule, the rule's parameters, the radius R."""
+    """What the engine needs of a learner: its compiled rule, the rule's parameters, the radius R.
+
+    `stream` is a number that it has in common with the learners that get the same draws.
+    """
 
     rule: Any
     parameters: Sequence[float]
     radius: float
+    stream: int = 0
+
+    @property
+    def but_radius(self):
+        """What two learners have in common that are the same until one of them is projected."""
+        return id(self.rule), *self.parameters, self.stream
 
 
 def _fold_signature(real):
@@ -76,39 +87,70 @@ def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
     return leading
 
 
+def _stores(real):
+    """The type of (coef, average, since, weights, inserted), with a row a learner."""
+    matrix = float64[:, ::1]
+    return types.Tuple((matrix, matrix, matrix, real[:, ::1], uint8[:, ::1]))
+
+
+def _split_signature(real):
+    return types.void(_stores(real), _stores(real), int64, int64, int64)
+
+
+@compiled([_split_signature(float32), _split_signature(float64)])
+def _copy_row(stores, block, n, m, own):
+    """Copy row m to row `own`: the first n columns of the stores, and all of the block's."""
+    coef, average, since, weights, inserted = stores
+    coef[own, :n], average[own, :n], since[own, :n] = coef[m, :n], average[m, :n], since[m, :n]
+    weights[own, :n], inserted[own, :n] = weights[m, :n], inserted[m, :n]
+    coef, average, since, weights, inserted = block
+    coef[own], average[own], since[own] = coef[m], average[m], since[m]
+    weights[own], inserted[own] = weights[m], inserted[m]
+
+
 def _signature(real):
     function = types.FunctionType(RULE_SIGNATURE)
-    vector, matrix, marks = float64[::1], float64[:, ::1], uint8[:, ::1]
+    vector, numbers, matrix = float64[::1], int64[::1], float64[:, ::1]
     return types.void(
-        function, int64[::1], matrix, vector, vector, matrix, real[:, ::1], vector, matrix, int64, int64,
-        matrix, matrix, matrix, real[:, ::1], matrix, matrix, matrix, real[:, ::1], marks,
-        matrix, int64[:, ::1], float64,
+        function, numbers, matrix, vector, vector, matrix, real[:, ::1], vector, int64, int64, numbers, matrix,
+        _stores(real), _stores(real), matrix, int64[:, ::1], float64,
     )  # fmt: skip
 
 
 @compiled([_signature(float32), _signature(float64)])
 def _recursion(
-    rule, learners, parameters, radii, y, u, gram, diagonal, f, t, n_support,
-    coef, average, since, weights, new_coef, new_average, new_since, new_weights, inserted,
-    scalars, counts, tiny,
+    rule, learners, parameters, radii, y, u, gram, diagonal, t, n_support, row, f,
+    stores, block, scalars, counts, tiny,
 ):  # fmt: skip
     """Run the learners with these numbers, which all have this rule, through a block of b examples.
 
-    parameters (len(learners), p) and radii (len(learners),) are theirs; all other matrices have a row for each learner
-    of the pass.  gram (b, b) and diagonal (b,) are the block's own kernel values; f (n_learners, b) the sums so far,
-    without the scale.  The first `n_support` columns of coef, average, since and weights are those of earlier
-    examples, the new_ ones (n_learners, b) those of the block; `inserted` marks who is in.  scalars: scale, sum of
-    scales, squared norm, and the last f(x); counts: mistakes, first coefficient that is not 0, and the example at which
-    the learner was given up, or 0: its rule answered c = nan, or something is not finite.
+    parameters (len(learners), p) and radii (len(learners),) are theirs, and u (n_learners, b) the draws.  gram (b, b)
+    and diagonal (b,) are the block's own kernel values.
+
+    row (n_learners,) tells whose row is whose in all other matrices: f (n_learners, b), the sums so far, without the
+    scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples,
+    and `block` for those of the block; scalars: scale, sum of scales, squared norm, and the last f(x); counts:
+    mistakes, first coefficient that is not 0, and the example at which the learner was given up, or 0: its rule
+    answered c = nan, or something is not finite.
+
+    Learners that share a row stand next to each other, by falling radius.  The first of them runs; where its norm
+    exceeds the radius of another, that one goes on in a row of its own.
     """
-    for k, m in enumerate(learners):
-        if counts[m, 2]:
+    coef, average, since, weights, _ = stores
+    new_coef, new_average, new_since, new_weights, new_inserted = block
+    begin = np.zeros(len(learners), dtype=np.int64)
+    for k in range(len(learners)):
+        m = row[learners[k]]
+        if counts[m, 2] or (k > 0 and row[learners[k - 1]] == m):
             continue
+        last = k
+        while last + 1 < len(learners) and row[learners[last + 1]] == m:
+            last += 1
         scale, scale_sum, squared = scalars[m, 0], scalars[m, 1], scalars[m, 2]
-        radius, sums = radii[k], f[m]
-        for i in range(len(y)):
+        radius, sums, draws = radii[k], f[m], u[learners[k]]
+        for i in range(begin[k], len(y)):
             value = scale * sums[i]
-            insert, shrink, c = rule(y[i], value, u[m, i], t + i + 1, parameters[k])
+            insert, shrink, c = rule(y[i], value, draws[i], t + i + 1, parameters[k])
             scalars[m, 3] = value
             if not math.isfinite(value + c):
                 counts[m, 2] = t + i + 1
@@ -119,14 +161,22 @@ def _recursion(
             squared *= shrink * shrink
             if insert:
                 a = c / scale
-                new_coef[m, i], new_since[m, i], new_weights[m, i], inserted[m, i] = a, scale_sum, a, 1
-                for j in range(i + 1, len(y)):
-                    sums[j] += a * gram[i, j]
+                new_coef[m, i], new_since[m, i], new_weights[m, i], new_inserted[m, i] = a, scale_sum, a, 1
+                later, values = sums[i + 1 :], gram[i, i + 1 :]  # indices from 0 let the loop vectorise
+                for j in range(len(later)):
+                    later[j] += a * values[j]
                 squared = max(squared + 2.0 * shrink * c * value + c * c * diagonal[i], 0.0)
             if not math.isfinite(squared):
                 counts[m, 2] = t + i + 1
                 break
             norm = math.sqrt(squared)
+            while last > k and norm > radii[last]:
+                own = row.max() + 1
+                row[learners[last]], begin[last] = own, i + 1
+                _copy_row(stores, block, n_support, m, own)
+                f[own], counts[own] = f[m], counts[m]
+                scalars[own] = scale * radii[last] / norm, scale_sum, radii[last] ** 2, value
+                last -= 1
             if norm > radius:
                 scale *= radius / norm
                 squared = radius * radius
@@ -145,17 +195,22 @@ class OnlineState:
     """What online learners that see the same examples through the same kernel know between two blocks.
 
     Attributes: `support` and `left`, the examples that any of them has inserted, as they came and as operands of the
-    kernel; `coef`, `average`, `since` (float64) and `weights` (as the kernel values), a row a learner; `inserted`,
-    who inserted what; `scalars` and `counts`, as `_recursion` has them; `t`, the number of examples.
+    kernel; `row`, each learner's row in the matrices; `coef`, `average`, `since` (float64) and `weights` (as the kernel
+    values); `inserted`, who inserted what; `scalars` and `counts`, as `_recursion` has them; `t`, the number of
+    examples.
     """
 
-    def __init__(self, kernel, X, n):
-        """Start n learners on rows like those of X, dense or CSR; the origin is the median of the first."""
+    def __init__(self, kernel, X, row=(0,)):
+        """Start learners on rows like those of X, dense or CSR; the origin is the median of the first.
+
+        row (n_learners,) is that of `shared_rows`.
+        """
         self.kernel = kernel
+        self.row = np.array(row)
         self.sparse = sp.issparse(X)
         self.by_index = self.sparse and not dense_is_cheaper(X)
         self.origin = None if self.by_index else np.median(in_layout(X[:BLOCK], False), axis=0).astype(X.dtype)
-        self._start(n, X)
+        self._start(len(self.row), X)
 
     def _start(self, n, X):
         self.support = growing_like(X)
@@ -176,42 +231,37 @@ class OnlineState:
         left, right = self.kernel.left(rows, self.origin), self.kernel.right(rows, self.origin)
         gram = np.ascontiguousarray(self.kernel.values(left, right))
         diagonal = self.kernel.diagonal(rows)
-        f = expand(self.kernel, self.left.rows, self.weights.columns, right)
-        n, shape = len(self.support), u.shape
-        coef, average, since = np.zeros((3, *shape))
-        weights, inserted = np.zeros(shape, dtype=X.dtype), np.zeros(shape, dtype=np.uint8)
+        n_rows, shape = self.row.max() + 1, u.shape
+        f = np.zeros(shape)
+        f[:n_rows] = expand(self.kernel, self.left.rows, self.weights.columns[:n_rows], right)
+        stores = (self.coef, self.average, self.since, self.weights, self.inserted)
+        block = tuple(np.zeros(shape, dtype=store.array.dtype) for store in stores)
         tiny = float(np.finfo(X.dtype).tiny)
         for rule, learners, parameters, radii in groups:
             _recursion(
-                rule, learners, parameters, radii, y, u, gram, diagonal, f, self.t, n,
-                self.coef.array, self.average.array, self.since.array, self.weights.array,
-                coef, average, since, weights, inserted, self.scalars, self.counts, tiny,
+                rule, learners, parameters, radii, y, u, gram, diagonal, self.t, len(self.support), self.row, f,
+                tuple(store.array for store in stores), block, self.scalars, self.counts, tiny,
             )  # fmt: skip
-        new = np.flatnonzero(inserted.any(axis=0))
+        new = np.flatnonzero(block[-1].any(axis=0))
         self.support.append(X[new])
         if not self.by_index:
             self.left.append(left[new])
-        for store, block in (
-            (self.coef, coef),
-            (self.average, average),
-            (self.since, since),
-            (self.weights, weights),
-            (self.inserted, inserted),
-        ):
-            store.append(block[:, new])
+        for store, columns in zip(stores, block, strict=True):
+            store.append(columns[:, new])
         self.t += len(y)
 
     @property
     def refused(self):
         """The example at which each learner's rule gave up, or 0, (n_learners,)."""
-        return self.counts[:, 2]
+        return self.counts[self.row, 2]
 
     def coefficients(self, i, *, average):
         """Return learner i's coefficients of all examples in `support`: those of its average f_t, or of the last."""
-        coef, since = self.coef.columns[i], self.since.columns[i]
-        scale, scale_sum = self.scalars[i, :2]
+        m = self.row[i]
+        coef, since = self.coef.columns[m], self.since.columns[m]
+        scale, scale_sum = self.scalars[m, :2]
         if average:
-            return (self.average.columns[i] + coef * (scale_sum - since)) / self.t
+            return (self.average.columns[m] + coef * (scale_sum - since)) / self.t
         return coef * scale
 
     def decide(self, weights, X):
@@ -225,24 +275,28 @@ class OnlineState:
 
     def alone(self, i):
         """Return the state of learner i as if it had been alone."""
-        rows = np.flatnonzero(self.inserted.columns[i])
+        m = self.row[i]
+        rows = np.flatnonzero(self.inserted.columns[m])
         state = copy.copy(self)
+        state.row = np.zeros(1, dtype=int)
         state._start(1, self.support.rows)
         state.support.append(self.support.rows[rows])
         if not self.by_index:
             state.left.append(self.left.rows[rows])
         for name in ("coef", "average", "since", "weights", "inserted"):
-            getattr(state, name).append(getattr(self, name).columns[i : i + 1, rows])
-        state.scalars, state.counts, state.t = self.scalars[i : i + 1].copy(), self.counts[i : i + 1].copy(), self.t
+            getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])
+        state.scalars, state.counts, state.t = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy(), self.t
         state.counts[0, 1] = 0  # another numbering
         return state
 
 
 def grouped(updates):
-    """Return (rule, numbers of its learners, parameters, radii) for each rule: it is passed on once a block."""
-    groups = {}
-    for number, update in enumerate(updates):
-        groups.setdefault(id(update.rule), []).append(number)
+    """Return (rule, numbers of its learners, parameters, radii) for each rule: it is passed on once a block.
+
+    Learners that differ in their radius alone stand next to each other, by falling radius.
+    """
+    order = sorted(range(len(updates)), key=lambda i: (updates[i].but_radius, -updates[i].radius))
+    groups = [list(numbers) for _, numbers in groupby(order, key=lambda i: id(updates[i].rule))]
     return [
         (
             updates[numbers[0]].rule,
@@ -250,8 +304,14 @@ def grouped(updates):
             np.array([updates[number].parameters for number in numbers], dtype=np.float64),
             np.array([updates[number].radius for number in numbers], dtype=np.float64),
         )
-        for numbers in groups.values()
+        for numbers in groups
     ]
+
+
+def shared_rows(updates):
+    """Return the row in which each learner begins, (n_learners,): learners that differ in their radius share it."""
+    rows = {}
+    return [rows.setdefault(update.but_radius, len(rows)) for update in updates]
 
 
 def expand(kernel, left, weights, right):

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
 from klr_bench.online import engine
+
+
+def _streams(learners):
+    """Return a number for each learner's random draws: the same for the same seed."""
+    numbers = {}
+    for i, learner in enumerate(learners):
+        seed = learner.random_state
+        yield numbers.setdefault(seed if isinstance(seed, Integral) else f"of {i}", len(numbers))
 
 
 def fit_many(learners, X, y):
@@ -30,7 +40,7 @@ def fit_many(learners, X, y):
     fitted = SharedFit(learners, X, y)
     for i, learner in enumerate(learners):
         if fitted.state.refused[i]:
-            learner._refuse(fitted.state.refused[i], fitted.state.scalars[i, 3])
+            learner._refuse(fitted.state.refused[i], fitted.state.scalars[fitted.state.row[i], 3])
         learner._state = fitted.state.alone(i)
         learner._publish()
     return list(learners)
@@ -57,8 +67,9 @@ class SharedFit:
             message = f"the learners must share kernel, dtype and n_epochs; got {len(shared)} different combinations."
             raise ValueError(message)
         self.learners = list(learners)
-        self.state = engine.OnlineState(first._kernel(), X, len(learners))
-        groups = engine.grouped([learner._update() for learner in learners])
+        updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
+        self.state = engine.OnlineState(first._kernel(), X, engine.shared_rows(updates))
+        groups = engine.grouped(updates)
         signs = first._signs(y)
         for _ in range(first.n_epochs):
             for start in range(0, len(signs), engine.BLOCK):
@@ -75,11 +86,11 @@ class SharedFit:
         """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
         support = self.state.support.rows
         X = self.learners[0]._validate(X, dtype=support.dtype)
-        weights = np.array(
-            [self.state.coefficients(i, average=learner.average) for i, learner in enumerate(self.learners)],
-            dtype=support.dtype,
-        )
-        return self.state.decide(weights, X).T
+        same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]
+        distinct = {key: i for i, key in enumerate(same)}
+        weights = [self.state.coefficients(i, average=average) for (_, average), i in distinct.items()]
+        f = self.state.decide(np.array(weights, dtype=support.dtype), X)
+        return f[[list(distinct).index(key) for key in same]].T
 
     def predict(self, X):
         """Return the classes that all learners predict for the rows of X, (n_samples, n_learners)."""

@@ -8,7 +8,8 @@ grid    88 learners in one pass against one learner, and against 88 passes
 sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inverted index
 growth  time and memory from 5,000 to 465,000 examples
 
-MAGIC and Adult are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes them as CSV.
+MAGIC and Adult are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes them as CSV, and what
+they were measured on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before NumPy is imported
 
 import csv
+import platform
 import time
 from pathlib import Path
 
@@ -27,7 +29,10 @@ import grid
 import growth
 import kernel_floor
 import loop
+import numba
+import numpy as np
 import sparse
+from threadpoolctl import threadpool_info
 
 PARTS = {
     "floor": kernel_floor.measure,
@@ -38,6 +43,34 @@ PARTS = {
 }
 
 
+def machine():
+    """Return what the figures depend on besides the code."""
+    processor = next(
+        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.processor(),
+    )
+    blas = next(library for library in threadpool_info() if library["user_api"] == "blas")
+    return {
+        "processor": processor,
+        "blas": f"{blas['internal_api']} {blas['version']}, {blas.get('architecture')} kernels",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def _lines(path):
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def write(path, rows):
+    """Write dictionaries with the same keys as CSV."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def main(arguments):
     output = Path(next((a.partition("=")[2] for a in arguments if a.startswith("output=")), "results/benchmark"))
     chosen = [argument for argument in arguments if "=" not in argument] or list(PARTS)
@@ -46,6 +79,8 @@ def main(arguments):
         print(__doc__)
         return 2
     output.mkdir(parents=True, exist_ok=True)
+    write(output / "machine.csv", [machine()])
+    print(", ".join(f"{key} {value}" for key, value in machine().items()))
     for name in chosen:
         started = time.perf_counter()
         rows = []
@@ -58,10 +93,7 @@ def main(arguments):
                 ),
                 flush=True,
             )
-        with (output / f"{name}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write(output / f"{name}.csv", rows)
         print(f"{name}: {time.perf_counter() - started:.0f} s, {output / name}.csv")
     return 0
 

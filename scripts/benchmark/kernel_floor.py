@@ -9,6 +9,9 @@ from klr_bench import NonConservativeKLR
 from klr_bench.kernels import exp_negative
 from klr_bench.online import engine
 
+N = 32_768
+"""Examples: about as many as Adult's."""
+
 
 def measure(output):
     square = np.random.RandomState(0).random_sample((1024, 1024)).astype(np.float32)
@@ -16,11 +19,10 @@ def measure(output):
     values = -square[:, :256].copy()
     exponential = min(best(lambda: np.exp(values)), best(lambda: exp_negative(values))) / values.size
     for d in (10, 22, 54, 123, 784):
-        n = 16384 if d < 200 else 8192
-        X, y = noise(n, d)
+        X, y = noise(N, d)
         learner = NonConservativeKLR(gamma=1.0 / d)
         seconds = best(lambda X=X, y=y, learner=learner: learner.fit(X, y), 3)
-        starts = np.arange(0, n, engine.BLOCK)
+        starts = np.arange(0, N, engine.BLOCK)
         n_values = sum(start * engine.BLOCK + engine.BLOCK**2 for start in starts)
         floor = 2 * (d + 2) / rate + exponential
         yield {
