@@ -49,7 +49,7 @@ def machine():
         (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
     )
-    blas = next(library for library in threadpool_info() if library["user_api"] == "blas")
+    blas = next(library for library in threadpool_info() if "numpy" in library["filepath"])
     return {
         "processor": processor,
         "blas": f"{blas['internal_api']} {blas['version']}, {blas.get('architecture')} kernels",
