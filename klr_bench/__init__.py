@@ -12,12 +12,18 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "AuxiliaryKLR": "klr_bench.online.auxiliary",
+    "BOGD": "klr_bench.online.budget.bogd",
+    "BOGDPlusPlus": "klr_bench.online.budget.bogd",
+    "Forgetron": "klr_bench.online.budget.forgetron",
     "KernelOGD": "klr_bench.online.ogd",
     "KernelPegasos": "klr_bench.online.pegasos",
     "KernelPerceptron": "klr_bench.online.perceptron",
     "MarginKLR": "klr_bench.online.margin",
     "NonConservativeKLR": "klr_bench.online.nc",
     "OSKL": "klr_bench.online.oskl",
+    "Projectron": "klr_bench.online.budget.projectron",
+    "ProjectronPlusPlus": "klr_bench.online.budget.projectron",
+    "RandomizedBudgetPerceptron": "klr_bench.online.budget.rbp",
 }
 
 __all__ = ["__version__", *_EXPORTS]

@@ -19,12 +19,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from llvmlite import ir
-from numba import float32, float64, int32, void
-from numba.extending import intrinsic
+from numba import float32, float64, int32, int64, void
+from numba.extending import intrinsic, overload
 
 from klr_bench.jit import compiled
 
 KERNELS = ("rbf", "poly", "linear")
+RBF, POLY, LINEAR = range(3)
+"""Their codes in compiled code."""
 DENSE_AT_MOST = 8192
 """Features above which CSR rows are never made dense."""
 
@@ -222,3 +224,31 @@ def sum_exp_negative(exponents, weights):
         for j in range(m):
             sums[j] += weights[i] * _exp_negative(exponents[i, j])
     return sums
+
+
+def _exp_at_most_one(x):
+    """e^min(x, 0) in the precision of x, in compiled code."""
+
+
+@overload(_exp_at_most_one)
+def _exp_by_precision(x):
+    return (lambda x: _exp_negative(x)) if x == float32 else (lambda x: math.exp(min(x, 0.0)))
+
+
+@compiled([void(float32[:, ::1], int64, float64), void(float64[:, ::1], int64, float64)], fastmath=True)
+def finish(products, kernel, degree):
+    """Turn the products (n, m) of two operands into kernel values, in place; `kernel` is a place in KERNELS."""
+    power = int(degree)
+    for i in range(products.shape[0]):
+        row = products[i]
+        if kernel == RBF:
+            for j in range(len(row)):
+                row[j] = _exp_at_most_one(row[j])
+        elif kernel == POLY and power == degree:
+            for j in range(len(row)):
+                base = row[j]
+                for _ in range(power - 1):
+                    row[j] *= base
+        elif kernel == POLY:
+            for j in range(len(row)):
+                row[j] = row[j] ** degree

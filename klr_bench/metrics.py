@@ -51,6 +51,17 @@ def _is_sigmoid(estimator: Any, X: Any, decision: NDArray[np.float64]) -> bool:
     return np.allclose(estimator.predict_proba(X)[:, 1], expit(decision), rtol=1e-3, atol=1e-6)
 
 
+def last(estimator: Any, X: Any, y: NDArray[np.int8]) -> Metrics:
+    """Return the accuracy and the size of the last classifier of an estimator that is the average of many.
+
+    Nothing for an estimator without a method `last_classifier`.
+    """
+    if not (hasattr(estimator, "last_classifier") and estimator.average):
+        return {}
+    classifier = estimator.last_classifier()
+    return {"last_accuracy": accuracy(classifier, X, y), "last_n_support": int(classifier.n_support_)}
+
+
 def size(estimator: Any, n_train: int) -> Metrics:
     """Return how many support vectors, updates, iterations and non-zero coefficients a fitted classifier has."""
     metrics: Metrics = {}

@@ -64,9 +64,14 @@ class Record:
     predict_time_s: float | None = None
     peak_memory_mb: float | None = None
     seed: int | None = None
+    last_accuracy: float | None = None
+    """Of the classifier after the last example, where that of the record is the average of all."""
+    last_n_support: int | None = None
 
 
 COLUMNS = tuple(column.name for column in fields(Record))
+ADDED = ("last_accuracy", "last_n_support")
+"""Columns that files of schema version 1 may lack."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 TEXT_COLUMNS = ("key", "experiment", "dataset", "algorithm", "variant", "params", "status", "message")
 

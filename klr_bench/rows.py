@@ -99,6 +99,15 @@ class GrowingCSR:
         )
 
 
+def grown(array, n):
+    """Return an array with at least n rows that begins with those of `array`; the size doubles, new rows are 0."""
+    if n <= len(array):
+        return array
+    larger = np.zeros((max(n, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
 def growing_like(X):
     """Return an empty store for rows like those of X (n, d), dense or CSR."""
     if sp.issparse(X):

@@ -129,7 +129,7 @@ def sharing(estimators: Sequence[Any]) -> list[list[int]]:
     """Return the positions of the estimators in groups: online learners that can share a pass, others alone."""
     groups: dict[Any, list[int]] = {}
     for position, estimator in enumerate(estimators):
-        online = getattr(type(estimator), "fit", None) is OnlineKernelClassifier.fit
+        online = hasattr(estimator, "_rule") and type(estimator).fit is OnlineKernelClassifier.fit
         key = (estimator.dtype, estimator.n_epochs) if online else position
         groups.setdefault(key, []).append(position)
     return list(groups.values())

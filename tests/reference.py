@@ -109,3 +109,132 @@ def ogd(eta, loss):
         return slope != 0, 1, -eta * slope
 
     return step
+
+
+class Budgeted:
+    """A function of at most `budget` support vectors, in places that are filled one after the other.
+
+    coef (T,) are its coefficients, total their sum over the steps, inserted who ever was in.
+    """
+
+    def __init__(self, K, budget):
+        self.K, self.budget = K, budget
+        self.coef, self.total = np.zeros(len(K)), np.zeros(len(K))
+        self.inserted = np.zeros(len(K), dtype=bool)
+        self.places = []
+
+    def value(self, t):
+        """f(x_t)."""
+        return np.sum(self.coef * self.K[:, t])
+
+    @property
+    def full(self):
+        return len(self.places) == self.budget
+
+    def insert(self, t, c, place=None):
+        self.coef[t] = c
+        self.inserted[t] = True
+        if place is None:
+            self.places.append(t)
+        else:
+            self.places[place] = t
+
+    def __iter__(self):
+        """Yield t = 0, 1, ... and add up the coefficients before each step."""
+        for t in range(len(self.K)):
+            self.total += self.coef
+            yield t
+
+
+def forgetron(K, y, budget, variant):
+    """Return (f, the phi of each shrinking)."""
+    f, phis, mistakes, damages, n = Budgeted(K, budget), [], 0, 0.0, budget + 1
+    for t in f:
+        if y[t] * f.value(t) > 0:
+            continue
+        mistakes += 1
+        f.coef[t], f.inserted[t] = y[t], True
+        oldest = f.places[0] if f.full else None
+        if variant == "basic":
+            norm = np.sqrt(f.coef @ K @ f.coef)
+            phis.append(min(n ** (-1 / (2 * n)), np.sqrt(n / np.log(n)) / 4 / norm))
+            f.coef *= phis[-1]
+        elif oldest is not None:
+            d, mu = abs(f.coef[oldest]), y[oldest] * f.value(oldest)
+
+            def damage(phi, d=d, mu=mu):
+                return (d * phi) ** 2 + 2 * d * phi * (1 - phi * mu)
+
+            allowed = 15 / 32 * mistakes - damages
+            if damage(1.0) <= allowed:
+                phis.append(1.0)
+            else:
+                roots = np.roots([d * d - 2 * d * mu, 2 * d, -allowed])
+                phis.append(max(root.real for root in roots if abs(root.imag) < 1e-12 and 0 <= root.real <= 1))
+            f.coef *= phis[-1]
+            damages += damage(phis[-1])
+        if oldest is not None:
+            f.coef[f.places.pop(0)] = 0
+        f.places.append(t)
+    return f, phis
+
+
+def rbp(K, y, budget, draws):
+    f = Budgeted(K, budget)
+    for t in f:
+        if y[t] * f.value(t) > 0:
+            continue
+        place = int(draws[t] * budget) if f.full else None
+        if place is not None:
+            f.coef[f.places[place]] = 0
+        f.insert(t, y[t], place)
+    return f
+
+
+def removal_probabilities(a, lengths):
+    """BOGD++: of support vectors with coefficients a and norms ||k(x_i, .)||."""
+    s = (len(a) - 1) / np.sum(np.abs(a) * lengths)
+    p = np.maximum(0, 1 - s * np.abs(a) * lengths)
+    return p / p.sum()
+
+
+def bogd(K, y, budget, draws, eta, gamma_max, lam, *, by_length):
+    f = Budgeted(K, budget)
+    for t in f:
+        value = f.value(t)
+        f.coef *= 1 - eta * lam
+        if y[t] * value >= 1:
+            continue
+        place = None
+        if f.full:
+            members = np.array(f.places)
+            p = np.full(budget, 1 / budget)
+            if by_length:
+                p = removal_probabilities(f.coef[members], np.sqrt(np.diag(K)[members]))
+            place = int(np.searchsorted(np.cumsum(p), draws[t], side="right"))
+            stay = np.arange(budget) != place
+            a = f.coef[members[stay]]
+            f.coef[members[stay]] = np.sign(a) * np.minimum(np.abs(a) / (1 - p[stay]), eta * gamma_max)
+            f.coef[members[place]] = 0
+        f.insert(t, eta * y[t], place)
+    return f
+
+
+def projectron(K, y, budget, eta=None):
+    """Projectron, or with eta Projectron++."""
+    f = Budgeted(K, budget)
+    for t in f:
+        z, members = y[t] * f.value(t), f.places
+        if z >= (1 if eta else 1e-300):
+            continue
+        k = K[members, t]
+        a = np.linalg.solve(K[np.ix_(members, members)], k) if members else np.zeros(0)
+        away, length = max(K[t, t] - k @ a, 0), k @ a
+        if z <= 0:
+            if not f.full and away > 1e-10 * K[t, t]:
+                f.insert(t, y[t])
+            else:
+                f.coef[members] += y[t] * a
+        elif (gain := 1 - z - np.sqrt(away) / eta) > 0:
+            f.coef[members] += y[t] * min((1 - z) / length, 2 * gain / length, 1) * a
+    return f

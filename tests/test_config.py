@@ -153,7 +153,7 @@ def test_any_class_with_keyword_arguments_is_taken() -> None:
 
 
 REFUSED = [
-    (["+foo=1"], r"unknown key 'foo'\. Known: algorithms, data, .*trace\."),
+    (["+foo=1"], r"unknown key 'foo'\. Known: algorithms, budget, data, .*trace\."),
     (["+repeat=3"], r"unknown key 'repeat'\. Did you mean 'repeats'\?"),
     (["+kernel.percent=3"], r"unknown key 'kernel\.percent'\. Did you mean 'percentile'\?"),
     (["repeats=abc"], r"repeats: expected a whole number, got 'abc'\."),
@@ -312,3 +312,41 @@ def test_a_file_that_is_no_mapping_is_refused_by_name(tmp_path: Path, text: str)
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(KlrBenchError, match=r"bad\.yaml"):
         config_files.read(path)
+
+
+def write_records(folder: Path, lines: list[str]) -> None:
+    folder.mkdir(parents=True)
+    header = "dataset,algorithm,variant,status,n_support"
+    (folder / "records.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+
+
+def test_budgets_come_from_the_records_of_another_experiment(tmp_path: Path) -> None:
+    lines = [f"magic,oskl,G={G},ok,{n}" for G, n in ((10, 400), (2, 1800), (10, 411), (2, 1801))]
+    others = ["magic,nc,,ok,15216", "adult,oskl,G=2,ok,3000", "magic,oskl,G=2,error,"]
+    write_records(tmp_path / "mine", [*lines, *others])
+    config = composed("experiment=budget_magic", "budget=from:mine", f"results_dir={tmp_path}")
+    assert config.sweep == {"forgetron": {"budget": [1800, 406]}, "bogdpp": {"budget": [1800, 406]}}
+    config = composed("experiment=budget_magic", "budget=from:mine/nc", f"results_dir={tmp_path}")
+    assert config.sweep["forgetron"]["budget"] == [15216]
+    assert composed("experiment=budget_magic", "budget=50").sweep["bogdpp"] == {"budget": [50]}
+    assert composed("experiment=budget_magic", "budget=[50,60]").sweep["bogdpp"] == {"budget": [50, 60]}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["budget=from:none"], r"budget=from:none: no records in .*none/records\.csv\. Make them with: klr-bench run"),
+        (["budget=from:mine", "dataset=[adult]"], r"has no finished fits of oskl on adult; it has oskl on magic\."),
+        (["budget=from:mine/nc"], r"has no finished fits of nc on magic"),
+        (["budget=from:mine", "dataset=[magic,adult]"], r"expected one data set, .* got magic, adult\."),
+        (["budget=from:"], r"budget=from:: no records in"),
+        (["budget=2.5"], r"sweep\.forgetron\.budget: expected a list of values such as \[1, 10\], got 2\.5\."),
+        (["budget=many"], r"sweep\.forgetron\.budget: expected a list of values such as \[1, 10\], got 'many'\."),
+        (["experiment=oskl_magic", "budget=5"], r"budget: the experiment oskl_magic has no learners with a budget"),
+    ],
+)
+def test_budgets_that_there_are_not(overrides: list[str], message: str, tmp_path: Path) -> None:
+    write_records(tmp_path / "mine", ["magic,oskl,G=2,ok,1800"])
+    experiment = [] if overrides[0].startswith("experiment=") else ["experiment=budget_magic"]
+    with pytest.raises(KlrBenchError, match=message):
+        composed(*experiment, *overrides, f"results_dir={tmp_path}")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.report.published import FOLDER, SCALES, Published, Row, load, published
+from klr_bench.report.published import FOLDER, SCALES, Published, Row, load, published, published_of_line
 from klr_bench.variants import parse_variant
 
 PAPERS = sorted(path.stem for path in FOLDER.glob("*.csv"))
@@ -22,7 +22,7 @@ TABLES = Path(__file__).resolve().parents[2] / "shared" / "paper_tables"
 def found(
     algorithm: str, variant: dict[str, object], metric: str, dataset: str = "magic", table: str = "3"
 ) -> Published:
-    number = published("zhang2013icml", table, dataset, algorithm, variant, metric)
+    number = published("zhang2013icml", [table], dataset, algorithm, variant, metric)
     assert number is not None
     return number
 
@@ -60,11 +60,24 @@ def test_numbers_of_table_3() -> None:
 
 def test_parameters_are_compared_by_value_and_must_all_be_there() -> None:
     assert found("oskl", {"G": "1e0", "loss": "logit"}, "accuracy").row.mean == "85.5"
-    assert published("zhang2013icml", "3", "magic", "oskl", {"G": "3"}, "accuracy") is None
-    assert published("zhang2013icml", "3", "magic", "oskl", {}, "accuracy") is None
+    assert published("zhang2013icml", ["3"], "magic", "oskl", {"G": "3"}, "accuracy") is None
+    assert published("zhang2013icml", ["3"], "magic", "oskl", {}, "accuracy") is None
     forgetron = {"budget": 962, "classifier": "last"}
     assert found("forgetron", forgetron, "accuracy", table="4").row.params == "budget=962;classifier=last"
-    assert published("zhang2013icml", "4", "magic", "forgetron", {"budget": 962}, "accuracy") is None
+    assert published("zhang2013icml", ["4"], "magic", "forgetron", {"budget": 962}, "accuracy") is None
+
+
+def test_of_one_fit_the_paper_prints_the_last_and_the_average_classifier() -> None:
+    def beside(metric: str, tables: list[str], algorithm: str = "forgetron") -> str | None:
+        number = published_of_line("zhang2013icml", tables, "magic", algorithm, {"budget": "962"}, metric)
+        return number and number.row.mean
+
+    assert beside("last_accuracy", ["4", "5"]) == "76.3"
+    assert beside("accuracy", ["4", "5"]) == "82.9"
+    assert beside("fit_time_s", ["4", "5"]) == "3.1"
+    assert beside("accuracy", ["4"]) is None
+    assert beside("last_accuracy", ["5"]) is None
+    assert beside("last_accuracy", ["3"], "baseline") is None
 
 
 def test_a_row_without_parameters_fits_every_variant() -> None:
@@ -72,8 +85,8 @@ def test_a_row_without_parameters_fits_every_variant() -> None:
 
 
 def test_what_is_not_printed_is_none() -> None:
-    assert published("zhang2013icml", 3, "magic", "baseline", {}, "log_loss") is None
-    assert published("zhang2013icml", 3, "mushrooms", "baseline", {}, "accuracy") is None
+    assert published("zhang2013icml", ["3"], "magic", "baseline", {}, "log_loss") is None
+    assert published("zhang2013icml", ["3"], "mushrooms", "baseline", {}, "accuracy") is None
 
 
 def test_an_unknown_paper_is_named_with_the_nearest() -> None:
@@ -91,7 +104,7 @@ def test_every_number_can_be_read(paper: str) -> None:
         assert Published.of(row).half_unit > 0
         if row.algorithm:
             number = published(
-                paper, row.table, row.dataset, row.algorithm, dict(parse_variant(row.params)), row.metric
+                paper, [row.table], row.dataset, row.algorithm, dict(parse_variant(row.params)), row.metric
             )
             assert number is not None
             assert number.row == row

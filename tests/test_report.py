@@ -403,3 +403,30 @@ def test_variants_keep_the_order_of_the_sweep(values: list[int | str]) -> None:
     assert sorted(asked[::-1], key=plan.order) == asked
     unknown = [("oskl", "G=2000"), ("oskl", "G=10000"), ("zzz", "")]
     assert sorted([*unknown, *asked], key=plan.order) == [*asked, *unknown]
+
+
+def test_the_last_classifier_stands_beside_the_average(make: Make) -> None:
+    changes: dict[str, Any] = {
+        "algorithms": {"forgetron": {"label": "Forgetron"}},
+        "sweep": {"forgetron": {"budget": [962]}},
+        "published": {"paper": "zhang2013icml", "table": [4, 5]},
+    }
+    folder = make([row("forgetron", "budget=962", 0, accuracy=0.83, last_accuracy=0.76)], only=True, **changes)
+
+    def shown(number: str | None) -> dict[str, str | None]:
+        block = table(folder, number).blocks[0]
+        cells = {metric.name: block.lines[0].cells[metric.name].published for metric in block.metrics}
+        return {name: cell and cell.row.mean for name, cell in cells.items()}
+
+    assert shown("4") == {"last_accuracy": "76.3", "fit_time_s": "3.1"}
+    assert shown("5") == {"accuracy": "82.9", "sparsity": "72.9", "n_support": "4129"}
+    assert {**shown("4"), **shown("5")}.items() <= shown(None).items()
+
+
+def test_records_of_before_there_was_a_last_classifier(make: Make) -> None:
+    folder = make([row("nc", "", 0)])
+    path = folder / "records.csv"
+    lines = [line.rsplit(",", 2)[0] for line in path.read_text(encoding="utf-8").splitlines()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert "last_accuracy" not in lines[0]
+    assert table(folder).blocks[0].lines[0].cells["last_accuracy"].mean is None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klr_bench import config_files
+from klr_bench.config.borrowed import with_borrowed
 from klr_bench.config.schema import (
     LEFT_TO_SELECTION,
     Config,
@@ -52,11 +53,16 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
     given = given_keys(overrides)
     searched = config_files.folders() if searched is None else searched
     algorithms = check_algorithms(config.algorithms, given, searched)
+    datasets = check_datasets(config.datasets, config.data, given, searched)
+    if "budget" in given and not any("budget" in lists for lists in config.sweep.values()):
+        message = f"budget: the experiment {config.name} has no learners with a budget in its sweep."
+        raise KlrBenchError(message)
+    sweep = with_borrowed(config.sweep, Path(config.results_dir), datasets)
     return replace(
         config,
-        datasets=check_datasets(config.datasets, config.data, given, searched),
+        datasets=datasets,
         algorithms=algorithms,
-        sweep=check_sweep(config.sweep, algorithms, given, searched),
+        sweep=check_sweep(sweep, algorithms, given, searched),
     )
 
 

@@ -97,6 +97,7 @@ class Config:
     datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
     algorithms: dict[str, dict[str, Any]] = field(default_factory=dict)
     sweep: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    budget: list[Any] | str | int | None = None
     published: dict[str, Any] | None = None
 
 

@@ -44,7 +44,7 @@ RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, floa
 rule = compiled(RULE_SIGNATURE)
 """Decorator of the update rule in an algorithm's file."""
 
-_FOLD_BELOW = 1e-3
+FOLD_BELOW = 1e-3
 _SMALLEST = 1e-290  # what decays below this is 0: numbers without full precision are slow, and no f(x) sees them
 
 
@@ -180,7 +180,7 @@ def _recursion(
             if norm > radius:
                 scale *= radius / norm
                 squared = radius * radius
-            if scale < _FOLD_BELOW:
+            if scale < FOLD_BELOW:
                 counts[m, 1] = _fold(
                     coef[m], average[m], since[m], weights[m], counts[m, 1], n_support, scale, scale_sum, tiny
                 )
@@ -208,8 +208,7 @@ class OnlineState:
         self.kernel = kernel
         self.row = np.array(row)
         self.sparse = sp.issparse(X)
-        self.by_index = self.sparse and not dense_is_cheaper(X)
-        self.origin = None if self.by_index else np.median(in_layout(X[:BLOCK], False), axis=0).astype(X.dtype)
+        self.by_index, self.origin = layout_of(X)
         self._start(len(self.row), X)
 
     def _start(self, n, X):
@@ -266,12 +265,7 @@ class OnlineState:
 
     def decide(self, weights, X):
         """Return f (k, m), float64, for rows X (m, d) and k rows of weights for the examples in `support`."""
-        f = np.zeros((len(weights), X.shape[0]))
-        for start in range(0, X.shape[0], BLOCK):
-            block = slice(start, start + BLOCK)
-            right = self.kernel.right(in_layout(X[block], self.by_index), self.origin)
-            f[:, block] = expand(self.kernel, self.left.rows, weights, right)
-        return f
+        return evaluate(self.kernel, self.origin, self.left.rows, weights, X)
 
     def alone(self, i):
         """Return the state of learner i as if it had been alone."""
@@ -312,6 +306,22 @@ def shared_rows(updates):
     """Return the row in which each learner begins, (n_learners,): learners that differ in their radius share it."""
     rows = {}
     return [rows.setdefault(update.but_radius, len(rows)) for update in updates]
+
+
+def layout_of(X):
+    """Return what is decided by the first rows of X: whether CSR rows stay sparse, and the origin of dense ones."""
+    by_index = sp.issparse(X) and not dense_is_cheaper(X)
+    return by_index, None if by_index else np.median(in_layout(X[:BLOCK], False), axis=0).astype(X.dtype)
+
+
+def evaluate(kernel, origin, left, weights, X):
+    """Return f (k, m), float64, for rows X (m, d) and weights (k, n) for the examples of a left operand (n, d')."""
+    f = np.zeros((len(weights), X.shape[0]))
+    for start in range(0, X.shape[0], BLOCK):
+        block = slice(start, start + BLOCK)
+        right = kernel.right(in_layout(X[block], sp.issparse(left)), origin)
+        f[:, block] = expand(kernel, left, weights, right)
+    return f
 
 
 def expand(kernel, left, weights, right):

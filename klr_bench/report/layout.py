@@ -61,9 +61,10 @@ def caption(table: Table) -> list[str]:
     spread = "Mean ± standard deviation over the repeats (ok: repeats that ended well of all)."
     lines = [spread if repeated else "One repeat, so no standard deviation."]
     if table.source:
-        paper, number = table.source
+        paper, numbers = table.source
+        word = "table" if len(numbers) == 1 else "tables"
         lines.append(
-            f"paper: {paper}, table {number}. diff: ours less the paper's, in the unit of the column; "
+            f"paper: {paper}, {word} {' and '.join(numbers)}. diff: ours less the paper's, in the unit of the column; "
             f"{MARK}: more than max(2 published standard deviations, half a unit of the last printed digit)."
         )
     if table.machine:

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.report.published import load
+from klr_bench.report.published import load, tables_of
 from klr_bench.variants import parse_variant, same_value, variant_order, variant_text
 
 Column = tuple[str, str]
@@ -76,8 +76,8 @@ class Plan:
         names: Mapping[str, str] = (self.published or {}).get("names") or {}
         return names.get(algorithm, algorithm)
 
-    def source(self, table: str | None) -> tuple[str, str] | None:
-        """Return the paper and the table to compare with, None where there is none.
+    def source(self, table: str | None) -> tuple[str, tuple[str, ...]] | None:
+        """Return the paper and the tables to compare with, None where there are none.
 
         KlrBenchError where `table` says nothing about the data sets and algorithms of the experiment.
         """
@@ -86,13 +86,13 @@ class Plan:
                 return None
             message = f"table={table}: this experiment is compared with no published table; leave `table` out."
             raise KlrBenchError(message)
-        paper, usual = str(self.published["paper"]), str(self.published["table"])
+        paper, usual = str(self.published["paper"]), tables_of(self.published)
         names = {self.published_name(stem) for stem in self.algorithms}
-        known = {usual} | {r.table for r in load(paper) if r.dataset in self.datasets and r.algorithm in names}
+        known = {*usual} | {r.table for r in load(paper) if r.dataset in self.datasets and r.algorithm in names}
         if table is not None and table not in known:
             message = (
                 f"table={table}: table {table} of {paper} says nothing about the data sets and algorithms of "
                 f"this experiment. Known: {', '.join(sorted(known))}."
             )
             raise KlrBenchError(message)
-        return paper, table or usual
+        return paper, (table,) if table else usual

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -25,7 +25,7 @@ SCALES = {
 }
 
 # The papers' tables and records.csv name these differently.
-METRICS = {"n_support": "n_support_vectors", "fit_time_s": "train_time"}
+METRICS = {"n_support": "n_support_vectors", "fit_time_s": "train_time", "last_accuracy": "accuracy"}
 
 
 @dataclass(frozen=True)
@@ -84,23 +84,41 @@ def load(paper: str) -> tuple[Row, ...]:
 
 
 def published(
-    paper: str, table: str | int, dataset: str, algorithm: str, variant: Mapping[str, object], metric: str
+    paper: str, tables: Collection[str], dataset: str, algorithm: str, variant: Mapping[str, object], metric: str
 ) -> Published | None:
-    """Return the number that a table prints for a column, None where it prints none.
+    """Return the number that the tables print for a column, None where they print none.
 
     `algorithm` is the paper's name, `metric` a column of records.csv.  All published parameters
     (``G=1;classifier=last``) must be in `variant`, numbers compared by value; so a row without parameters
     fits every variant.  Where several rows fit, the one with the most parameters is meant.
     """
-    wanted = (str(table), dataset, algorithm, METRICS.get(metric, metric))
+    wanted = (dataset, algorithm, METRICS.get(metric, metric))
     rows = [
         row
         for row in load(paper)
-        if (row.table, row.dataset, row.algorithm, row.metric) == wanted and _fits(row.params, variant)
+        if row.table in tables and (row.dataset, row.algorithm, row.metric) == wanted and _fits(row.params, variant)
     ]
     if not rows:
         return None
     return Published.of(max(rows, key=lambda row: len(parse_variant(row.params))))
+
+
+def published_of_line(
+    paper: str, tables: Collection[str], dataset: str, algorithm: str, variant: Mapping[str, object], metric: str
+) -> Published | None:
+    """Return the published number that belongs beside a metric of a variant.
+
+    Where the paper tells the last classifier from the average of all, `last_accuracy` is of the last, the time of
+    both, all else of the average; a variant that says itself which it is has that.
+    """
+    last, average = {"classifier": "last"}, {"classifier": "average"}
+    if metric == "last_accuracy":
+        found = published(paper, tables, dataset, algorithm, {**last, **variant}, metric)
+        return found if found and "classifier" in parse_variant(found.row.params) else None
+    found = published(paper, tables, dataset, algorithm, {**average, **variant}, metric)
+    if found is None and metric == "fit_time_s":
+        found = published(paper, tables, dataset, algorithm, {**last, **variant}, metric)
+    return found
 
 
 def _fits(params: str, variant: Mapping[str, object]) -> bool:
@@ -114,7 +132,14 @@ def check_published(source: Mapping[str, Any]) -> None:
         if not source.get(key):
             message = f"published.{key}: expected the {key} to compare with, got none."
             raise KlrBenchError(message)
-    tables = sorted({row.table for row in load(str(source["paper"]))})
-    if str(source["table"]) not in tables:
-        message = f"published.table={source['table']}: {source['paper']} has numbers of the tables {', '.join(tables)}."
-        raise KlrBenchError(message)
+    known = sorted({row.table for row in load(str(source["paper"]))})
+    for table in tables_of(source):
+        if table not in known:
+            message = f"published.table={table}: {source['paper']} has numbers of the tables {', '.join(known)}."
+            raise KlrBenchError(message)
+
+
+def tables_of(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the tables, one or a list, that an experiment is compared with."""
+    tables = source["table"]
+    return tuple(map(str, tables)) if isinstance(tables, list) else (str(tables),)

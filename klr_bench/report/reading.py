@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.records import COLUMNS, SCHEMA_VERSION, TEXT_COLUMNS, TRACE_COLUMNS, Store
+from klr_bench.records import ADDED, COLUMNS, SCHEMA_VERSION, TEXT_COLUMNS, TRACE_COLUMNS, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +50,9 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     except ValueError as error:  # also what pandas raises for an empty file and for ragged rows
         message = f"{path}: expected a table with a header, got something else ({error}). {REBUILD}"
         raise KlrBenchError(message) from error
+    for name in ADDED:
+        if name in columns and name not in frame.columns:
+            frame[name] = ""
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         unknown = [name for name in frame.columns if name not in columns]

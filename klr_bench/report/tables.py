@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from klr_bench.report.plan import Column, Plan
-from klr_bench.report.published import Published, published
+from klr_bench.report.published import Published, published_of_line
 from klr_bench.variants import parse_variant
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Metric:
 
 METRICS = (
     Metric("accuracy", "Accuracy", "percent", "difference"),
+    Metric("last_accuracy", "Last accuracy", "percent", "difference"),
     Metric("log_loss", "Log loss", "", "difference"),
     Metric("sparsity", "Sparsity", "percent", "difference"),
     # The papers print no spread of these: it is that of the sparsity, which carries the mark.
@@ -94,12 +95,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Table:
-    """All of an experiment; `source` is the paper and its table that stand beside the results."""
+    """All of an experiment; `source` is the paper and its tables that stand beside the results."""
 
     experiment: str
     title: str
     blocks: list[Block]
-    source: tuple[str, str] | None
+    source: tuple[str, tuple[str, ...]] | None
     machine: str
     absent: list[str]
     """Data sets that were asked for and have no row yet."""
@@ -120,7 +121,10 @@ def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None 
     return Table(
         experiment=str(manifest["experiment"]),
         title=plan.title,
-        blocks=[_block(name, groups[name], plan, source) for name in [*known, *sorted(set(groups) - set(known))]],
+        blocks=[
+            _block(name, groups[name], plan, source, only_published=table is not None)
+            for name in [*known, *sorted(set(groups) - set(known))]
+        ],
         source=source,
         machine=str((manifest.get("machine") or {}).get("cpu") or ""),
         # The rows of the user's own file carry the name and the hash of that file.
@@ -128,22 +132,30 @@ def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None 
     )
 
 
-def _block(dataset: str, groups: Groups, plan: Plan, source: tuple[str, str] | None) -> Block:
+def _block(
+    dataset: str, groups: Groups, plan: Plan, source: tuple[str, tuple[str, ...]] | None, *, only_published: bool
+) -> Block:
     asked = plan.columns() if dataset in plan.datasets else []
     lines = []
     for column in sorted({*groups, *asked}, key=plan.order):
         rows = groups.get(column, [])
         repeats = max(len(rows), plan.repeats if column in asked else 0)
         name, values = plan.published_name(column[0]), parse_variant(column[1])
-        found = {m.name: published(*source, dataset, name, values, m.name) if source else None for m in METRICS}
+        found = {m.name: published_of_line(*source, dataset, name, values, m.name) if source else None for m in METRICS}
         lines.append(_line(column, plan.label(column), rows, repeats, found))
-    return Block(dataset, plan.dataset_label(dataset), lines, _metrics(lines, compared=source is not None))
+    metrics = _metrics(lines, compared=source is not None, only_published=only_published)
+    return Block(dataset, plan.dataset_label(dataset), lines, metrics)
 
 
-def _metrics(lines: list[Line], *, compared: bool) -> list[Metric]:
-    """Return the metrics that some line has, times in the unit in which they are published."""
+def _metrics(lines: list[Line], *, compared: bool, only_published: bool) -> list[Metric]:
+    """Return the metrics that some line has, times in the unit in which they are published.
+
+    `only_published`: those alone that the paper's table has, if it has any of them.
+    """
     cells = [(name, cell) for line in lines for name, cell in line.cells.items()]
     present = {name for name, cell in cells if cell.mean is not None or cell.published}
+    printed = {name for name, cell in cells if cell.published}
+    present = printed if printed and only_published else present
     minutes = {cell.published.row.unit for name, cell in cells if name == "fit_time_s" and cell.published} == {"min"}
     return [
         replace(metric, unit="min") if metric.name == "fit_time_s" and minutes else metric

@@ -49,7 +49,7 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace]]:
         fit_time = clock.elapsed()
         memory = peak_memory_mb()
         measured, predict_time = metrics.quality(estimator, data.X_test, data.y_test)
-        measured |= metrics.size(estimator, len(data.y_train))
+        measured |= metrics.size(estimator, len(data.y_train)) | metrics.last(estimator, data.X_test, data.y_test)
     record = Record(
         **_identity(cell, flat_parameters(chosen, kernel)),
         status="timeout" if clock.timed_out else "ok",

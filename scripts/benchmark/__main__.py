@@ -1,10 +1,11 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
-    python scripts/benchmark [floor] [loop] [grid] [sparse] [growth] [output=results/benchmark]
+    python scripts/benchmark [floor] [loop] [grid] [budget] [sparse] [growth] [output=results/benchmark]
 
 floor   one pass against the products and the exponential alone, for several numbers of features
 loop    one pass against a compiled loop that computes one kernel value at a time, on MAGIC and Adult
 grid    88 learners in one pass against one learner, and against 88 passes
+budget  learners with a budget against compiled loops that compute one kernel value at a time, on MAGIC
 sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inverted index
 growth  time and memory from 5,000 to 465,000 examples
 
@@ -25,6 +26,7 @@ import platform
 import time
 from pathlib import Path
 
+import budget
 import grid
 import growth
 import kernel_floor
@@ -38,6 +40,7 @@ PARTS = {
     "floor": kernel_floor.measure,
     "loop": loop.measure,
     "grid": grid.measure,
+    "budget": budget.measure,
     "sparse": sparse.measure,
     "growth": growth.measure,
 }

@@ -1,0 +1,102 @@
+"""The scikit-learn side of the learners that replace support vectors."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Integral
+
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.online.base import OnlineKernelClassifier
+from klr_bench.online.budget.engine import BLOCK, CHUNK, BudgetState
+from klr_bench.online.engine import evaluate
+from klr_bench.rows import in_layout
+
+
+class BudgetKernelClassifier(OnlineKernelClassifier):
+    """A binary kernel classifier that is learned in one pass, with at most `budget` support vectors at any time.
+
+    A subclass names its compiled strategy, `_strategy`, and returns from `_strategy_arguments()` the numbers that it
+    gets after the budget.
+
+    Parameters
+    ----------
+    budget : int >= 1
+        Support vectors at most.  The last classifier has no more; the average one has all that ever were.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `OnlineKernelClassifier`.
+
+    Attributes
+    ----------
+    support_vectors_, dual_coef_, n_support_
+        Of the classifier that was asked for: with `average` all examples that were ever inserted, else those that
+        are left at the end; in the order of their insertion.
+    n_updates_ : int
+        Examples that were ever inserted.
+    classes_, n_mistakes_, t_, n_features_in_
+        See `OnlineKernelClassifier`.
+    """
+
+    _by_age = False
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+        "budget": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs):
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        self.budget = budget
+
+    def _strategy_arguments(self):
+        return []
+
+    def _new_state(self, X):
+        """Return the state before the first example, for rows like those of X."""
+        return BudgetState(self._kernel(), X, self.budget, by_age=self._by_age)
+
+    def _learn_chunk(self, X, signs, draws):
+        self._state.learn(type(self)._strategy, [self.budget, *self._strategy_arguments()], X, signs, draws)
+
+    def decision_function(self, X):
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
+        check_is_fitted(self, "dual_coef_")
+        X, state = self._validate(X, dtype=self.support_vectors_.dtype), self._state
+        left = state.kernel.left(in_layout(self.support_vectors_, state.by_index), state.origin)
+        return evaluate(state.kernel, state.origin, left, self.dual_coef_[None].astype(X.dtype), X)[0]
+
+    def last_classifier(self):
+        """Return the classifier after the last example: a fitted copy with average=False that shares memory."""
+        check_is_fitted(self, "dual_coef_")
+        last = copy.copy(self)
+        last.average = False
+        last._publish()
+        return last
+
+    def _learn(self, X, y, callback):
+        signs = self._signs(y)
+        if self._state is None:
+            self._n_first = len(signs)
+            self._state = self._new_state(X)
+        state, X = self._state, in_layout(X, self._state.sparse)
+        size = CHUNK if callback is None else BLOCK
+        for start in range(0, len(signs), size):
+            chunk = slice(start, start + size)
+            self._learn_chunk(X[chunk], signs[chunk], self._random.random_sample(len(signs[chunk])))
+            if state.refused:
+                self._publish()
+                self._refuse(state.refused, state.last_value)
+            if callback is not None:
+                self._publish()
+                if callback(self, state.t):
+                    return True
+        self._publish()
+        return False
+
+    def _publish(self):
+        state = self._state
+        numbers, self.dual_coef_ = state.coefficients(average=self.average)
+        self.support_vectors_ = state.support.rows[numbers]
+        self.n_support_ = len(numbers)
+        self.n_updates_ = len(state.support)
+        self.n_mistakes_ = state.n_mistakes
+        self.t_ = state.t

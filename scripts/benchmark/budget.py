@@ -1,0 +1,185 @@
+"""Learners with a budget against compiled loops of the same methods: one example, one kernel value at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from timing import best, paper_data
+
+from klr_bench import (
+    BOGD,
+    BOGDPlusPlus,
+    Forgetron,
+    Projectron,
+    ProjectronPlusPlus,
+    RandomizedBudgetPerceptron,
+)
+
+
+@njit(fastmath=True)
+def kernel_row(X, members, n, t, gamma, row):
+    for j in range(n):
+        distance = row[0] - row[0]  # in the precision of the row
+        for k in range(X.shape[1]):
+            distance += (X[t, k] - X[members[j], k]) ** 2
+        row[j] = math.exp(-gamma * distance)
+
+
+@njit(fastmath=True)
+def value_of(coef, row, n):
+    f = 0.0
+    for j in range(n):
+        f += coef[j] * row[j]
+    return f
+
+
+@njit(fastmath=True)
+def forgetron(X, y, u, gamma, budget):
+    n, turn, ever, squared = 0, 0, 0, 0.0
+    members, coef, row = np.zeros(budget + 1, np.int64), np.zeros(budget + 1), np.zeros(budget + 1, np.float32)
+    bound = math.sqrt((budget + 1) / math.log(budget + 1)) / 4
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        f = value_of(coef, row, n)
+        if y[t] * f > 0.0:
+            continue
+        ever += 1
+        squared += 2.0 * y[t] * f + 1.0
+        phi = min((budget + 1) ** (-0.5 / (budget + 1)), bound / math.sqrt(squared))
+        squared *= phi * phi
+        for j in range(n):
+            coef[j] *= phi
+        if n < budget:
+            members[n], coef[n] = t, phi * y[t]
+            n += 1
+            continue
+        oldest = turn % budget
+        kernel_row(X, members, n, members[oldest], gamma, row)
+        f_oldest = value_of(coef, row, n)
+        distance = np.float32(0)
+        for k in range(X.shape[1]):
+            distance += (X[t, k] - X[members[oldest], k]) ** 2
+        f_oldest += phi * y[t] * math.exp(-gamma * distance)
+        squared += coef[oldest] ** 2 - 2.0 * coef[oldest] * f_oldest
+        members[oldest], coef[oldest] = t, phi * y[t]
+        turn += 1
+    return ever
+
+
+@njit(fastmath=True)
+def rbp(X, y, u, gamma, budget):
+    n, ever = 0, 0
+    members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget, np.float32)
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        if y[t] * value_of(coef, row, n) > 0.0:
+            continue
+        ever += 1
+        slot = n if n < budget else int(u[t] * budget)
+        n = min(n + 1, budget)
+        members[slot], coef[slot] = t, y[t]
+    return ever
+
+
+@njit(fastmath=True)
+def bogd(X, y, u, gamma, budget, by_length):
+    n, ever, lam = 0, 0, 1.0 / len(y) ** 2
+    members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget, np.float32)
+    p = np.full(budget, 1.0 / budget)
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        f = value_of(coef, row, n)
+        for j in range(n):
+            coef[j] *= 1.0 - lam
+        if y[t] * f >= 1.0:
+            continue
+        ever += 1
+        slot = n
+        if n == budget:
+            slot = int(u[t] * budget)
+            if by_length:
+                total = 0.0
+                for j in range(n):
+                    total += abs(coef[j])
+                weights = 0.0
+                for j in range(n):
+                    p[j] = max(0.0, 1.0 - (budget - 1) / total * abs(coef[j]))
+                    weights += p[j]
+                target = u[t]
+                for j in range(n):
+                    p[j] /= weights
+                for j in range(n):
+                    target -= p[j]
+                    if target < 0.0:
+                        slot = j
+                        break
+            for j in range(n):
+                coef[j] = math.copysign(min(abs(coef[j]) / (1.0 - p[j]), 1.0), coef[j])
+        n = min(n + 1, budget)
+        members[slot], coef[slot] = t, y[t]
+    return ever
+
+
+@njit(fastmath=True)
+def projectron(X, y, u, gamma, budget, margins):
+    n, eta = 0, 0.1
+    members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget)
+    factor, w = np.zeros((budget, budget)), np.zeros(budget)  # K = L L'
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        z = y[t] * value_of(coef, row, n)
+        if z > 0.0 and not (margins and z < 1.0):
+            continue
+        length = 0.0
+        for i in range(n):
+            w[i] = (row[i] - value_of(w, factor[i], i)) / factor[i, i]
+            length += w[i] * w[i]
+        away = max(1.0 - length, 0.0)
+        if z <= 0.0 and n < budget and away > 1e-10:
+            for i in range(n):
+                factor[n, i] = w[i]
+            factor[n, n] = math.sqrt(away)
+            members[n], coef[n] = t, y[t]
+            n += 1
+            continue
+        gain = 1.0 - z - math.sqrt(away) / eta
+        tau = 1.0 if z <= 0.0 else max(0.0, min((1.0 - z) / length, 2.0 * gain / length, 1.0))
+        for i in range(n - 1, -1, -1):
+            w[i] /= factor[i, i]
+            coef[i] += tau * y[t] * w[i]
+            for j in range(i):
+                w[j] -= w[i] * factor[i, j]
+    return n
+
+
+METHODS = {
+    "forgetron": (Forgetron, forgetron, ()),
+    "rbp": (RandomizedBudgetPerceptron, rbp, ()),
+    "bogd": (BOGD, bogd, (False,)),
+    "bogd++": (BOGDPlusPlus, bogd, (True,)),
+    "projectron": (Projectron, projectron, (False,)),
+    "projectron++": (ProjectronPlusPlus, projectron, (True,)),
+}
+
+
+def measure(output):
+    X, y, gamma = paper_data("magic")
+    signs, u = y.astype(np.float64), np.random.RandomState(0).random_sample(len(y))
+    for name, (learner_class, loop, arguments) in METHODS.items():
+        for budget in (414, 3443):
+            learner = learner_class(budget=budget, gamma=gamma, random_state=0)
+            rows, width = (X.astype(np.float64), gamma) if loop is projectron else (X, np.float32(gamma))
+            plain = best(lambda b=budget, f=loop, r=rows, g=width, a=arguments: f(r, signs, u, g, b, *a), 1)
+            ours = best(lambda learner=learner: learner.fit(X, y), 3)
+            yield {
+                "method": name,
+                "budget": budget,
+                "loop_s": plain,
+                "engine_s": ours,
+                "ratio": plain / ours,
+                "target": 3.0,
+                "inserted_by_loop": loop(rows, signs, u, width, budget, *arguments),
+                "inserted": learner.n_updates_,
+            }
