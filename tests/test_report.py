@@ -303,7 +303,8 @@ def test_csv_has_a_row_a_metric_with_all_digits(make: Make) -> None:
 def test_the_figures_are_the_same_bytes_for_the_same_rows(make: Make, tmp_path: Path) -> None:
     traces = [(10, 0.1, "accuracy", 0.5), (100, 0.2, "accuracy", 0.8), (100, 0.2, "n_support", 50.0)]
     folder = make([row("nc", "", 0)], traces=traces)
-    names = ["accuracy_support.png", "accuracy_support.svg", "accuracy_examples.png", "accuracy_examples.svg"]
+    figures = ("accuracy_support", "accuracy_examples", "support_examples")
+    names = [f"{figure}.{kind}" for figure in figures for kind in ("png", "svg")]
     for output in (tmp_path / "a", tmp_path / "b"):
         written = report(folder, console=Console(file=io.StringIO()), output=output)
         assert written == [output / name for name in names]

@@ -60,9 +60,10 @@ def report(
     for name, write in (("md", writers.markdown), ("tex", writers.latex), ("csv", writers.comma_separated)):
         if name in formats:
             files[f"table.{name}"] = write(built).encode()
-    files |= figures.accuracy_support(built) | figures.accuracy_examples(
-        built, records, read_traces(folder / "traces.csv")
-    )
+    files |= figures.accuracy_support(built)
+    traces = read_traces(folder / "traces.csv")
+    for name in figures.TRACED:
+        files |= figures.traced(name, built, records, traces)
     target = output or folder / "report"
     for name, content in files.items():
         write_atomic(target / name, content)

@@ -22,6 +22,7 @@ from klr_bench.report.tables import Block, Line, Table
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
@@ -67,37 +68,72 @@ def accuracy_support(table: Table) -> dict[str, bytes]:
     def draw(axes: Axes, block: Block) -> None:
         for (algorithm, _), look in looks.items():
             _draw_algorithm(axes, [line for line in block.lines if line.algorithm == algorithm], look)
-        _count_axis(axes)
+        _count_axis(axes.xaxis, SUPPORT)
 
     handles = [look.handle(dashes="none") for look in looks.values()]
     if any(_theirs(line) for line in lines):
         handles.append(Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published"))
-    return _figure("accuracy_support", blocks, handles, draw, "Support vectors")
+    return _figure("accuracy_support", blocks, handles, draw, SUPPORT.label, ACCURACY.label)
 
 
-def accuracy_examples(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
-    """Draw test accuracy against the number of examples seen, the mean over the repeats.
+@dataclass(frozen=True)
+class Axis:
+    """One side of a figure of traces: a metric of traces.csv, or "t" or "elapsed_s"; shown times `factor`."""
 
-    Returns file names and contents, empty where no trace was kept.
+    metric: str
+    label: str
+    factor: float = 1.0
+    counted: bool = False
+
+
+ACCURACY = Axis("accuracy", "Test accuracy (%)", 100.0)
+SUPPORT = Axis("n_support", "Support vectors", counted=True)
+EXAMPLES = Axis("t", "Examples seen", counted=True)
+TIME = Axis("elapsed_s", "Training time (s)", counted=True)
+
+TRACED = {
+    "accuracy_examples": (EXAMPLES, ACCURACY),
+    "support_examples": (EXAMPLES, SUPPORT),
+}
+
+
+def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
+    """Draw the figure of TRACED with this name: what the learners were at each checkpoint, the mean over the repeats.
+
+    Returns file names and contents, empty where no such trace was kept.
     """
-    points = traces[traces["metric"] == "accuracy"].merge(records[records["status"] == "ok"], on="key")
-    names = ["dataset", "algorithm", "variant"]
-    curves: dict[Any, pd.Series[float]] = {
-        name: group.groupby("t")["value"].mean() for name, group in points.groupby(names)
+    x, y = TRACED[name]
+    points = _checkpoints(traces, {x.metric, y.metric}).merge(records[records["status"] == "ok"], on="key")
+    curves = {
+        column: group.groupby("t").mean(numeric_only=True).reset_index()
+        for column, group in points.groupby(["dataset", "algorithm", "variant"])
     }
-    blocks = [block for block in table.blocks if block.dataset in {name[0] for name in curves}]
+    blocks = [block for block in table.blocks if any(block.dataset == column[0] for column in curves)]
     looks = _looks({(line.algorithm, line.variant): line.label for block in blocks for line in block.lines})
 
     def draw(axes: Axes, block: Block) -> None:
         for column, look in looks.items():
             curve = curves.get((block.dataset, *column))
             if curve is not None:
-                (drawn,) = axes.plot(curve.index.to_numpy(), 100 * curve.to_numpy(), color=look.colour)
+                values = [axis.factor * curve[f"trace_{axis.metric}"].to_numpy() for axis in (x, y)]
+                (drawn,) = axes.plot(*values, color=look.colour)
                 drawn.set(marker=look.marker, markersize=4, linewidth=1.2, linestyle=look.dashes)
-        _count_axis(axes)
+        _count_axis(axes.xaxis, x)
+        _count_axis(axes.yaxis, y)
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
-    return _figure("accuracy_examples", blocks, handles, draw, "Examples seen")
+    return _figure(name, blocks, handles, draw, x.label, y.label)
+
+
+def _checkpoints(traces: pd.DataFrame, metrics: set[str]) -> pd.DataFrame:
+    """Return a row a checkpoint that has all of these: key, t, and a column trace_<metric> for each."""
+    wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
+    wide["trace_t"], wide["trace_elapsed_s"] = wide["t"], wide["elapsed_s"]
+    wide = wide.rename(columns={metric: f"trace_{metric}" for metric in traces["metric"].unique()})
+    columns = [f"trace_{metric}" for metric in metrics]
+    if not set(columns) <= set(wide.columns):
+        return wide[["key", "t"]].iloc[:0].reindex(columns=["key", "t", *columns])
+    return wide[["key", "t", *columns]].dropna()
 
 
 def _ours(line: Line) -> tuple[float, float, float, float] | None:
@@ -144,32 +180,37 @@ def _looks(labels: dict[Column, str]) -> dict[Column, Look]:
     return looks
 
 
-def _count_axis(axes: Axes) -> None:
-    """Make x logarithmic, with the counts written out and not more of them than fit."""
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10 * low else (1.0, 3.0), numticks=6))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+def _count_axis(drawn: XAxis | YAxis, axis: Axis) -> None:
+    """Make an axis of counts logarithmic, with the counts written out and not more of them than fit."""
+    if not axis.counted:
+        return
+    axes_scale = drawn.axes.set_xscale if drawn.axis_name == "x" else drawn.axes.set_yscale
+    axes_scale("log")
+    low, high = drawn.get_view_interval()
+    drawn.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10 * low else (1.0, 3.0), numticks=6))
+    drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    drawn.set_minor_formatter(NullFormatter())
 
 
-def _figure(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw, x_label: str) -> dict[str, bytes]:
+def _figure(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw, x: str, y: str) -> dict[str, bytes]:
     """Draw a panel a data set with one legend beneath; return the PNG and the SVG."""
     if not blocks:
         return {}
     columns = 2 if len(blocks) == 4 else min(PANELS_PER_ROW, len(blocks))
     rows = math.ceil(len(blocks) / columns)
     with matplotlib.style.context(["default", STYLE]):
-        figure = Figure(figsize=(max(5.2, 3.6 * columns), 3.0 * rows + 0.6), layout="constrained")
+        width = max(5.2, 3.6 * columns)
+        entry = 0.8 + 0.075 * max(len(str(handle.get_label())) for handle in handles)  # inches, of the legend
+        legend_rows = math.ceil(len(handles) / max(1, int(width / entry)))
+        figure = Figure(figsize=(width, 3.0 * rows + 0.3 + 0.18 * legend_rows), layout="constrained")
         for number, block in enumerate(blocks):
             axes = figure.add_subplot(rows, columns, number + 1)
             draw(axes, block)
             axes.margins(0.08)  # room for the labels of the outermost points
             axes.set_title(block.label)
-            axes.set_xlabel(x_label)
+            axes.set_xlabel(x)
             if number % columns == 0:
-                axes.set_ylabel("Test accuracy (%)")
-        legend_rows = math.ceil(len(handles) / (2 * columns + 2))
+                axes.set_ylabel(y)
         legend_columns = math.ceil(len(handles) / legend_rows)
         figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns, handlelength=3)
         return {f"{name}.{kind}": _saved(figure, kind) for kind in ("png", "svg")}
