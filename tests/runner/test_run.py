@@ -95,6 +95,19 @@ def test_a_run_writes_rows_and_a_manifest(config):
     assert manifest["schema_version"] == 1
 
 
+def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
+    rbp = NC | {
+        "estimator": {"_target_": "klr_bench.RandomizedBudgetPerceptron", "budget": 9, "average": True},
+        "grid": {},
+    }
+    run(replace(config, algorithms={"nc": NC, "rbp": rbp}, sweep={}))
+    rows = records(config).set_index("algorithm")
+    assert (rows.last_n_support["rbp"].astype(int) == 9).all()
+    assert (rows.n_support["rbp"].astype(int) > 9).all()
+    assert (rows.last_accuracy["rbp"].astype(float) > 0.5).all()
+    assert (rows.last_accuracy["nc"] == "").all()
+
+
 def test_a_cell_is_what_its_parts_make(config):
     config = replace(config, datasets={"small": SMALL | {"scale": "minmax"}})
     run(config)
