@@ -46,11 +46,14 @@ def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
 
 
 def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: int) -> Split:
-    """Split a data set: the official parts, or at random with ``test_size``; the training rows are permuted.
+    """Split a data set into ``folds``, the official parts, or at random with ``test_size``; permute the training rows.
 
+    With folds, repeat 0 is tested on the first fifth of a permutation of all rows, repeat 1 on the next, and so on.
     Raises KlrBenchError where the official split is asked for and there is none, or a part would be empty.
     """
     n = len(dataset.y)
+    if folds := split.get("folds"):
+        return _fold_of_all(dataset, folds, seed, repeat)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     if dataset.n_train_official is not None:
         n_train = dataset.n_train_official
@@ -64,6 +67,17 @@ def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: in
         raise KlrBenchError(message)
     order = random.permutation(n)
     return Split(order[: n - n_test], order[n - n_test :])
+
+
+def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
+    n = len(dataset.y)
+    if not 2 <= folds <= n:
+        message = f"{dataset.name}: split: folds={folds}: expected at least 2, and not more than the {n} rows."
+        raise KlrBenchError(message)
+    order = np.random.RandomState(derived_seed(seed, dataset.name, repeat // folds, "split")).permutation(n)
+    train, test = fold_rows(n, folds, repeat % folds)
+    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order"))
+    return Split(random.permutation(order[train]), order[test])
 
 
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:

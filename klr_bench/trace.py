@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+
+FIRST = 256
+"""Examples at the first of logarithmic checkpoints, where even ones would not begin sooner."""
 
 Point = tuple[int, float, str, float]
 """(examples seen, seconds of fitting, metric, value)"""
@@ -17,10 +21,11 @@ class Trace:
 
     Parameters
     ----------
-    n_examples : number of examples that the fit will see; the checkpoints divide it evenly
+    n_examples : number of examples that the fit will see
     points : number of checkpoints, 0 for none
     evaluate : function from the estimator to metrics by name
     time_limit_s : seconds of fitting after which the fit is stopped, or None
+    spacing : "even", or "log" from FIRST examples on; beyond n_examples they go on in the same way
     """
 
     def __init__(
@@ -29,14 +34,17 @@ class Trace:
         points: int,
         evaluate: Callable[[Any], Mapping[str, float]],
         time_limit_s: float | None = None,
+        spacing: str = "even",
     ) -> None:
         self.points: list[Point] = []
         self.timed_out = False
-        self._n_examples = n_examples
-        self._n_points = points
+        self._due = n_examples / points if points else math.inf
+        self._ratio, self._step = 1.0, self._due
+        if points > 1 and spacing == "log":
+            self._due = min(self._due, FIRST)
+            self._ratio, self._step = max(n_examples / self._due, 2.0) ** (1 / (points - 1)), 0.0
         self._evaluate = evaluate
         self._limit = time_limit_s
-        self._taken = 0
         self._paused = 0.0
         self._started = time.perf_counter()
 
@@ -47,8 +55,9 @@ class Trace:
     def __call__(self, estimator: Any, t: int) -> bool:
         """Evaluate if a checkpoint has been reached; return True where the time is up."""
         elapsed = self.elapsed()
-        if self._n_points and t * self._n_points >= (self._taken + 1) * self._n_examples:
-            self._taken += 1
+        if t >= self._due * (1 - 1e-9):
+            while self._due * (1 - 1e-9) <= t:
+                self._due = self._due * self._ratio + self._step
             self.points += [(t, elapsed, name, float(value)) for name, value in self._evaluate(estimator).items()]
         self.timed_out = self._limit is not None and elapsed > self._limit
         self._paused += self.elapsed() - elapsed

@@ -71,6 +71,18 @@ def test_the_clock_stands_while_a_checkpoint_is_evaluated():
     assert clock.elapsed() < 0.05
 
 
+def test_checkpoints_may_be_logarithmic():
+    clock = Trace(65_536, 9, lambda estimator: {"accuracy": 0.5}, spacing="log")
+    for t in range(128, 2 * 65_536 + 1, 128):
+        clock(None, t)
+    assert [t for t, *_ in clock.points] == [256 * 2**k for k in range(10)]
+    few = Trace(100, 5, lambda estimator: {"accuracy": 0.5}, spacing="log")
+    for t in range(1, 101):
+        few(None, t)
+    assert few.points[0][0] == 20
+    assert few.points[-1][0] == 100
+
+
 def test_the_time_limit_counts_fitting_alone():
     clock = Trace(10, 10, lambda estimator: time.sleep(0.05) or {}, time_limit_s=0.04)
     assert not clock(None, 1)

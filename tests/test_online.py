@@ -31,7 +31,8 @@ from klr_bench import (
 )
 from klr_bench.build import build
 from klr_bench.kernels import dense_is_cheaper, exp_negative, raise_to, sparse_products, sum_exp_negative
-from klr_bench.online import engine
+from klr_bench.online import engine, fit_many
+from klr_bench.online.many import SharedFit
 
 KERNELS = [
     {"kernel": "rbf", "gamma": 0.7},
@@ -534,3 +535,21 @@ def test_powers(degree):
     expected = values**degree
     raise_to(values, degree)
     np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("learner", [NonConservativeKLR(R=9.0), MarginKLR(R=9.0), AuxiliaryKLR(R=9.0)])
+def test_a_step_size_by_radius_and_number_of_rows(learner):
+    X, y = toy(n=400)
+    named = clone(learner).set_params(eta="R/sqrt(T)", random_state=0).fit(X, y)
+    number = clone(learner).set_params(eta=9.0 / 20.0, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(named.dual_coef_, number.dual_coef_)
+    (together,) = fit_many([clone(named)], X, y)
+    np.testing.assert_allclose(together.dual_coef_, number.dual_coef_, rtol=1e-10)
+
+
+def test_a_step_size_by_radius_that_margin_cannot_take():
+    X, y = toy(n=400)
+    with pytest.raises(ValueError, match=r"below 2. Got R/sqrt\(T\) = 5; use a smaller R"):
+        MarginKLR(R=100.0, eta="R/sqrt(T)").fit(X, y)
+    shared = SharedFit([MarginKLR(R=R, eta="R/sqrt(T)") for R in (100.0, 1.0)], X, y)
+    assert shared.refused.tolist() == [True, False]

@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from klr_bench.config import schema
 from klr_bench.errors import KlrBenchError
 from klr_bench.records import Record, Store, Trace
-from klr_bench.report import report
+from klr_bench.report import figures, report
 from klr_bench.report.layout import grid
 from klr_bench.report.plan import Plan
 from klr_bench.report.reading import read_records
@@ -431,3 +432,16 @@ def test_records_of_before_there_was_a_last_classifier(make: Make) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert "last_accuracy" not in lines[0]
     assert table(folder).blocks[0].lines[0].cells["last_accuracy"].mean is None
+
+
+def test_the_figures_have_the_names_of_the_configuration() -> None:
+    assert figures.FIGURES == schema.FIGURES
+
+
+def test_an_experiment_says_which_figures_it_has(make: Make) -> None:
+    traces = [(10, 0.1, "accuracy", 0.5), (10, 0.1, "n_support", 5.0), (99, 0.2, "accuracy", 0.8)]
+    rows = [row("auxiliary", f"aux_gamma={gamma}", 0, sparsity=0.5, key=f"k{gamma}") for gamma in ("1", "2", "11")]
+    names = ["accuracy_time", "sparsity_gamma", "accuracy_support_curve"]
+    folder = make(rows, only=True, traces=traces, figures=names)
+    written = report(folder, console=Console(file=io.StringIO()))
+    assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]

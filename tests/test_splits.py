@@ -83,3 +83,18 @@ def test_folds_hold_out_each_row_once_and_keep_the_order(n, n_folds):
         assert list(rows) == sorted(rows)
         held_out += out.tolist()
     assert held_out == list(range(n))
+
+
+def test_the_repeats_of_a_cross_validation_are_its_folds():
+    rows = dataset(103)
+    splits = [make_split(rows, {"folds": 5, "test_size": 0.2}, 0, repeat) for repeat in range(10)]
+    for start in (0, 5):
+        tested = np.concatenate([split.test for split in splits[start : start + 5]])
+        assert sorted(tested) == list(range(103))
+    for split in splits:
+        assert sorted([*split.train, *split.test]) == list(range(103))
+        assert np.any(np.diff(split.train) < 0)
+    assert not np.array_equal(splits[0].test, splits[5].test)
+    for folds in (1, 104):
+        with pytest.raises(KlrBenchError, match="expected at least 2, and not more than the 103 rows"):
+            make_split(rows, {"folds": folds}, 0, 0)

@@ -15,6 +15,12 @@ T = TypeVar("T")
 
 KERNELS = ("rbf", "poly", "linear")
 BACKENDS = ("loky", "serial")
+FIGURES = (
+    *("accuracy_support", "accuracy_examples", "support_examples"),
+    *("accuracy_support_curve", "accuracy_time", "sparsity_gamma"),
+)
+"""Names of klr_bench.report.figures."""
+SPACINGS = ("even", "log")
 MAX_SEED = 2**32 - 1
 LEFT_TO_SELECTION = "cv"
 """In a sweep: the value of this variant is chosen by cross-validation over the grid."""
@@ -69,6 +75,7 @@ class TraceConfig:
     """Checkpoints of each fit; 0: no trace."""
 
     points: int = 0
+    spacing: str = "even"
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,7 @@ class Config:
     algorithms: dict[str, dict[str, Any]] = field(default_factory=dict)
     sweep: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     budget: list[Any] | str | int | None = None
+    figures: list[Any] | None = None
     published: dict[str, Any] | None = None
 
 
@@ -178,6 +186,9 @@ def check_ranges(config: Config) -> None:
             message = f"{key}: expected {expected}, got {value!r}."
             raise KlrBenchError(message)
     check_choice("kernel.kernel", kernel["kernel"], KERNELS)
+    for name in config.figures or ():
+        check_choice("figures", name, FIGURES)
+    check_choice("trace.spacing", config.trace.spacing, SPACINGS)
     check_choice("parallel.backend", config.parallel.backend, BACKENDS)
     if kernel["kernel"] == "rbf" and gamma is not None and width is not None:
         message = (

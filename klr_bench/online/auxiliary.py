@@ -11,7 +11,7 @@ from numbers import Real
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from klr_bench.losses import sigmoid, softplus
-from klr_bench.online.base import POSITIVE, RADIUS, OnlineKernelClassifier
+from klr_bench.online.base import BY_RADIUS, POSITIVE, RADIUS, OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
@@ -50,8 +50,8 @@ class AuxiliaryKLR(OnlineKernelClassifier):
 
     Parameters
     ----------
-    eta : float > 0, default=1.0
-        Step size.
+    eta : float > 0 or "R/sqrt(T)", default=1.0
+        Step size; T is the number of rows of the first call.
     R : float > 0, default=1e3
         Radius of the ball in the kernel's space; `inf` for none.
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
@@ -69,7 +69,7 @@ class AuxiliaryKLR(OnlineKernelClassifier):
 
     _rule = step_on_auxiliary
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
-        "eta": [POSITIVE],
+        "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
         "h": [StrOptions(set(H))],
         "aux_gamma": [Interval(Real, 1, None, closed="left")],
@@ -101,7 +101,7 @@ class AuxiliaryKLR(OnlineKernelClassifier):
         self.aux_delta = aux_delta
 
     def _rule_arguments(self):
-        return [self.eta, H[self.h], math.log(self.aux_gamma), self.aux_delta], self.R
+        return [self._step_size(), H[self.h], math.log(self.aux_gamma), self.aux_delta], self.R
 
     def _is_logistic(self):
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 
 import numpy as np
@@ -21,6 +22,8 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 """The constraint of a parameter that is a positive number."""
 RADIUS = Interval(Real, 0, None, closed="right")
 """That of the radius of a ball, which may be infinite."""
+BY_RADIUS = "R/sqrt(T)"
+"""A step size: the radius over the root of the number of rows of the first call."""
 
 
 class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
@@ -203,6 +206,7 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         """Learn from all rows, block by block; return True where the callback asked to stop."""
         signs = self._signs(y)
         if self._state is None:
+            self._n_first = len(signs)
             self._state = engine.OnlineState(self._kernel(), X)
         X, groups = in_layout(X, self._state.sparse), engine.grouped([self._update()])
         for start in range(0, len(signs), engine.BLOCK):
@@ -218,6 +222,10 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
                     return True
         self._publish()
         return False
+
+    def _step_size(self):
+        """Return eta as a number."""
+        return self.R / math.sqrt(self._n_first) if self.eta == BY_RADIUS else self.eta
 
     def _refuse(self, t, f):
         """Raise the error of a learner that cannot take example t, at which its f(x) was `f`."""

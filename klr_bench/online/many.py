@@ -58,8 +58,10 @@ class SharedFit:
         first = learners[0]
         X, y = first._validate(X, y, dtype=first._dtypes(), reset=True)
         first._set_classes(y)
+        first._n_first = len(y)
         for learner in learners[1:]:
             learner.n_features_in_, learner.classes_ = first.n_features_in_, first.classes_
+            learner._n_first = len(y)
             if hasattr(first, "feature_names_in_"):
                 learner.feature_names_in_ = first.feature_names_in_
         shared = {(learner._kernel(), learner.dtype, learner.n_epochs) for learner in learners}

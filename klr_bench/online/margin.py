@@ -5,18 +5,21 @@ Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 2.
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from klr_bench.losses import sigmoid
-from klr_bench.online.base import RADIUS, OnlineKernelClassifier
+from klr_bench.online.base import BY_RADIUS, RADIUS, OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 
 @rule
 def gradient_step_by_margin(y, f, u, t, parameters):
     eta = parameters[0]
+    if not eta < 2.0:
+        return False, 1.0, math.nan
     probability = (2.0 - eta) / (2.0 - eta + eta * sigmoid(y * f))
     return u < probability, 1.0, eta * y * sigmoid(-y * f)
 
@@ -29,8 +32,8 @@ class MarginKLR(OnlineKernelClassifier):
 
     Parameters
     ----------
-    eta : float in (0, 2), default=1.0
-        Step size; the nearer to 2, the sparser.
+    eta : float in (0, 2) or "R/sqrt(T)", default=1.0
+        Step size, the nearer to 2, the sparser; T is the number of rows of the first call.
     R : float > 0, default=1e3
         Radius of the ball in the kernel's space; `inf` for none.
     average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
@@ -43,7 +46,7 @@ class MarginKLR(OnlineKernelClassifier):
 
     _rule = gradient_step_by_margin
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
-        "eta": [Interval(Real, 0, 2, closed="neither")],
+        "eta": [Interval(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS})],
         "R": [RADIUS],
     }
 
@@ -66,7 +69,14 @@ class MarginKLR(OnlineKernelClassifier):
         self.R = R
 
     def _rule_arguments(self):
-        return [self.eta], self.R
+        return [self._step_size()], self.R
+
+    def _refuse(self, t, f):
+        eta = self._step_size()
+        if eta < 2:
+            super()._refuse(t, f)
+        message = f"The 'eta' parameter of MarginKLR must be below 2. Got R/sqrt(T) = {eta:g}; use a smaller R."
+        raise ValueError(message)
 
     def _is_logistic(self):
         return True

@@ -5,8 +5,10 @@ Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 1; the "Baseline" of Zhang, Yi, 
 
 from __future__ import annotations
 
+from sklearn.utils._param_validation import StrOptions
+
 from klr_bench.losses import sigmoid
-from klr_bench.online.base import POSITIVE, RADIUS, OnlineKernelClassifier
+from klr_bench.online.base import BY_RADIUS, POSITIVE, RADIUS, OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 
@@ -23,8 +25,8 @@ class NonConservativeKLR(OnlineKernelClassifier):
 
     Parameters
     ----------
-    eta : float > 0, default=1.0
-        Step size.
+    eta : float > 0 or "R/sqrt(T)", default=1.0
+        Step size; T is the number of rows of the first call.
     R : float > 0, default=1e3
         Radius of the ball in the kernel's space; `inf` for none.
     average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
@@ -37,7 +39,7 @@ class NonConservativeKLR(OnlineKernelClassifier):
 
     _rule = gradient_step
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
-        "eta": [POSITIVE],
+        "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
     }
 
@@ -60,7 +62,7 @@ class NonConservativeKLR(OnlineKernelClassifier):
         self.R = R
 
     def _rule_arguments(self):
-        return [self.eta], self.R
+        return [self._step_size()], self.R
 
     def _is_logistic(self):
         return True

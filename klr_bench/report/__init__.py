@@ -60,10 +60,7 @@ def report(
     for name, write in (("md", writers.markdown), ("tex", writers.latex), ("csv", writers.comma_separated)):
         if name in formats:
             files[f"table.{name}"] = write(built).encode()
-    files |= figures.accuracy_support(built)
-    traces = read_traces(folder / "traces.csv")
-    for name in figures.TRACED:
-        files |= figures.traced(name, built, records, traces)
+    files |= figures.draw_all(built, records, read_traces(folder / "traces.csv"))
     target = output or folder / "report"
     for name, content in files.items():
         write_atomic(target / name, content)

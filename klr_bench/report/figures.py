@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from klr_bench.report.tables import Block, Line, Table
+from klr_bench.variants import as_number, parse_variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +95,48 @@ TIME = Axis("elapsed_s", "Training time (s)", counted=True)
 TRACED = {
     "accuracy_examples": (EXAMPLES, ACCURACY),
     "support_examples": (EXAMPLES, SUPPORT),
+    "accuracy_support_curve": (SUPPORT, ACCURACY),
+    "accuracy_time": (TIME, ACCURACY),
 }
+USUAL = ("accuracy_support", "accuracy_examples", "support_examples")
+FIGURES = ("accuracy_support", *TRACED, "sparsity_gamma")
+
+
+def draw_all(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
+    """Draw the figures that the experiment asks for, of those that there are rows for; return names and contents."""
+    files: dict[str, bytes] = {}
+    for name in table.figures or USUAL:
+        if name in TRACED:
+            files |= traced(name, table, records, traces)
+        else:
+            files |= accuracy_support(table) if name == "accuracy_support" else sparsity_gamma(table)
+    return files
+
+
+def sparsity_gamma(table: Table) -> dict[str, bytes]:
+    """Draw sparsity and accuracy, relative to that at gamma = 1, against gamma - 1 of the auxiliary function."""
+
+    def points(block: Block) -> list[tuple[float, Line]]:
+        found = [(as_number(parse_variant(line.variant).get("aux_gamma")), line) for line in block.lines]
+        return sorted(
+            ((gamma - 1, line) for gamma, line in found if gamma and line.cells["accuracy"].mean), key=lambda p: p[0]
+        )
+
+    blocks = [block for block in table.blocks if any(gamma > 0 for gamma, _ in points(block))]
+    looks = [Look("Sparsity", "o", "-", COLOURS[1]), Look("Relative accuracy", "s", "--", COLOURS[2])]
+
+    def draw(axes: Axes, block: Block) -> None:
+        lines = points(block)
+        base = next((line for gamma, line in lines if gamma == 0), lines[0][1]).cells["accuracy"].mean or 1.0
+        values = ([line.cells["sparsity"].mean or 0.0 for _, line in lines], [line.cells["accuracy"].mean or 0.0
+                  for _, line in lines])  # fmt: skip
+        for look, column, scale in zip(looks, values, (1.0, base), strict=True):
+            shown = [(gamma, 100 * value / scale) for (gamma, _), value in zip(lines, column, strict=True) if gamma > 0]
+            axes.plot(*zip(*shown, strict=True), marker=look.marker, linestyle=look.dashes, color=look.colour)
+        axes.set_xscale("log")
+
+    handles = [look.handle(dashes=look.dashes) for look in looks]
+    return _figure("sparsity_gamma", blocks, handles, draw, "gamma - 1", "%")
 
 
 def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
@@ -105,7 +147,7 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
     x, y = TRACED[name]
     points = _checkpoints(traces, {x.metric, y.metric}).merge(records[records["status"] == "ok"], on="key")
     curves = {
-        column: group.groupby("t").mean(numeric_only=True).reset_index()
+        column: group.groupby(group.groupby("key").cumcount()).mean(numeric_only=True)  # the k-th checkpoints together
         for column, group in points.groupby(["dataset", "algorithm", "variant"])
     }
     blocks = [block for block in table.blocks if any(block.dataset == column[0] for column in curves)]
@@ -166,16 +208,21 @@ def _draw_algorithm(axes: Axes, lines: list[Line], look: Look) -> None:
 
 
 def _looks(labels: dict[Column, str]) -> dict[Column, Look]:
-    """Give each column a marker of its own, each algorithm a colour, its variants a dash each."""
+    """Give each column a marker of its own, each algorithm a colour, its variants a dash each.
+
+    The variants of a single algorithm have a colour each.
+    """
     looks: dict[Column, Look] = {}
     algorithms = list(dict.fromkeys(algorithm for algorithm, _ in labels))
+    of_one = len(algorithms) == 1
+    place = {name: (FAMILIAR if name in FAMILIAR else algorithms).index(name) for name in algorithms}
     for number, ((algorithm, variant), label) in enumerate(labels.items()):
         variants = [name for stem, name in labels if stem == algorithm]
         looks[algorithm, variant] = Look(
             label,
             MARKERS[number % len(MARKERS)],
             DASHES[variants.index(variant) % len(DASHES)],
-            COLOURS[FAMILIAR.index(algorithm) if algorithm in FAMILIAR else algorithms.index(algorithm) % len(COLOURS)],
+            COLOURS[(number if of_one else place[algorithm]) % len(COLOURS)],
         )
     return looks
 

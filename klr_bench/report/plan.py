@@ -26,12 +26,14 @@ class Plan:
     sweep: Mapping[str, Mapping[str, list[Any]]]
     published: Mapping[str, Any] | None
     labels: Mapping[str, Mapping[str, str]]
+    figures: list[str] | None = None
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Plan:
         """Read the plan from a manifest; KlrBenchError where it has none."""
         config = manifest.get("config")
-        names = [name for name in cls.__dataclass_fields__ if name != "labels"]
+        optional = ("labels", "figures")  # manifests of earlier versions have no figures
+        names = [name for name in cls.__dataclass_fields__ if name not in optional]
         missing = [name for name in names if name not in (config or {})]
         if not isinstance(config, Mapping) or missing:
             message = (
@@ -39,7 +41,8 @@ class Plan:
                 "read. Run the experiment again to write it anew; nothing finished is computed twice."
             )
             raise KlrBenchError(message)
-        return cls(**{name: config[name] for name in names}, labels=manifest.get("labels") or {})
+        given = {name: config[name] for name in names}
+        return cls(**given, labels=manifest.get("labels") or {}, figures=config.get("figures"))
 
     def columns(self) -> list[Column]:
         """Return the algorithms and variants in the order of the configuration."""

@@ -102,6 +102,8 @@ class Table:
     blocks: list[Block]
     source: tuple[str, tuple[str, ...]] | None
     machine: str
+    figures: list[str] | None
+    """Names of the figures that were asked for; None: the usual ones."""
     absent: list[str]
     """Data sets that were asked for and have no row yet."""
 
@@ -127,6 +129,7 @@ def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None 
         ],
         source=source,
         machine=str((manifest.get("machine") or {}).get("cpu") or ""),
+        figures=plan.figures,
         # The rows of the user's own file carry the name and the hash of that file.
         absent=[name for name in plan.datasets if name not in groups and name != "file"],
     )

@@ -15,7 +15,7 @@ from sklearn.base import is_regressor
 
 from klr_bench.build import TARGET, build, content_hash, module_hash, source_hash
 from klr_bench.config import Config
-from klr_bench.config.schema import LEFT_TO_SELECTION, SelectionConfig
+from klr_bench.config.schema import LEFT_TO_SELECTION, SelectionConfig, TraceConfig
 from klr_bench.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.data.cache import Progress
 from klr_bench.errors import KlrBenchError
@@ -91,7 +91,7 @@ class Cell:
     grid: Mapping[str, list[Any]]
     kernel: Mapping[str, Any] | None
     selection: SelectionConfig
-    trace_points: int
+    trace: TraceConfig
     time_limit_s: float | None
 
     @property
@@ -112,7 +112,7 @@ class Cell:
             "algorithm": self.algorithm,
             "target": source_hash(self.estimator[TARGET]),
         }
-        content |= {"trace": self.trace_points, "time_limit_s": self.time_limit_s}
+        content |= {"trace": asdict(self.trace), "time_limit_s": self.time_limit_s}
         content |= {"folds": asdict(self.selection) if self.grid else None, "rule": module_hash("klr_bench.selection")}
         return content_hash(content)
 
@@ -160,7 +160,7 @@ def plan_cells(config: Config, cache: Path) -> list[Cell]:
                 grid=grid,
                 kernel=kernel_of(estimator, config.kernel),
                 selection=config.selection,
-                trace_points=config.trace.points,
+                trace=config.trace,
                 time_limit_s=config.algorithms[stem].get("time_limit_s"),
             )
             for stem, variant, estimator, grid in columns

@@ -41,9 +41,9 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace]]:
         _warm(cell.estimator[TARGET])
         estimator = make(chosen, kernel, seed)
         reset_peak_memory()
-        clock = Clock(len(data.y_train) * getattr(estimator, "n_epochs", 1), cell.trace_points, _at_checkpoint(data),
-                      cell.time_limit_s)  # fmt: skip
-        watched = cell.trace_points or cell.time_limit_s
+        clock = Clock(len(data.y_train) * getattr(estimator, "n_epochs", 1), cell.trace.points, _at_checkpoint(data),
+                      cell.time_limit_s, cell.trace.spacing)  # fmt: skip
+        watched = cell.trace.points or cell.time_limit_s
         callback = {"callback": clock} if watched and "callback" in inspect.signature(estimator.fit).parameters else {}
         estimator.fit(data.X_train, data.y_train, **callback)
         fit_time = clock.elapsed()
