@@ -471,16 +471,7 @@ def test_words_that_fit(line: str, expected: list[str]) -> None:
         ("klr-bench run experiment=osk", ["oskl_adult ", "oskl_covtype ", "oskl_magic "]),
         (
             "klr-bench run experiment=",
-            [
-                "budget_adult ",
-                "budget_covtype ",
-                "budget_magic ",
-                "oskl_adult ",
-                "oskl_covtype ",
-                "oskl_magic ",
-                "own_file ",
-                "quickstart ",
-            ],
+            [f"{name} " for name in config_files.names("experiment", [config_files.config_dir()])],
         ),
         ("klr-bench run dataset=[magic,mu", ["[magic,mushrooms"]),
         ("klr-bench run kernel.perc", ["kernel.percentile="]),

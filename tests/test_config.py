@@ -177,7 +177,7 @@ REFUSED = [
     (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: loky, serial\."),
     (["published=3"], r"published: expected keys and values or null, got 3\."),
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
-    (["dataset=[]"], r"no dataset is selected: .* Known: adult, .*moons"),
+    (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),
     (["algorithm=[]"], r"no algorithm is selected: .* Known: auxiliary, .*oskl"),
     (
         ["datasets.magic.scale=null"],
