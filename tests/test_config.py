@@ -199,6 +199,7 @@ REFUSED = [
     (["algorithms.oskl.grid.R=[]"], r"algorithms\.oskl\.grid\.R: expected a list of values .*, got \[\]\."),
     (["algorithms.oskl.time_limit_s=0"], r"time_limit_s: expected seconds above 0, or null, got 0\.0\."),
     (["algorithms.oskl.estimator._target_=klr_bench.OSK"], r"_target_: 'klr_bench\.OSK' cannot be imported"),
+    (["+algorithms.oskl.terms={los: loss}"], r"unknown key 'algorithms\.oskl\.terms\.los'\. Did you mean 'loss'\?"),
     (["sweep.okls.G=[2]"], r"unknown algorithm 'okls'\. Did you mean 'oskl'\?"),
     (["sweep.oskl.los=[logit]"], r"unknown key 'sweep\.oskl\.los'\. Did you mean 'loss'\?"),
     (["sweep.oskl.G=2"], r"sweep\.oskl\.G: expected a list of values such as \[1, 10\], got 2\."),

@@ -445,3 +445,14 @@ def test_an_experiment_says_which_figures_it_has(make: Make) -> None:
     folder = make(rows, only=True, traces=traces, figures=names)
     written = report(folder, console=Console(file=io.StringIO()))
     assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+
+
+def test_parameters_are_called_as_in_the_paper(make: Make) -> None:
+    algorithms = {"auxiliary": {"label": "Auxiliary", "terms": {"aux_gamma": "gamma"}}}
+    folder = make([row("auxiliary", "aux_gamma=2; R=1", 0)], only=True, algorithms=algorithms, sweep={})
+    (line,) = table(folder).blocks[0].lines[-1:]
+    assert (line.label, line.variant_label, line.variant) == (
+        "Auxiliary gamma=2; R=1",
+        "gamma=2; R=1",
+        "aux_gamma=2; R=1",
+    )

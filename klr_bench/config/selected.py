@@ -16,7 +16,7 @@ from klr_bench.errors import KlrBenchError
 Entries = dict[str, dict[str, Any]]
 Sweep = dict[str, dict[str, list[Any]]]
 
-ALGORITHM_KEYS = ("label", "reference", "estimator", "grid", "time_limit_s")
+ALGORITHM_KEYS = ("label", "reference", "terms", "estimator", "grid", "time_limit_s")
 DATASET_KEYS = (
     *("label", "reference", "format", "train", "test", "n_samples", "n_features", "label_column"),
     *("positive", "scale", "split", "source"),
@@ -163,10 +163,18 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
     return {
         "label": check_type(entry.get("label", stem), str, f"{where}label"),
         "reference": check_type(entry.get("reference") or "", str, f"{where}reference"),
+        "terms": _terms(entry, estimator, f"{where}terms"),
         "estimator": dict(estimator),
         "grid": _value_lists(stem, grid, f"{where}grid.", given),
         "time_limit_s": limit,
     }
+
+
+def _terms(entry: Mapping[str, Any], estimator: Mapping[str, Any], where: str) -> dict[str, str]:
+    """Return the paper's names of parameters, for labels."""
+    terms = check_type(entry.get("terms") or {}, dict, where)
+    _check_parameters(estimator, terms, f"{where}.")
+    return {name: check_type(term, str, f"{where}.{name}") for name, term in terms.items()}
 
 
 def _check_parameters(estimator: Mapping[str, Any], names: Iterable[str], where: str) -> None:

@@ -64,7 +64,7 @@ def accuracy_support(table: Table) -> dict[str, bytes]:
     """
     blocks = [block for block in table.blocks if any(map(_ours, block.lines))]
     lines = [line for block in blocks for line in block.lines if _ours(line)]
-    looks = _looks({(line.algorithm, ""): line.label.removesuffix(line.variant).strip() for line in lines})
+    looks = _looks({(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines})
 
     def draw(axes: Axes, block: Block) -> None:
         for (algorithm, _), look in looks.items():
@@ -204,7 +204,7 @@ def _draw_algorithm(axes: Axes, lines: list[Line], look: Look) -> None:
             part.set(linewidth=0.9)
         if line.variant:
             offset = (5, -10) if rank % 2 else (5, 4)
-            axes.annotate(line.variant, (x, y), offset, textcoords="offset points", fontsize=7)
+            axes.annotate(line.variant_label, (x, y), offset, textcoords="offset points", fontsize=7)
 
 
 def _looks(labels: dict[Column, str]) -> dict[Column, Look]:

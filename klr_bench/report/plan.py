@@ -64,10 +64,16 @@ class Plan:
         return place, algorithm, values.keys() != sweep.keys(), places, variant_order(variant), variant
 
     def label(self, column: Column) -> str:
-        """Return the print name of a column: "OSKL G=4"."""
-        algorithm, variant = column
+        """Return the print name of a column, in the paper's terms: "OSKL G=4"."""
+        algorithm = column[0]
         label = self.algorithms.get(algorithm, {}).get("label") or self.labels.get("algorithms", {}).get(algorithm)
-        return f"{label or algorithm} {variant}".strip()
+        return f"{label or algorithm} {self.variant_label(column)}".strip()
+
+    def variant_label(self, column: Column) -> str:
+        """Return the print name of a variant: its parameters are called as in the paper."""
+        algorithm, variant = column
+        terms = self.algorithms.get(algorithm, {}).get("terms") or {}
+        return variant_text({terms.get(name, name): value for name, value in parse_variant(variant).items()})
 
     def dataset_label(self, dataset: str) -> str:
         """Return the print name of a data set."""

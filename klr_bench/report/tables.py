@@ -72,11 +72,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """One algorithm and variant on one data set.  `n_ok` of `n_repeats` cells ended well."""
+    """One algorithm and variant on one data set.  `n_ok` of `n_repeats` cells ended well.
+
+    `label` and `variant_label` are the print names of both, and of the variant alone.
+    """
 
     algorithm: str
     variant: str
     label: str
+    variant_label: str
     n_ok: int
     n_repeats: int
     failures: str
@@ -145,7 +149,7 @@ def _block(
         repeats = max(len(rows), plan.repeats if column in asked else 0)
         name, values = plan.published_name(column[0]), parse_variant(column[1])
         found = {m.name: published_of_line(*source, dataset, name, values, m.name) if source else None for m in METRICS}
-        lines.append(_line(column, plan.label(column), rows, repeats, found))
+        lines.append(_line(column, plan, rows, repeats, found))
     metrics = _metrics(lines, compared=source is not None, only_published=only_published)
     return Block(dataset, plan.dataset_label(dataset), lines, metrics)
 
@@ -167,10 +171,11 @@ def _metrics(lines: list[Line], *, compared: bool, only_published: bool) -> list
     ]
 
 
-def _line(column: Column, label: str, rows: list[Row], n_repeats: int, found: Mapping[str, Published | None]) -> Line:
+def _line(column: Column, plan: Plan, rows: list[Row], n_repeats: int, found: Mapping[str, Published | None]) -> Line:
     ok = [row for row in rows if row["status"] == "ok"]
     cells = {name: _cell([row[name] for row in ok], number) for name, number in found.items()}
-    return Line(*column, label, len(ok), n_repeats, _failures(rows, n_repeats), cells)
+    labels = plan.label(column), plan.variant_label(column)
+    return Line(*column, *labels, len(ok), n_repeats, _failures(rows, n_repeats), cells)
 
 
 def _cell(values: Iterable[float], found: Published | None) -> Cell:
