@@ -55,7 +55,9 @@ def forget_oldest(book, parameters):
         if full and forgotten == known:
             return i
         value = decide(book, i)
-        if math.isnan(value) or y[i] * value > 0.0:
+        if math.isnan(value):
+            break
+        if y[i] * value > 0.0:
             continue
         slot = counts[TURNS] % budget if full else counts[N]
         oldest = book.column[slot]

@@ -16,7 +16,9 @@ def replace_at_random(book, parameters):
     budget, y, counts = int(parameters[0]), book.y, book.counts
     for i in range(len(y)):
         value = decide(book, i)
-        if math.isnan(value) or y[i] * value > 0.0:
+        if math.isnan(value):
+            break
+        if y[i] * value > 0.0:
             continue
         slot = counts[N]
         if slot == budget:
