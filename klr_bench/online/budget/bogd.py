@@ -19,7 +19,7 @@ from klr_bench.online.budget.engine import FIRST, SCALE, SUM, N, decide, drop, e
 _STRIPE = 64
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _sum_of_lengths(coef, length, m):
     """sum_i |a_i| ||k(x_i, .)|| over the first m columns."""
     total = 0.0
@@ -34,16 +34,16 @@ def removal_scale(budget, sum_of_lengths):
     return min((budget - 1) / sum_of_lengths, 1e300) if sum_of_lengths > 0.0 else 0.0
 
 
-@compiled()
+@compiled(fastmath={"nnan", "nsz"})
 def removal_weight(a, length, s):
     """Return what the probability of a support vector to leave is proportional to; 0 for what is not in f, a = 0."""
     return max(0.0, 1.0 - s * abs(a) * length) if a != 0.0 else 0.0
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def _sum_of_weights(coef, length, s, first, last):
+@compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
+def _sum_of_weights(coef, length, s):
     total = 0.0
-    for j in range(first, last):
+    for j in range(len(coef)):
         total += removal_weight(coef[j], length[j], s)
     return total
 
@@ -54,7 +54,8 @@ def _draw(book, m, s):
     coef, length, first, n = book.coef, book.length, book.counts[FIRST], book.counts[N]
     sums = np.zeros((n + _STRIPE - 1) // _STRIPE)
     for k in range(len(sums)):
-        sums[k] = _sum_of_weights(coef, length, s, k * _STRIPE, min((k + 1) * _STRIPE, first))
+        stripe = slice(k * _STRIPE, min((k + 1) * _STRIPE, first))
+        sums[k] = _sum_of_weights(coef[stripe], length[stripe], s)
     for column in range(first, m):
         sums[book.slot[column] // _STRIPE] += removal_weight(coef[column], length[column], s)
     target, drawn = book.u[m - first] * sums.sum(), -1
@@ -73,15 +74,16 @@ def _draw(book, m, s):
     return drawn, sums.sum()
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _make_up(book, m, s, sum_of_weights, cap):
     """Let the first m columns earn, and divide each a_i by 1 - p_i, up to the cap."""
-    coef, average, since, now = book.coef, book.average, book.since, book.scalars[SUM]
+    coef, average, since, length = book.coef, book.average, book.since, book.length
+    now, to_p = book.scalars[SUM], 1.0 / sum_of_weights
     for j in range(m):
         a = coef[j]
         average[j] += a * (now - since[j])
         since[j] = now
-        p = removal_weight(a, book.length[j], s) / sum_of_weights
+        p = to_p * removal_weight(a, length[j], s)
         coef[j] = math.copysign(min(abs(a) / (1.0 - p), cap), a)
 
 
