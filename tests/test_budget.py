@@ -257,7 +257,7 @@ def test_values_that_overflow_are_refused(case):
     X, y = toy(n=100)
     X[:7] *= 1e-3
     X[7:] *= 1e200
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match="at example 8, .* is not finite"):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
         fitted(case, X, y, 10, kernel="poly", gamma=1.0, degree=3)
 
 
