@@ -281,7 +281,7 @@ def test_projection_holds_the_norm():
     [
         (
             MarginKLR(eta=2.0),
-            r"'eta' parameter of MarginKLR must be a float in the range \(0.0, 2.0\). Got 2.0",
+            r"'eta' parameter of MarginKLR must be a float in the range \(0.0, 2.0\) or a str among",
         ),
         (MarginKLR(R=0), "'R' parameter of MarginKLR must be a float in the range"),
         (NonConservativeKLR(R=-1.0), "'R' parameter"),
