@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, TypeVar
 
 from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.records import REPORTED
 
 T = TypeVar("T")
 
@@ -99,6 +100,7 @@ class Config:
     sweep: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     budget: list[Any] | str | int | None = None
     published: dict[str, Any] | None = None
+    metrics: list[str] | None = None
 
 
 def parse(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
@@ -179,6 +181,11 @@ def check_ranges(config: Config) -> None:
             raise KlrBenchError(message)
     check_choice("kernel.kernel", kernel["kernel"], KERNELS)
     check_choice("parallel.backend", config.parallel.backend, BACKENDS)
+    if config.metrics == []:
+        message = f"metrics: expected some of {', '.join(REPORTED)}, or null, got none."
+        raise KlrBenchError(message)
+    for metric in config.metrics or ():
+        check_choice("metrics", metric, REPORTED)
     if kernel["kernel"] == "rbf" and gamma is not None and width is not None:
         message = (
             f"kernel.gamma={gamma:g} and kernel.percentile={width:g} are both given; the percentile would "
