@@ -56,8 +56,8 @@ def load(
         folder = Path(cache).expanduser().absolute() / "parsed" / key
         arrays = parsed(folder, name, lambda: read(paths, _reading(spec)), report)
         _check_rows(name, spec, len(arrays.y))
-        if spec.get("n_train"):
-            arrays = replace(arrays, n_train_official=spec["n_train"])
+        if spec.get("n_train") is not None:
+            arrays = replace(arrays, n_train_official=_first_rows(name, spec["n_train"], len(arrays.y)))
     name = dataset_name(name, spec)
     return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key)
 
@@ -79,7 +79,7 @@ def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
         sha256s = [_own_sha256(path) for path in _own_files(spec)]
     else:
         sha256s = [_known_sha256(file) for file in files(spec)]
-    parts = {"n_train": spec["n_train"]} if spec.get("n_train") else {}
+    parts = {} if spec.get("n_train") is None else {"n_train": spec["n_train"]}
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec), **parts})
 
 
@@ -151,3 +151,11 @@ def _check_rows(name: str, spec: Mapping[str, Any], got: int) -> None:
     if declared not in {None, got}:
         message = f"{name}: n_samples is declared as {declared}, got {got}; correct configs/dataset/{name}.yaml."
         raise KlrBenchError(message)
+
+
+def _first_rows(name: str, n_train: Any, n: int) -> int:
+    """Return the number of rows of one file, the first, that are the training set; at least one must be left."""
+    if type(n_train) is not int or not 0 < n_train < n:
+        message = f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train!r}; correct {name}.yaml."
+        raise KlrBenchError(message)
+    return n_train

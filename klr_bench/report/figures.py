@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.style
@@ -138,7 +138,11 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
     curves = {column: group.groupby("bin")[["n", "predicted", "positive"]].sum() for column, group in groups}
     blocks = [block for block in table.blocks if any(block.dataset == column[0] for column in curves)]
     lines = [line for block in blocks for line in block.lines]
-    looks = _looks({(line.algorithm, line.variant): line.label for line in lines if line.cells["ece"].mean is not None})
+    labels = {(line.algorithm, line.variant): line.label for line in lines if line.cells["ece"].mean is not None}
+    looks = {
+        column: replace(look, dashes=DASHES[number % len(DASHES)])  # the curves cross: a dash each
+        for number, (column, look) in enumerate(_looks(labels).items())
+    }
 
     def draw(axes: Axes, block: Block) -> None:
         axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
@@ -147,8 +151,8 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
             if curve is not None:
                 x, y, share = curve["predicted"] / curve["n"], curve["positive"] / curve["n"], curve["n"]
                 axes.plot(x, y, color=look.colour, linewidth=0.9, linestyle=look.dashes)
-                axes.scatter(x, y, 8 + 80 * share / share.sum(), color=look.colour, marker=look.marker, alpha=0.8)
-        axes.set(xlim=(0, 1), ylim=(0, 1))
+                axes.scatter(x, y, 14 + 70 * share / share.sum(), color=look.colour, marker=look.marker, linewidths=0)
+        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
     handles.append(Line2D([], [], color="#999999", linewidth=0.8, label="calibrated"))

@@ -113,7 +113,7 @@ def _printed(found: Published | None, metric: Metric) -> str:
     if metric.unit == "count":
         numbers[0] = f"{int(numbers[0]):,}"
     elif metric.unit == "percent" and found.row.unit == "fraction":
-        numbers = [f"{100 * Decimal(number):f}" for number in numbers]
+        numbers = [f"{Decimal(number).scaleb(2):f}" for number in numbers]
     return PLUS_MINUS.join(numbers)
 
 
