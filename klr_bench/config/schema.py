@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, TypeVar
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.records import REPORTED
 
 T = TypeVar("T")
 
@@ -152,6 +151,8 @@ def check_type(value: Any, hint: Any, key: str) -> Any:
 
 def check_ranges(config: Config) -> None:
     """Refuse values that make no sense for any data; an estimator checks its own parameters."""
+    from klr_bench.records import REPORTED  # not at the top: completion imports this module
+
     kernel, data, jobs = config.kernel, config.data, config.n_jobs
     width, gamma = kernel["percentile"], kernel["gamma"]
     folds, points, size = config.selection.folds, config.trace.points, data.test_size

@@ -47,7 +47,7 @@ def fetch(
 def verify(entry: Mapping[str, Any], *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
     """Hash a cached file anew, whatever its stamp says.  The next use of a corrupt one fetches it again.
 
-    A file of unknown content is held against the hash that was noted when it came.
+    A file of unknown content is held against the hash that was noted when it came, and removed where it differs.
     """
     target = cached_path(entry, cache)
     expected = stamped_sha256(target) if entry["sha256"] == UNKNOWN else entry["sha256"]
