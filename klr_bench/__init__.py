@@ -11,6 +11,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "ApproximateKernelLR": "klr_bench.peers",
     "AuxiliaryKLR": "klr_bench.online.auxiliary",
     "BOGD": "klr_bench.online.budget.bogd",
     "BOGDPlusPlus": "klr_bench.online.budget.bogd",

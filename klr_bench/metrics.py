@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 Metrics = dict[str, float | int]
+N_BINS = 15
+Bin = tuple[int, int, float, float]
+"""(number of the bin, rows in it, mean predicted probability of the positive class, share of positive rows)"""
 
 
 def accuracy(estimator: Any, X: Any, y: NDArray[np.int8]) -> float:
@@ -17,11 +21,12 @@ def accuracy(estimator: Any, X: Any, y: NDArray[np.int8]) -> float:
     return float(np.mean(estimator.predict(X) == y))
 
 
-def quality(estimator: Any, X: Any, y: NDArray[np.int8]) -> tuple[Metrics, float]:
-    """Return accuracy, error rate and AUC, and for a classifier with probabilities log loss and Brier score.
+def quality(estimator: Any, X: Any, y: NDArray[np.int8]) -> tuple[Metrics, float, list[Bin]]:
+    """Return accuracy, error rate and AUC, and for a classifier with probabilities log loss, Brier score and ECE.
 
     X (n, d), y (n,) with labels -1 and +1.  The AUC is left out where y has one class only.  The second value is the
-    time of the prediction in seconds: a kernel expansion is evaluated once, for all of them.
+    time of the prediction in seconds: a kernel expansion is evaluated once, for all of them.  The third are the bins
+    of the probabilities, none without them.
     """
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
@@ -31,7 +36,7 @@ def quality(estimator: Any, X: Any, y: NDArray[np.int8]) -> tuple[Metrics, float
     seconds = time.perf_counter() - started
     correct = float(np.mean(positive == (y > 0)))
     metrics: Metrics = {"accuracy": correct, "error_rate": 1.0 - correct}
-    score = decision
+    score, bins = decision, list[Bin]()
     if hasattr(estimator, "predict_proba"):
         if decision is not None and _is_sigmoid(estimator, X[:100], decision[:100]):
             metrics["log_loss"] = float(np.mean(np.logaddexp(0.0, -y * decision)))  # exact where expit is 0 or 1
@@ -40,10 +45,34 @@ def quality(estimator: Any, X: Any, y: NDArray[np.int8]) -> tuple[Metrics, float
             probability = estimator.predict_proba(X)[:, 1]
             metrics["log_loss"] = float(log_loss(y, probability, labels=[-1, 1]))
         metrics["brier"] = float(brier_score_loss(y, probability, pos_label=1))
+        bins = reliability(probability, y)
+        metrics["ece"] = expected_calibration_error(bins)
         score = probability if decision is None else decision
     if score is not None and len(np.unique(y)) == 2:
         metrics["auc"] = float(roc_auc_score(y, score))
-    return metrics, seconds
+    return metrics, seconds, bins
+
+
+def reliability(probability: NDArray[np.floating[Any]], y: NDArray[np.int8]) -> list[Bin]:
+    """Return the bins that have rows: [0, 1/15), [1/15, 2/15), ..., [14/15, 1] of the positive class's probability.
+
+    probability (n,) in [0, 1], y (n,) with labels -1 and +1.
+    """
+    number = np.minimum((N_BINS * probability.astype(np.float64)).astype(int), N_BINS - 1)
+    return [
+        (int(k), int(np.sum(number == k)), float(np.mean(probability[number == k])), float(np.mean(y[number == k] > 0)))
+        for k in np.unique(number)
+    ]
+
+
+def expected_calibration_error(bins: Sequence[Bin]) -> float:
+    """Return the mean over the rows of |share of positive rows - mean predicted probability| of their bin.
+
+    That is sum_b (n_b / n) |positive_b - predicted_b| over 15 bins of equal width of the predicted probability of the
+    positive class.
+    """
+    rows = sum(n for _, n, _, _ in bins)
+    return sum(n * abs(positive - predicted) for _, n, predicted, positive in bins) / rows
 
 
 def _is_sigmoid(estimator: Any, X: Any, decision: NDArray[np.float64]) -> bool:

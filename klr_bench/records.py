@@ -1,8 +1,9 @@
 """Results as rows: a JSON file for each finished cell, and the tables that are rebuilt from them.
 
-    results/<experiment>/cells/<key>.json    one cell: its record, its traces, the hash of its configuration
+    results/<experiment>/cells/<key>.json    one cell: its record, its traces and bins, the hash of its configuration
     results/<experiment>/records.csv         one row a cell; the columns are COLUMNS, always, in this order
     results/<experiment>/traces.csv          key, t, elapsed_s, metric, value
+    results/<experiment>/reliability.csv     key, bin, n, predicted, positive: of the test rows, by their probability
     results/<experiment>/manifest.yaml       what was asked for, and on what machine it ran
 
 Every file lands by an atomic rename, so neither a kill nor a full disk leaves half of one.
@@ -32,6 +33,7 @@ LOCK_TIMEOUT_S = 60.0
 STALE_S = 3600.0  # a temporary file this old was left by a process that was killed while it wrote
 
 Trace = tuple[int, float, str, float]
+Bin = tuple[int, int, float, float]
 
 
 @dataclass
@@ -67,12 +69,17 @@ class Record:
     last_accuracy: float | None = None
     """Of the classifier after the last example, where that of the record is the average of all."""
     last_n_support: int | None = None
+    ece: float | None = None
+    """Expected calibration error, as defined by `metrics.expected_calibration_error`."""
 
 
 COLUMNS = tuple(column.name for column in fields(Record))
-ADDED = ("last_accuracy", "last_n_support")
+ADDED = ("last_accuracy", "last_n_support", "ece")
 """Columns that files of schema version 1 may lack."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
+RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
+REPORTED = ("accuracy", "last_accuracy", "log_loss", "brier", "ece", "auc", "sparsity", "n_support", "fit_time_s")
+"""Columns that a report can show: what `metrics` of an experiment may name."""
 TEXT_COLUMNS = ("key", "experiment", "dataset", "algorithm", "variant", "params", "status", "message")
 
 
@@ -106,6 +113,7 @@ class _Cell:
     config_hash: str
     created: float
     traces: list[Trace]
+    bins: list[Bin]
 
     @property
     def column(self) -> tuple[str, str, str]:
@@ -121,10 +129,13 @@ class Store:
         self.cells = self.folder / "cells"
         self._read: dict[str, tuple[tuple[int, int, int], _Cell]] = {}
 
-    def write_cell(self, record: Record, config_hash: str, created: float, traces: Sequence[Trace]) -> None:
+    def write_cell(
+        self, record: Record, config_hash: str, created: float, traces: Sequence[Trace], bins: Sequence[Bin] = ()
+    ) -> None:
         """Write a finished cell, in place of an earlier one with the same key."""
-        content = {"schema_version": SCHEMA_VERSION, "config_hash": config_hash, "created": created}
-        write_json(self.cells / f"{record.key}.json", {**content, "record": asdict(record), "traces": traces})
+        content: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "config_hash": config_hash, "created": created}
+        content |= {"record": asdict(record), "traces": list(traces), "reliability": list(bins)}
+        write_json(self.cells / f"{record.key}.json", content)
 
     def read_cell(self, key: str) -> Record | None:
         """Return the record of a cell, or None where there is none that can be read."""
@@ -137,7 +148,7 @@ class Store:
         return record is not None and record.status in FINISHED
 
     def rebuild(self, current: Collection[str] = ()) -> Summary:
-        """Write records.csv and traces.csv from the cells; several processes may do so at once.
+        """Write records.csv, traces.csv and reliability.csv from the cells; several processes may do so at once.
 
         A row is listed only if its configuration is the one of the newest cell of its (dataset, algorithm,
         variant).  `current` are hashes of configurations that count as newer than all others: those that
@@ -176,6 +187,8 @@ class Store:
         traces = ([cell.record.key, *point] for cell in listed for point in cell.traces)
         write_atomic(self.folder / "records.csv", _csv(COLUMNS, rows))
         write_atomic(self.folder / "traces.csv", _csv(TRACE_COLUMNS, traces))
+        bins = ([cell.record.key, *entry] for cell in listed for entry in cell.bins)
+        write_atomic(self.folder / "reliability.csv", _csv(RELIABILITY_COLUMNS, bins))
         return Summary(len(listed), older, tuple(unreadable))
 
     def _load(self) -> tuple[list[_Cell], list[str]]:
@@ -223,7 +236,8 @@ def _parse(content: Any, key: str) -> _Cell | None:
             return None
         record = Record(**content["record"])
         traces = [(int(t), float(seconds), str(name), float(value)) for t, seconds, name, value in content["traces"]]
-        cell = _Cell(record, str(content["config_hash"]), float(content["created"]), traces)
+        bins = [(int(k), int(n), float(p), float(q)) for k, n, p, q in content.get("reliability", [])]
+        cell = _Cell(record, str(content["config_hash"]), float(content["created"]), traces, bins)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return cell if record.key == key and _well_typed(record) else None

@@ -85,6 +85,30 @@ def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset
     assert config.published == {"paper": "zhang2013icml", "table": 3, "names": {"nc": "baseline"}}
 
 
+def test_the_experiments_on_rcv1_are_those_of_the_paper() -> None:
+    full, subset = composed("experiment=klr_rcv1"), composed("experiment=klr_rcv1_subset")
+    for config, n_train in ((full, 677399), (subset, 20000)):
+        assert (config.kernel["kernel"], config.kernel["degree"], config.kernel["coef0"]) == ("poly", 2.0, 1.0)
+        assert config.kernel["gamma"] == 1.0
+        auxiliary = config.algorithms["auxiliary"]
+        assert auxiliary["grid"] == {}
+        assert auxiliary["estimator"]["R"] == 1e5
+        assert auxiliary["estimator"]["eta"] == pytest.approx(1e5 / n_train**0.5, rel=1e-4)
+        lambdas = [10.0**power for power in range(-10, 0)]
+        assert config.sweep == {"auxiliary": {"aux_gamma": [1.01, 2, 101]}, "pegasos": {"lam": lambdas}}
+    assert full.published is not None
+    assert (full.published["paper"], full.published["table"]) == ("zhang2012aaai", 2)
+    assert subset.published is None
+
+
+def test_the_peers_share_data_kernel_and_columns() -> None:
+    config = composed("experiment=klr_peers")
+    assert {"svc", "lr_nystroem", "lr_fourier", "sgd_fourier"} < set(config.algorithms)
+    assert config.metrics is not None
+    assert {"log_loss", "brier", "ece", "auc"} < set(config.metrics)
+    assert composed().metrics is None
+
+
 def test_the_quickstart_is_the_default_and_draws_curves() -> None:
     config = composed()
     assert config.name == "quickstart"
@@ -175,6 +199,9 @@ REFUSED = [
     (["kernel.percentile=0"], r"kernel\.percentile: expected above 0, at most 100, or null, got 0\.0\."),
     (["kernel.gamma=0.5"], r"kernel\.gamma=0\.5 and .* both given.* add kernel\.percentile=null\."),
     (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: loky, serial\."),
+    (["metrics=[accuracy,log_los]"], r"metrics: unknown value 'log_los'\. Did you mean 'log_loss'\?"),
+    (["metrics=ece"], r"metrics: expected a list or null, got 'ece'\."),
+    (["metrics=[]"], r"metrics: expected some of accuracy, .*fit_time_s, or null, got none\."),
     (["published=3"], r"published: expected keys and values or null, got 3\."),
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),

@@ -6,17 +6,29 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.svm import SVC
 
 from klr_bench import KernelPegasos, NonConservativeKLR
-from klr_bench.metrics import quality, size
+from klr_bench.metrics import expected_calibration_error, quality, reliability, size
 from klr_bench.trace import Trace
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((300, 3))
 Y = np.where(X[:, 0] + 0.5 * RANDOM.standard_normal(300) > 0, 1, -1).astype(np.int8)
+
+
+def calibration_error(probability, y):
+    """The expected calibration error, row by row."""
+    total = 0.0
+    for k in range(15):
+        inside = [(k / 15 <= p < (k + 1) / 15) or (k == 14 and p == 1) for p in probability]
+        if any(inside):
+            total += sum(inside) * abs(np.mean(y[inside] == 1) - np.mean(probability[inside]))
+    return total / len(y)
 
 
 @pytest.mark.parametrize("estimator", [NonConservativeKLR(), LogisticRegression()], ids=str)
@@ -28,9 +40,30 @@ def test_quality_is_that_of_scikit_learn(estimator):
         "error_rate": 1 - fitted.score(X[200:], Y[200:]),
         "log_loss": log_loss(Y[200:], probability),
         "brier": brier_score_loss(Y[200:], probability),
+        "ece": calibration_error(probability, Y[200:]),
         "auc": roc_auc_score(Y[200:], probability),
     }
     assert quality(fitted, X[200:], Y[200:])[0] == pytest.approx(expected)
+
+
+def test_bins_by_hand():
+    probability = np.array([0.0, 0.06, 0.5, 0.52, 1.0, 0.99])
+    bins = reliability(probability, np.array([-1, 1, 1, -1, 1, 1], dtype=np.int8))
+    assert [(k, n, positive) for k, n, _, positive in bins] == [(0, 2, 0.5), (7, 2, 0.5), (14, 2, 1.0)]
+    assert [predicted for _, _, predicted, _ in bins] == pytest.approx([0.03, 0.51, 0.995])
+    assert expected_calibration_error(bins) == pytest.approx((2 * 0.47 + 2 * 0.01 + 2 * 0.005) / 6)
+    assert quality(KernelPegasos().fit(X, Y), X, Y)[2] == [], "no probabilities, no bins"
+
+
+@given(st.lists(st.tuples(st.floats(0, 1, width=32), st.sampled_from([-1, 1])), min_size=1, max_size=50))
+def test_every_row_is_in_the_bin_of_its_probability(rows):
+    probability, y = (np.array(column) for column in zip(*rows, strict=True))
+    bins = reliability(probability, y)
+    assert sum(n for _, n, _, _ in bins) == len(rows)
+    for k, _, predicted, positive in bins:
+        assert k / 15 - 1e-9 <= predicted <= (k + 1) / 15 + 1e-9
+        assert 0 <= positive <= 1
+    assert 0 <= expected_calibration_error(bins) <= 1
 
 
 def test_log_loss_is_exact_where_probabilities_are_0_and_1():

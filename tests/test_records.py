@@ -22,12 +22,13 @@ from hypothesis import strategies as st
 from klr_bench import records
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json, write_atomic, write_json
-from klr_bench.records import COLUMNS, TRACE_COLUMNS, Record, Store
-from klr_bench.report.reading import read_records, read_traces
+from klr_bench.records import ADDED, COLUMNS, TRACE_COLUMNS, Record, Store
+from klr_bench.report.reading import read_records, read_reliability, read_traces
 from klr_bench.variants import parse_variant, same_value, variant_order, variant_text
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = [(10, 0.5, "accuracy", 0.75), (20, 1.0, "accuracy", 0.8)]
+BINS = [(0, 5, 0.03, 0.2), (14, 2, 0.95, 1.0)]
 
 
 def record(key: str = "k0", **changes: Any) -> Record:
@@ -50,7 +51,7 @@ def test_the_columns_are_those_of_schema_version_1() -> None:
     expected = (
         "key experiment dataset algorithm variant params repeat status message accuracy error_rate log_loss "
         "brier auc sparsity nonzero_fraction n_support n_updates n_iter n_train n_test n_features fit_time_s "
-        "predict_time_s peak_memory_mb seed last_accuracy last_n_support"
+        "predict_time_s peak_memory_mb seed last_accuracy last_n_support ece"
     )
     assert (records.SCHEMA_VERSION, " ".join(COLUMNS)) == (1, expected)
 
@@ -91,6 +92,27 @@ def test_records_keep_every_digit(tmp_path: Path) -> None:
     assert json.loads(frame["params"][0]) == {"G": 2, "R": 100.0}
     assert np.isnan(frame["auc"][0])
     assert read_traces(tmp_path / "traces.csv").to_numpy().tolist() == [["k0", *point] for point in TRACES]
+
+
+def test_bins_are_rebuilt_from_the_cells(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write_cell(record("k0", ece=0.1), "c", 1.0, [], BINS)
+    store.write_cell(record("k1", repeat=1), "c", 1.0, [])
+    store.rebuild()
+    assert read_reliability(tmp_path / "reliability.csv").to_numpy().tolist() == [["k0", *entry] for entry in BINS]
+    assert read_reliability(tmp_path / "none.csv").empty
+
+
+def test_cells_of_before_there_were_bins_are_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write_cell(record(), "c", 1.0, TRACES)
+    path = store.cells / "k0.json"
+    content = read_json(path)
+    assert content.pop("reliability") == []
+    for name in ADDED:
+        del content["record"][name]
+    write_json(path, content)
+    assert Store(tmp_path).rebuild().listed == 1
 
 
 def test_rows_are_sorted_and_the_file_does_not_depend_on_the_order_of_writing(tmp_path: Path) -> None:

@@ -19,12 +19,12 @@ from rich.console import Console
 
 from klr_bench.config import schema
 from klr_bench.errors import KlrBenchError
-from klr_bench.records import Record, Store, Trace
+from klr_bench.records import ADDED, REPORTED, Bin, Record, Store, Trace
 from klr_bench.report import figures, report
 from klr_bench.report.layout import grid
 from klr_bench.report.plan import Plan
 from klr_bench.report.reading import read_records
-from klr_bench.report.tables import Line, Table, build
+from klr_bench.report.tables import METRICS, Line, Table, build
 
 ACCURACIES = {
     ("nc", ""): 0.858,
@@ -62,11 +62,18 @@ def row(algorithm: str, variant: str, repeat: int, **changes: Any) -> Record:
 def make(tmp_path: Path) -> Make:
     """Return a function that makes a results folder: the default rows with some replaced, or other rows."""
 
-    def folder(rows: Sequence[Record] = (), *, only: bool = False, traces: Sequence[Trace] = (), **config: Any) -> Path:
+    def folder(
+        rows: Sequence[Record] = (),
+        *,
+        only: bool = False,
+        traces: Sequence[Trace] = (),
+        bins: Sequence[Bin] = (),
+        **config: Any,
+    ) -> Path:
         store = Store(tmp_path / "results" / "demo")
         default = [] if only else [row(*column, repeat) for column in ACCURACIES for repeat in range(3)]
         for record in [*default, *rows]:
-            store.write_cell(record, f"c-{record.algorithm}-{record.variant}", 1.0, traces)
+            store.write_cell(record, f"c-{record.algorithm}-{record.variant}", 1.0, traces, bins)
         store.rebuild()
         store.write_manifest({"experiment": "demo", "config": CONFIG | config, "machine": {"cpu": "A CPU & co"}})
         return store.folder
@@ -425,12 +432,12 @@ def test_the_last_classifier_stands_beside_the_average(make: Make) -> None:
     assert {**shown("4"), **shown("5")}.items() <= shown(None).items()
 
 
-def test_records_of_before_there_was_a_last_classifier(make: Make) -> None:
+def test_records_of_before_there_were_all_columns(make: Make) -> None:
     folder = make([row("nc", "", 0)])
     path = folder / "records.csv"
-    lines = [line.rsplit(",", 2)[0] for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line.rsplit(",", len(ADDED))[0] for line in path.read_text(encoding="utf-8").splitlines()]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert "last_accuracy" not in lines[0]
+    assert not set(ADDED) & set(lines[0].split(","))
     assert table(folder).blocks[0].lines[0].cells["last_accuracy"].mean is None
 
 
@@ -456,3 +463,64 @@ def test_parameters_are_called_as_in_the_paper(make: Make) -> None:
         "gamma=2; R=1",
         "aux_gamma=2; R=1",
     )
+
+
+def test_the_metrics_that_can_be_asked_for_are_those_of_the_tables() -> None:
+    assert tuple(metric.name for metric in METRICS) == REPORTED
+
+
+PROBABLE: dict[str, Any] = {"log_loss": 0.3, "brier": 0.1, "ece": 0.02, "auc": 0.9}
+
+
+def test_an_experiment_asks_for_its_columns(make: Make) -> None:
+    rows = [row("nc", "", repeat, **PROBABLE) for repeat in range(3)]
+    usual = ["accuracy", "log_loss", "sparsity", "n_support", "fit_time_s"]
+    assert [metric.name for metric in table(make(rows, published=None)).blocks[0].metrics] == usual
+    asked = ["auc", "accuracy", "ece", "brier", "last_accuracy", "auc"]
+    block = grid(table(make(rows, metrics=asked, published=None)).blocks[0])
+    assert block.header == ["MAGIC", "ok", "AUC", "Accuracy (%)", "ECE", "Brier score"], "no row has a last accuracy"
+    assert [text.strip() for text in block.rows[0][2:5]] == ["0.900 ± 0.000", "85.8 ± 0.2", "0.020 ± 0.000"]
+
+
+def test_a_reliability_diagram_where_the_calibration_error_is_asked_for(make: Make, tmp_path: Path) -> None:
+    rows = [row("nc", "", repeat, **PROBABLE) for repeat in range(3)]
+    bins = [(0, 50, 0.02, 0.04), (7, 10, 0.5, 0.4), (14, 40, 0.99, 0.95)]
+    names = ["reliability.png", "reliability.svg"]
+    folder = make(rows, only=True, bins=bins, metrics=["accuracy", "ece"])
+    for output in (tmp_path / "a", tmp_path / "b"):
+        written = report(folder, console=Console(file=io.StringIO()), output=output)
+        assert [path.name for path in written][-2:] == names
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    (folder / "reliability.csv").unlink()
+    for changes in ({"metrics": ["accuracy", "ece"]}, {"metrics": ["accuracy", "brier"]}, {}):
+        Store(folder).write_manifest({"experiment": "demo", "config": CONFIG | changes})
+        written = report(folder, console=Console(file=io.StringIO()))
+        assert not {path.name for path in written} & set(names), "no bins, or not asked for"
+
+
+def test_a_diagram_leaves_out_who_has_no_probabilities(make: Make) -> None:
+    folder = make([row("nc", "", 0, **PROBABLE)], bins=[(7, 10, 0.5, 0.4)], metrics=["accuracy", "ece"])
+    report(folder, console=Console(file=io.StringIO()))
+    svg = (folder / "report" / "reliability.svg").read_text(encoding="utf-8")
+    assert "Baseline" in svg
+    assert "calibrated" in svg
+    assert "Pegasos" not in svg
+
+
+def test_the_papers_names_of_data_sets_and_parameters(make: Make) -> None:
+    names = {"rcv1": "rcv1.binary", "aux_gamma": "gamma", "lam": "lambda"}
+    changes: dict[str, Any] = {
+        "datasets": {"rcv1": {"label": "RCV1"}},
+        "algorithms": {"auxiliary": {"label": "Auxiliary"}, "pegasos": {"label": "Pegasos"}},
+        "sweep": {"auxiliary": {"aux_gamma": [1.01, 2]}, "pegasos": {"lam": [1e-5, 1e-6]}},
+        "published": {"paper": "zhang2012aaai", "table": 2, "names": names},
+    }
+    columns = [("auxiliary", "aux_gamma=1.01"), ("auxiliary", "aux_gamma=2"), ("pegasos", "lam=1e-05")]
+    rows = [row(*column, 0, key=f"{column}", dataset="rcv1", accuracy=0.98) for column in columns]
+    found = table(make(rows, only=True, **changes)).blocks[0]
+    published = [line.cells["accuracy"].published for line in found.lines]
+    assert [number and number.row.mean for number in published] == ["0.9794", "0.9783", "0.9778", None]
+    block = grid(found)
+    assert [text.strip() for text in block.rows[1]][:4] == ["paper", "", "97.94", ""], "percents under percents"
+    assert [text.strip() for text in block.rows[1]][4:] == ["96.36", "", "24,654", "20779", ""]

@@ -107,6 +107,7 @@ class Config:
     budget: list[Any] | str | int | None = None
     figures: list[Any] | None = None
     published: dict[str, Any] | None = None
+    metrics: list[str] | None = None
 
 
 def parse(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
@@ -158,6 +159,8 @@ def check_type(value: Any, hint: Any, key: str) -> Any:
 
 def check_ranges(config: Config) -> None:
     """Refuse values that make no sense for any data; an estimator checks its own parameters."""
+    from klr_bench.records import REPORTED  # not at the top: completion imports this module
+
     kernel, data, jobs = config.kernel, config.data, config.n_jobs
     width, gamma = kernel["percentile"], kernel["gamma"]
     folds, points, size = config.selection.folds, config.trace.points, data.test_size
@@ -190,6 +193,11 @@ def check_ranges(config: Config) -> None:
         check_choice("figures", name, FIGURES)
     check_choice("trace.spacing", config.trace.spacing, SPACINGS)
     check_choice("parallel.backend", config.parallel.backend, BACKENDS)
+    if config.metrics == []:
+        message = f"metrics: expected some of {', '.join(REPORTED)}, or null, got none."
+        raise KlrBenchError(message)
+    for metric in config.metrics or ():
+        check_choice("metrics", metric, REPORTED)
     if kernel["kernel"] == "rbf" and gamma is not None and width is not None:
         message = (
             f"kernel.gamma={gamma:g} and kernel.percentile={width:g} are both given; the percentile would "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from klr_bench.build import TARGET, build, content_hash, source_hash
 from klr_bench.data.cache import Progress, sha256_of, silent
 from klr_bench.data.catalogue import files
 from klr_bench.data.compression import SUFFIXES
-from klr_bench.data.fetch import fetch
+from klr_bench.data.fetch import UNKNOWN, fetch
 from klr_bench.data.labels import Labels, binary
 from klr_bench.data.parsed import parsed
 from klr_bench.data.readers import READER_VERSION, Arrays, read, stored
@@ -56,6 +56,8 @@ def load(
         folder = Path(cache).expanduser().absolute() / "parsed" / key
         arrays = parsed(folder, name, lambda: read(paths, _reading(spec)), report)
         _check_rows(name, spec, len(arrays.y))
+        if spec.get("n_train") is not None:
+            arrays = replace(arrays, n_train_official=_first_rows(name, spec["n_train"], len(arrays.y)))
     name = dataset_name(name, spec)
     return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key)
 
@@ -76,8 +78,14 @@ def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
     if spec["format"] == "file":
         sha256s = [_own_sha256(path) for path in _own_files(spec)]
     else:
-        sha256s = [file["sha256"] for file in files(spec)]
-    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec)})
+        sha256s = [_known_sha256(file) for file in files(spec)]
+    parts = {} if spec.get("n_train") is None else {"n_train": spec["n_train"]}
+    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec), **parts})
+
+
+def _known_sha256(file: Mapping[str, Any]) -> str:
+    """Return the hash that a spec gives for a file; of unknown content what stands for it, its address."""
+    return f"{UNKNOWN}: {file['url']}" if file["sha256"] == UNKNOWN else str(file["sha256"])
 
 
 def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,3 +151,11 @@ def _check_rows(name: str, spec: Mapping[str, Any], got: int) -> None:
     if declared not in {None, got}:
         message = f"{name}: n_samples is declared as {declared}, got {got}; correct configs/dataset/{name}.yaml."
         raise KlrBenchError(message)
+
+
+def _first_rows(name: str, n_train: Any, n: int) -> int:
+    """Return the number of rows of one file, the first, that are the training set; at least one must be left."""
+    if type(n_train) is not int or not 0 < n_train < n:
+        message = f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train!r}; correct {name}.yaml."
+        raise KlrBenchError(message)
+    return n_train

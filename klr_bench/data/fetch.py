@@ -3,6 +3,8 @@
 A file is looked for beside its place in the cache (compressed, put there by hand), at the mirror, and at its
 upstream address, in this order.  What is found is unpacked into a temporary file, its sha256 compared, and
 only then moved to its place; so the cache never holds a file that is half there or wrong.
+
+``sha256: unknown`` says that the hash is not known here: any content is taken, and its hash is noted when it comes.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from klr_bench.errors import KlrBenchError
 
 logger = logging.getLogger(__name__)
 
+UNKNOWN = "unknown"
+
 
 def fetch(
     entry: Mapping[str, Any], *, cache: Path, mirror: str | None = None, progress: Progress | None = None
@@ -30,23 +34,29 @@ def fetch(
     Several processes may ask at once: one brings the file, the others wait for it.  Raises KlrBenchError.
     """
     target = cached_path(entry, cache)
-    if stamped_sha256(target) == entry["sha256"]:
+    if _is_it(stamped_sha256(target), entry):
         return target
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target, entry["name"], progress or silent):
-            if stamped_sha256(target) != entry["sha256"]:  # another process may have brought it meanwhile
+            if not _is_it(stamped_sha256(target), entry):  # another process may have brought it meanwhile
                 _obtain(entry, target, mirror, progress or silent)
     return target
 
 
 def verify(entry: Mapping[str, Any], *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
-    """Hash a cached file anew, whatever its stamp says.  The next use of a corrupt one fetches it again."""
+    """Hash a cached file anew, whatever its stamp says.  The next use of a corrupt one fetches it again.
+
+    A file of unknown content is held against the hash that was noted when it came, and removed where it differs.
+    """
     target = cached_path(entry, cache)
+    expected = stamped_sha256(target) if entry["sha256"] == UNKNOWN else entry["sha256"]
     sha256 = restamp(target)
     if sha256 is None:
         return "corrupt" if target.exists() else "missing"
-    return "ok" if sha256 == entry["sha256"] else "corrupt"
+    if sha256 != expected and entry["sha256"] == UNKNOWN:
+        target.unlink()
+    return "ok" if sha256 == expected else "corrupt"
 
 
 def cached_path(entry: Mapping[str, Any], cache: Path) -> Path:
@@ -60,6 +70,11 @@ def cached_path(entry: Mapping[str, Any], cache: Path) -> Path:
         message = f"The name of a data file must lie inside the cache, got {entry['name']!r}: use <data set>/<file>."
         raise KlrBenchError(message)
     return Path(cache).expanduser().absolute() / name
+
+
+def _is_it(sha256: str | None, entry: Mapping[str, Any]) -> bool:
+    """Say whether content with this hash, None for no file, is what an entry asks for."""
+    return sha256 is not None and entry["sha256"] in (sha256, UNKNOWN)
 
 
 def _obtain(entry: Mapping[str, Any], target: Path, mirror: str | None, progress: Progress) -> None:
@@ -141,7 +156,7 @@ def _unpack(source: Path, entry: Mapping[str, Any], target: Path, progress: Prog
                 sha256.update(chunk)
                 out.write(chunk)
                 progress(position, size, f"{entry['name']}: unpacking")
-        if sha256.hexdigest() != entry["sha256"]:
+        if not _is_it(sha256.hexdigest(), entry):
             raise TransferError(_differs(sha256.hexdigest(), entry["sha256"]) + "; not kept")
         os.replace(temporary, target)
     except DamagedFileError as error:
@@ -162,7 +177,9 @@ def _nowhere(entry: Mapping[str, Any], target: Path, mirror: str | None, tried: 
     if not mirror:
         lines.append("  no mirror: none is set")
     lines += [
-        "Connect to the network, or set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",
+        "Connect to the network, or set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix"
+        if entry.get("url")
+        else "It has no address upstream. Set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",
         f"that holds {entry['name']}, or put the file by hand (plain or {', '.join(SUFFIXES)}) at {target}",
     ]
     return "\n".join(lines)

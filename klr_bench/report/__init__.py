@@ -45,7 +45,8 @@ def report(
     from klr_bench.records import Store
     from klr_bench.report import figures
     from klr_bench.report import formats as writers
-    from klr_bench.report.reading import read_records, read_traces
+    from klr_bench.report.plan import Plan
+    from klr_bench.report.reading import read_records, read_reliability, read_traces
     from klr_bench.report.tables import build
 
     records = read_records(records_file)
@@ -61,6 +62,8 @@ def report(
         if name in formats:
             files[f"table.{name}"] = write(built).encode()
     files |= figures.draw_all(built, records, read_traces(folder / "traces.csv"))
+    if "ece" in (Plan.of(manifest).metrics or ()):
+        files |= figures.reliability(built, records, read_reliability(folder / "reliability.csv"))
     target = output or folder / "report"
     for name, content in files.items():
         write_atomic(target / name, content)

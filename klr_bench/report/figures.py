@@ -1,4 +1,4 @@
-"""The figures: accuracy against support vectors, and accuracy against the examples seen, a panel a data set.
+"""The figures: accuracy against support vectors, traces of the fits, and reliability diagrams, a panel a data set.
 
 They are read without colour too: an algorithm is a marker, a line of a curve a marker and a dash, a
 published value a hollow marker.  The same rows give the same bytes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.style
@@ -167,6 +167,40 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
     return _figure(name, blocks, handles, draw, x.label, y.label)
 
 
+def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict[str, bytes]:
+    """Draw the share of positive test rows against the predicted probability, bin by bin.
+
+    The rows of all repeats are counted together; the area of a marker is their share of the test rows.  Returns
+    file names and contents, empty where no algorithm of the table has probabilities.
+    """
+    counted = bins.merge(records[records["status"] == "ok"][["key", "dataset", "algorithm", "variant"]], on="key")
+    counted["predicted"] *= counted["n"]
+    counted["positive"] *= counted["n"]
+    groups = counted.groupby(["dataset", "algorithm", "variant"])
+    curves = {column: group.groupby("bin")[["n", "predicted", "positive"]].sum() for column, group in groups}
+    blocks = [block for block in table.blocks if any(block.dataset == column[0] for column in curves)]
+    lines = [line for block in blocks for line in block.lines]
+    labels = {(line.algorithm, line.variant): line.label for line in lines if line.cells["ece"].mean is not None}
+    looks = {
+        column: replace(look, dashes=DASHES[number % len(DASHES)])  # the curves cross: a dash each
+        for number, (column, look) in enumerate(_looks(labels).items())
+    }
+
+    def draw(axes: Axes, block: Block) -> None:
+        axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
+        for column, look in looks.items():
+            curve = curves.get((block.dataset, *column))
+            if curve is not None:
+                x, y, share = curve["predicted"] / curve["n"], curve["positive"] / curve["n"], curve["n"]
+                axes.plot(x, y, color=look.colour, linewidth=0.9, linestyle=look.dashes)
+                axes.scatter(x, y, 14 + 70 * share / share.sum(), color=look.colour, marker=look.marker, linewidths=0)
+        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+
+    handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    handles.append(Line2D([], [], color="#999999", linewidth=0.8, label="calibrated"))
+    return _figure("reliability", blocks, handles, draw, "Predicted probability", "Share of positives")
+
+
 def _checkpoints(traces: pd.DataFrame, metrics: set[str]) -> pd.DataFrame:
     """Return a row a checkpoint that has all of these: key, t, and a column trace_<metric> for each."""
     wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
@@ -215,14 +249,17 @@ def _looks(labels: dict[Column, str]) -> dict[Column, Look]:
     looks: dict[Column, Look] = {}
     algorithms = list(dict.fromkeys(algorithm for algorithm, _ in labels))
     of_one = len(algorithms) == 1
-    place = {name: (FAMILIAR if name in FAMILIAR else algorithms).index(name) for name in algorithms}
+    others = [algorithm for algorithm in algorithms if algorithm not in FAMILIAR]
+    free = [colour for name, colour in zip(FAMILIAR, COLOURS, strict=True) if name not in algorithms] or COLOURS
+    colours = {name: free[place % len(free)] for place, name in enumerate(others)}
+    colours |= {name: COLOURS[FAMILIAR.index(name)] for name in algorithms if name in FAMILIAR}
     for number, ((algorithm, variant), label) in enumerate(labels.items()):
         variants = [name for stem, name in labels if stem == algorithm]
         looks[algorithm, variant] = Look(
             label,
             MARKERS[number % len(MARKERS)],
             DASHES[variants.index(variant) % len(DASHES)],
-            COLOURS[(number if of_one else place[algorithm]) % len(COLOURS)],
+            COLOURS[number % len(COLOURS)] if of_one else colours[algorithm],
         )
     return looks
 

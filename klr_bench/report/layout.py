@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 from klr_bench.report.published import Published
 from klr_bench.report.tables import Block, Cell, Line, Metric, Table
@@ -105,11 +106,15 @@ def _number(cell: Cell, metric: Metric) -> str:
 
 
 def _printed(found: Published | None, metric: Metric) -> str:
-    """Print a published number as the paper does."""
+    """Print a published number as the paper does; a fraction as percent where ours are percents."""
     if found is None:
         return NONE
-    mean = f"{int(found.row.mean):,}" if metric.unit == "count" else found.row.mean
-    return f"{mean}{PLUS_MINUS}{found.row.std}" if found.row.std else mean
+    numbers = [number for number in (found.row.mean, found.row.std) if number]
+    if metric.unit == "count":
+        numbers[0] = f"{int(numbers[0]):,}"
+    elif metric.unit == "percent" and found.row.unit == "fraction":
+        numbers = [f"{Decimal(number).scaleb(2):f}" for number in numbers]
+    return PLUS_MINUS.join(numbers)
 
 
 def _comparison(cell: Cell, metric: Metric) -> str:

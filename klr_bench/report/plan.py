@@ -27,12 +27,14 @@ class Plan:
     published: Mapping[str, Any] | None
     labels: Mapping[str, Mapping[str, str]]
     figures: list[str] | None = None
+    metrics: list[str] | None = None
+    """The figures and the columns that were asked for; None: the usual ones."""
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Plan:
         """Read the plan from a manifest; KlrBenchError where it has none."""
         config = manifest.get("config")
-        optional = ("labels", "figures")  # manifests of earlier versions have no figures
+        optional = ("labels", "figures", "metrics")  # earlier manifests have neither figures nor metrics
         names = [name for name in cls.__dataclass_fields__ if name not in optional]
         missing = [name for name in names if name not in (config or {})]
         if not isinstance(config, Mapping) or missing:
@@ -42,7 +44,12 @@ class Plan:
             )
             raise KlrBenchError(message)
         given = {name: config[name] for name in names}
-        return cls(**given, labels=manifest.get("labels") or {}, figures=config.get("figures"))
+        return cls(
+            **given,
+            labels=manifest.get("labels") or {},
+            figures=config.get("figures"),
+            metrics=config.get("metrics"),
+        )
 
     def columns(self) -> list[Column]:
         """Return the algorithms and variants in the order of the configuration."""
@@ -80,10 +87,10 @@ class Plan:
         label = self.datasets.get(dataset, {}).get("label") or self.labels.get("datasets", {}).get(dataset)
         return str(label or dataset)
 
-    def published_name(self, algorithm: str) -> str:
-        """Return the paper's name of an algorithm."""
+    def published_name(self, name: str) -> str:
+        """Return the paper's name of an algorithm, a data set or a parameter."""
         names: Mapping[str, str] = (self.published or {}).get("names") or {}
-        return names.get(algorithm, algorithm)
+        return names.get(name, name)
 
     def source(self, table: str | None) -> tuple[str, tuple[str, ...]] | None:
         """Return the paper and the tables to compare with, None where there are none.
@@ -96,8 +103,8 @@ class Plan:
             message = f"table={table}: this experiment is compared with no published table; leave `table` out."
             raise KlrBenchError(message)
         paper, usual = str(self.published["paper"]), tables_of(self.published)
-        names = {self.published_name(stem) for stem in self.algorithms}
-        known = {*usual} | {r.table for r in load(paper) if r.dataset in self.datasets and r.algorithm in names}
+        names, datasets = (set(map(self.published_name, group)) for group in (self.algorithms, self.datasets))
+        known = {*usual} | {r.table for r in load(paper) if r.dataset in datasets and r.algorithm in names}
         if table is not None and table not in known:
             message = (
                 f"table={table}: table {table} of {paper} says nothing about the data sets and algorithms of "

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.records import ADDED, COLUMNS, SCHEMA_VERSION, TEXT_COLUMNS, TRACE_COLUMNS, Store
+from klr_bench.records import (
+    ADDED,
+    COLUMNS,
+    RELIABILITY_COLUMNS,
+    SCHEMA_VERSION,
+    TEXT_COLUMNS,
+    TRACE_COLUMNS,
+    Store,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +42,18 @@ def read_records(path: Path) -> pd.DataFrame:
 
 def read_traces(path: Path) -> pd.DataFrame:
     """Return a traces.csv as a frame; empty where there is no such file."""
+    return _read_if_there(path, TRACE_COLUMNS)
+
+
+def read_reliability(path: Path) -> pd.DataFrame:
+    """Return a reliability.csv as a frame; empty where there is no such file."""
+    return _read_if_there(path, RELIABILITY_COLUMNS)
+
+
+def _read_if_there(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return _read(path, TRACE_COLUMNS) if path.exists() else pd.DataFrame(columns=list(TRACE_COLUMNS))
+    return _read(path, columns) if path.exists() else pd.DataFrame(columns=list(columns))
 
 
 def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:

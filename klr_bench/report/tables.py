@@ -34,11 +34,16 @@ METRICS = (
     Metric("accuracy", "Accuracy", "percent", "difference"),
     Metric("last_accuracy", "Last accuracy", "percent", "difference"),
     Metric("log_loss", "Log loss", "", "difference"),
+    Metric("brier", "Brier score", "", "difference"),
+    Metric("ece", "ECE", "", "difference"),
+    Metric("auc", "AUC", "", "difference"),
     Metric("sparsity", "Sparsity", "percent", "difference"),
     # The papers print no spread of these: it is that of the sparsity, which carries the mark.
     Metric("n_support", "Support vectors", "count", ""),
     Metric("fit_time_s", "Training time", "s", "ratio"),
 )
+UNUSUAL = ("brier", "ece", "auc")
+"""Shown only where an experiment asks for them."""
 
 
 @dataclass(frozen=True)
@@ -147,15 +152,17 @@ def _block(
     for column in sorted({*groups, *asked}, key=plan.order):
         rows = groups.get(column, [])
         repeats = max(len(rows), plan.repeats if column in asked else 0)
-        name, values = plan.published_name(column[0]), parse_variant(column[1])
-        found = {m.name: published_of_line(*source, dataset, name, values, m.name) if source else None for m in METRICS}
+        values = {plan.published_name(name): value for name, value in parse_variant(column[1]).items()}
+        names = plan.published_name(dataset), plan.published_name(column[0])
+        found = {m.name: published_of_line(*source, *names, values, m.name) if source else None for m in METRICS}
         lines.append(_line(column, plan, rows, repeats, found))
-    metrics = _metrics(lines, compared=source is not None, only_published=only_published)
+    usual = [m.name for m in METRICS if m.name not in UNUSUAL and not (m.name == "log_loss" and source)]
+    metrics = _metrics(lines, plan.metrics or usual, only_published=only_published)
     return Block(dataset, plan.dataset_label(dataset), lines, metrics)
 
 
-def _metrics(lines: list[Line], *, compared: bool, only_published: bool) -> list[Metric]:
-    """Return the metrics that some line has, times in the unit in which they are published.
+def _metrics(lines: list[Line], asked: list[str], *, only_published: bool) -> list[Metric]:
+    """Return those of the asked metrics that some line has, times in the unit in which they are published.
 
     `only_published`: those alone that the paper's table has, if it has any of them.
     """
@@ -164,10 +171,11 @@ def _metrics(lines: list[Line], *, compared: bool, only_published: bool) -> list
     printed = {name for name, cell in cells if cell.published}
     present = printed if printed and only_published else present
     minutes = {cell.published.row.unit for name, cell in cells if name == "fit_time_s" and cell.published} == {"min"}
+    known = {metric.name: metric for metric in METRICS}
     return [
-        replace(metric, unit="min") if metric.name == "fit_time_s" and minutes else metric
-        for metric in METRICS
-        if metric.name in present and not (metric.name == "log_loss" and compared)
+        replace(known[name], unit="min") if name == "fit_time_s" and minutes else known[name]
+        for name in dict.fromkeys(asked)
+        if name in present
     ]
 
 

@@ -17,7 +17,7 @@ from klr_bench.config import Config
 from klr_bench.data import Dataset, default_cache
 from klr_bench.data.commands import progress
 from klr_bench.errors import KlrBenchError
-from klr_bench.records import FINISHED, Record, Store
+from klr_bench.records import FINISHED, Bin, Record, Store, Trace
 from klr_bench.report.published import check_published
 from klr_bench.runner.display import Display
 from klr_bench.runner.manifest import manifest
@@ -48,7 +48,7 @@ class Outcome:
 
 
 def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool = False) -> Outcome:
-    """Compute what the results folder does not have yet, and write records.csv, traces.csv and manifest.yaml.
+    """Compute what the results folder does not have yet, and write the tables and manifest.yaml.
 
     Raises KlrBenchError for bad input, before anything is written; KeyboardInterrupt passes through, with what is
     finished kept.
@@ -164,9 +164,9 @@ class _Run:
                 display.advance(items[position].describe())
                 yield items[position], result
 
-    def _land(self, cell: Cell, record: Record, traces: Sequence[tuple[int, float, str, float]] = ()) -> None:
+    def _land(self, cell: Cell, record: Record, traces: Sequence[Trace] = (), bins: Sequence[Bin] = ()) -> None:
         """Write a finished cell, and the tables at most once a second."""
-        self.store.write_cell(record, cell.config_hash, time.time(), list(traces))
+        self.store.write_cell(record, cell.config_hash, time.time(), traces, bins)
         if record.status in FINISHED:
             self.outcome.n_computed += 1
         else:

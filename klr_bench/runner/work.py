@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from klr_bench import metrics
 from klr_bench.build import TARGET, build
-from klr_bench.records import Record, Trace
+from klr_bench.records import Bin, Record, Trace
 from klr_bench.runner.plan import Cell, Fold, Source
 from klr_bench.selection import Spec, make, resolve_kernel, score_fold
 from klr_bench.splits import Prepared, derived_seed, make_split, prepare
@@ -33,7 +33,7 @@ def run_fold(fold: Fold) -> list[float | None]:
         return score_fold(fold.learners, fold.kernel, data, fold.fold, seed=seed, **asdict(fold.selection))
 
 
-def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace]]:
+def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace], list[Bin]]:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
     data, seed = _prepared(cell.source), _learner_seed(cell.source)
     with threadpool_limits(1):
@@ -48,7 +48,7 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace]]:
         estimator.fit(data.X_train, data.y_train, **callback)
         fit_time = clock.elapsed()
         memory = peak_memory_mb()
-        measured, predict_time = metrics.quality(estimator, data.X_test, data.y_test)
+        measured, predict_time, bins = metrics.quality(estimator, data.X_test, data.y_test)
         measured |= metrics.size(estimator, len(data.y_train)) | metrics.last(estimator, data.X_test, data.y_test)
     record = Record(
         **_identity(cell, flat_parameters(chosen, kernel)),
@@ -62,7 +62,7 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace]]:
         peak_memory_mb=memory,
         **measured,  # type: ignore[arg-type]
     )
-    return record, clock.points
+    return record, clock.points, bins
 
 
 def failed_record(cell: Cell, status: str, message: str) -> Record:

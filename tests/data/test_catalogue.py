@@ -68,10 +68,12 @@ def test_every_file_says_what_a_data_set_needs(name: str) -> None:
     assert spec["format"] in {"csv", "svmlight", "generated", "bundled", "file"}
     assert spec["scale"] in {None, "minmax"}
     assert spec["split"] in ({"official": True}, {"test_size": 0.2})
-    assert ("test" in spec) == (spec["split"] == {"official": True})
+    assert ("test" in spec or "n_train" in spec) == (spec["split"] == {"official": True})
     for entry in catalogue.files(spec):
-        assert re.fullmatch(r"[0-9a-f]{64}", entry["sha256"])
-        assert entry["url"].startswith("https://")
+        assert re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) or (name, entry["sha256"]) == ("rcv1", "unknown")
+        assert (entry["url"] or "").startswith("https://") or (name, entry["url"]) == ("rcv1_subset", None)
+    if any(entry["sha256"] == "unknown" for entry in catalogue.files(spec)):
+        assert {"n_samples", "n_features"} <= set(spec)
 
 
 MADE = [name for name, spec in SPECS.items() if "source" in spec]
@@ -117,6 +119,16 @@ def test_real_sets_from_the_mirror(
     assert (real.classes, real.n_train_official) == (classes, n_train)
     assert real.hash == dataset_hash(name, SPECS[name])
     assert commands.verify_([name], DIRS, cache, Console(file=io.StringIO())) == 0
+
+
+@pytest.mark.mirror
+def test_the_subset_of_rcv1_is_sparse_and_has_a_fixed_split(mirror: Path, cache: Path) -> None:
+    real = load("rcv1_subset", SPECS["rcv1_subset"], cache=cache, mirror=str(mirror))
+    assert sp.isspmatrix_csr(real.X)
+    assert (real.X.shape, real.X.nnz, real.X.dtype) == ((23748, 47236), 1783558, np.float32)
+    assert (int((real.y == 1).sum()), real.classes, real.n_train_official) == (11829, ("-1", "1"), 20000)
+    norms = np.sqrt(real.X.multiply(real.X).sum(axis=1))
+    np.testing.assert_allclose(norms, 1, atol=1e-4)
 
 
 @pytest.mark.mirror
@@ -290,6 +302,31 @@ def test_keys_depend_on_content_alone() -> None:
     ]
     keys = {dataset_hash("magic", magic | change) for change in others}
     assert len(keys | {key}) == len(others) + 1
+
+
+def test_the_first_rows_of_one_file_may_be_the_training_set(mirrored: tuple[dict[str, Any], str], cache: Path) -> None:
+    spec, mirror = mirrored
+    one = {name: spec[name] for name in ("format", "label", "train")}
+    assert load("set", one, cache=cache, mirror=mirror).n_train_official is None
+    assert load("set", one | {"n_train": 1}, cache=cache, mirror=mirror).n_train_official == 1
+    assert dataset_hash("set", one | {"n_train": 1}) != dataset_hash("set", one)
+
+
+@pytest.mark.parametrize("n_train", [0, 2, 99, 1.5, "1"])
+def test_a_training_set_of_no_row_or_of_all_is_refused(
+    mirrored: tuple[dict[str, Any], str], cache: Path, n_train: Any
+) -> None:
+    spec, mirror = mirrored
+    one = {name: spec[name] for name in ("format", "label", "train")}
+    with pytest.raises(KlrBenchError, match=r"set: n_train: expected a whole number from 1 to 1, got .*set\.yaml"):
+        load("set", one | {"n_train": n_train}, cache=cache, mirror=mirror)
+
+
+def test_the_key_of_a_file_of_unknown_content_is_its_address() -> None:
+    rcv1 = SPECS["rcv1"]
+    swapped = rcv1 | {"train": rcv1["test"], "test": rcv1["train"]}
+    assert dataset_hash("rcv1", rcv1) != dataset_hash("rcv1", swapped)
+    assert dataset_hash("rcv1", rcv1) == dataset_hash("other", rcv1)
 
 
 def test_keys_of_all_sets_differ() -> None:

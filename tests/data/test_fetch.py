@@ -476,6 +476,29 @@ def test_an_entry_without_name_or_hash_is_refused(cache: Path, key: str) -> None
         cached_path(entry() | {key: None}, cache)
 
 
+# -- unknown content -------------------------------------------------------------------------------------
+
+
+def test_unknown_content_is_taken_as_it_comes_and_remembered(server: Loopback, cache: Path) -> None:
+    server.replies["/up"] = [Reply(PACKED[".bz2"])] * 2
+    unknown = entry(server, sha256="unknown")
+    assert verify(unknown, cache=cache) == "missing"
+    path = fetch(unknown, cache=cache)
+    assert path.read_bytes() == PLAIN
+    assert verify(unknown, cache=cache) == "ok"
+    state = path.stat()
+    path.write_bytes(OTHER)  # as a failing disk would: size and time stay
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert verify(unknown, cache=cache) == "corrupt"
+    assert fetch(unknown, cache=cache).read_bytes() == PLAIN
+
+
+def test_a_file_without_an_address_is_asked_for_at_the_mirror(tmp_path: Path, cache: Path) -> None:
+    message = refused(entry() | {"url": None}, cache)
+    assert "It has no address upstream. Set KLR_BENCH_MIRROR" in message
+    assert "Connect to the network" not in message
+
+
 # -- several processes -----------------------------------------------------------------------------------
 
 CHILD = """

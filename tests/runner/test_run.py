@@ -84,6 +84,9 @@ def test_a_run_writes_rows_and_a_manifest(config):
     assert rows.n_train.tolist() == [240] * 6
     assert (rows.accuracy + rows.error_rate == 1).all()
     assert (rows.log_loss > 0).all()
+    bins = pd.read_csv(Path(config.results_dir) / "tiny" / "reliability.csv")
+    error = (bins.n * (bins.predicted - bins.positive).abs()).groupby(bins.key).sum() / 60
+    assert rows.set_index("key").ece.to_dict() == pytest.approx(error.to_dict())
     assert rows.sparsity[0] == 0
     parameters = yaml.safe_load(rows.params[2])
     assert parameters["G"] == 1
