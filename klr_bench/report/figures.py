@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from klr_bench.records import FINISHED
 from klr_bench.report.tables import Block, Line, Table
 from klr_bench.variants import as_number, parse_variant
 
@@ -145,7 +146,7 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
     Returns file names and contents, empty where no such trace was kept.
     """
     x, y = TRACED[name]
-    points = _checkpoints(traces, {x.metric, y.metric}).merge(records[records["status"] == "ok"], on="key")
+    points = _checkpoints(traces, {x.metric, y.metric}).merge(records[records["status"].isin(FINISHED)], on="key")
     curves = {
         column: group.groupby(group.groupby("key").cumcount()).mean(numeric_only=True)  # the k-th checkpoints together
         for column, group in points.groupby(["dataset", "algorithm", "variant"])
