@@ -117,6 +117,7 @@ class _Ascent:
             self.f[rows], self.a[rows], self.margin[rows] = f, a, margin
             for tile, values in zip(earlier, tiles, strict=True):
                 self.f[order[tile]] += values @ changes[block]
+            tiles = values = None  # their memory is for the next ones
             yield block.stop
 
     def objectives(self):
