@@ -64,7 +64,7 @@ def test_dual_reaches_the_objective_of_newton(lam, kernel, layout, cache_size, m
     learner = DualCDKLR(lam, tol=1e-9, max_iter=5000, cache_size=cache_size, random_state=0, **kernel).fit(data, y)
     K = assert_is_the_solution(learner, X, y)
     expected = y * expit(-y * (K @ learner.dual_coef_)) / (len(y) * lam)
-    np.testing.assert_allclose(learner.dual_coef_, expected, atol=2e-4 * np.max(np.abs(expected)))
+    np.testing.assert_allclose(learner.dual_coef_, expected, atol=1e-3 * np.max(np.abs(expected)))
     assert learner.duality_gap_ <= 1e-9
 
 
@@ -193,7 +193,7 @@ def test_refuses_lam_that_is_not_positive(learner, lam):
 def test_refuses_what_is_not_finite():
     X, y = toy()
     learner = DualCDKLR(kernel="poly", degree=6)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match="the objective is (nan|inf); .* scale X"):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"the objective is (nan|inf); .* scale X"):
         learner.fit((1e8 * X).astype(np.float32), y)
 
 
