@@ -33,7 +33,7 @@ class KernelBlocks:
         self.whole = None
         if fitting >= self.n:
             self.size = self.n
-            self.whole = self.block(np.arange(self.n))
+            self.whole, _ = self.block(np.arange(self.n))
             return
         self.size = min(max(fitting, 1), LARGEST)
         if self.size < SMALL:
@@ -56,13 +56,13 @@ class KernelBlocks:
         return self.kernel.values(left, right)
 
     def block(self, rows):
-        """Return the kernel values of the rows with these numbers and all rows, (len(rows), n)."""
+        """Return a matrix (m, n) and the places in it, (k,), of the kernel values of the k given rows and all rows."""
         if self.whole is not None:
-            return self.whole[rows]
+            return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
         for tile in slices(self.n, TILE):
             block[:, tile] = self.values(left, self.right(tile))
-        return block
+        return block, np.arange(len(rows))
 
     def times(self, b):
         """Return the product of the kernel matrix and b (n,), float64 (n,)."""
