@@ -51,7 +51,7 @@ class BatchKLR(ExpansionClassifier):
 
     A subclass returns from `_solver(blocks, signs, lam, random, b)` an object with the coefficients `b` (n,), float64;
     with `epoch()`, which goes through all rows and yields the number of those behind it after each block; and with
-    `objectives()`, the primal and the dual objective after an epoch.
+    `objectives()`, which ends an epoch and returns the primal and the dual objective.
 
     Parameters
     ----------
@@ -161,10 +161,10 @@ class BatchKLR(ExpansionClassifier):
         self.n_iter_, self.objective_, self.dual_objective_, self.duality_gap_ = 0, np.log(2), 0.0, 1.0
         while self.n_iter_ < self.max_iter:
             for behind in solver.epoch():
-                self.dual_coef_ = solver.b
                 if behind == n:
                     self._measure(*solver.objectives())
                     behind = 0
+                self.dual_coef_ = solver.b
                 if callback is not None and callback(self, self.n_iter_ * n + behind):
                     return self
             if self.duality_gap_ <= self.tol:
