@@ -238,3 +238,42 @@ def projectron(K, y, budget, eta=None):
         elif (gain := 1 - z - np.sqrt(away) / eta) > 0:
             f.coef[members] += y[t] * min((1 - z) / length, 2 * gain / length, 1) * a
     return f
+
+
+def batch_objective(K, y, b, lam):
+    """(lam/2) b'Kb + (1/n) sum log(1 + exp(-y Kb))."""
+    f = K @ b
+    return lam / 2 * b @ f - np.mean(log_expit(y * f))
+
+
+def batch_klr(K, y, lam):
+    """Return the coefficients b of batch kernel logistic regression: Newton's method, halving steps that go up."""
+    n, b = len(y), np.zeros(len(y))
+    for _ in range(200):
+        f = K @ b
+        s = expit(-y * f)
+        w = s * (1 - s)
+        step = np.linalg.solve(w[:, None] * K + n * lam * np.eye(n), w * f + y * s) - b
+        while batch_objective(K, y, b + step, lam) > batch_objective(K, y, b, lam) + 1e-15:
+            step /= 2
+        b = b + step
+        if np.max(np.abs(step)) <= 1e-13 * (1 + np.max(np.abs(b))):
+            break
+    return b
+
+
+def import_vectors(K, y, lam, n_rounds):
+    """Return (chosen rows, coefficients, objective) of Zhu and Hastie's machine, every candidate tried in turn."""
+    n, chosen, f, best = len(y), [], np.zeros(len(y)), None
+    for _ in range(n_rounds):
+        s = expit(-y * f)
+        w, best = s * (1 - s), None
+        for i in set(range(n)) - set(chosen):
+            rows = [*chosen, i]
+            A, G = K[:, rows], K[np.ix_(rows, rows)]
+            a = np.linalg.solve(A.T @ (w[:, None] * A) + n * lam * G, A.T @ (w * f + y * s))
+            value = lam / 2 * a @ G @ a - np.mean(log_expit(y * (A @ a)))
+            if best is None or value < best[2]:
+                best = rows, a, value
+        chosen, f = best[0], K[:, best[0]] @ best[1]
+    return best

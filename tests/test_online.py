@@ -28,6 +28,7 @@ from klr_bench import (
     KernelPerceptron,
     MarginKLR,
     NonConservativeKLR,
+    expansion,
 )
 from klr_bench.build import build
 from klr_bench.kernels import dense_is_cheaper, exp_negative, raise_to, sparse_products, sum_exp_negative
@@ -128,8 +129,8 @@ def assert_same_learner(learner, X, y, step, radius, *, rtol):
 @pytest.mark.parametrize("case", CASES)
 def test_equals_the_reference_in_double(case, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
-    monkeypatch.setattr(engine, "TILE", 33)
-    monkeypatch.setattr(engine, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    monkeypatch.setattr(expansion, "TILE", 33)
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
     learner, step, radius = CASES[case]
     X, y = toy(n=150)
     learner = clone(learner).set_params(**kernel, average=average, dtype="float64", random_state=0)
@@ -142,7 +143,7 @@ def test_equals_the_reference_in_double(case, kernel, layout, block, average, mo
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
 @pytest.mark.parametrize("case", CASES)
 def test_equals_the_reference_in_single(case, kernel, layout, monkeypatch):
-    monkeypatch.setattr(engine, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
     learner, step, radius = CASES[case]
     X, y = toy()
     X = X.astype(np.float32)
@@ -220,7 +221,7 @@ def test_partial_fit_row_by_row_equals_fit():
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
 @pytest.mark.parametrize("layout", ["dense", "csr made dense", "csr by index"])
 def test_decision_function_is_the_expansion(kernel, layout, monkeypatch):
-    monkeypatch.setattr(engine, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
     X, y = toy()
     Z = toy(n=70, seed=5)[0]
     learner = NonConservativeKLR(**kernel, dtype="float64").fit(X, y)

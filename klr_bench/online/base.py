@@ -7,26 +7,23 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.kernels import KERNELS, Kernel
+from klr_bench.binary import POSITIVE as POSITIVE
+from klr_bench.binary import BinaryKernelClassifier
 from klr_bench.online import engine
 from klr_bench.rows import in_layout
 
-POSITIVE = Interval(Real, 0, None, closed="neither")
-"""The constraint of a parameter that is a positive number."""
 RADIUS = Interval(Real, 0, None, closed="right")
 """That of the radius of a ball, which may be infinite."""
 BY_RADIUS = "R/sqrt(T)"
 """A step size: the radius over the root of the number of rows of the first call."""
 
 
-class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
+class OnlineKernelClassifier(BinaryKernelClassifier):
     """A binary kernel classifier that is learned in one pass over the rows, in their order.
 
     A subclass names its compiled update rule, `_rule`, and returns from `_rule_arguments()` the numbers that the
@@ -65,13 +62,7 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_ : int
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [POSITIVE, None],
-        "degree": [POSITIVE],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "random_state": ["random_state"],
-        "dtype": [StrOptions({"float32", "float64"}), None],
+    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "average": ["boolean"],
     }
@@ -145,11 +136,6 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         return self._state.decide(self.dual_coef_[None].astype(X.dtype), X)[0]
 
-    def predict(self, X):
-        """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 goes to the first class."""
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
-
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
         """Return the probabilities of the two classes, (n_samples, 2), where the loss is the logistic one."""
@@ -167,40 +153,10 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         self._random = check_random_state(self.random_state)
         self._state = None
 
-    def _dtypes(self):
-        return [np.float64, np.float32] if self.dtype is None else self.dtype
-
-    def _validate(self, *data, dtype, reset=False):
-        return validate_data(
-            self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
-        )
-
-    def _set_classes(self, y):
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) > 2:
-            message = f"Only binary classification is supported. The type of the target is {type_of_target(y)}."
-            raise ValueError(message)
-        if len(self.classes_) < 2:
-            message = f"{type(self).__name__} needs two classes; got one class: {self.classes_[0]!r}."
-            del self.classes_
-            raise ValueError(message)
-
-    def _signs(self, y):
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            message = f"y has labels {unknown.tolist()}, which are not among the classes {self.classes_.tolist()}."
-            raise ValueError(message)
-        return np.where(y == self.classes_[1], 1.0, -1.0)
-
     def _update(self, stream=0):
         """Return what the engine needs of this learner, whose draws come from the stream with this number."""
         parameters, radius = self._rule_arguments()
         return engine.Update(type(self)._rule, parameters, radius, stream)
-
-    def _kernel(self):
-        gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
-        return Kernel(self.kernel, gamma, self.degree, self.coef0)
 
     def _learn(self, X, y, callback):
         """Learn from all rows, block by block; return True where the callback asked to stop."""
@@ -243,9 +199,3 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):
         self.n_support_ = self.n_updates_ = len(state.support)
         self.n_mistakes_ = int(state.counts[0, 0])
         self.t_ = state.t
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags

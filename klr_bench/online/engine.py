@@ -29,14 +29,12 @@ import numpy as np
 import scipy.sparse as sp
 from numba import boolean, float32, float64, int64, types, uint8
 
+from klr_bench.expansion import evaluate, expand, layout_of
 from klr_bench.jit import compiled
-from klr_bench.kernels import dense_is_cheaper
 from klr_bench.rows import GrowingColumns, growing_like, in_layout
 
 BLOCK = 256
 """Examples a block."""
-TILE = 1024
-"""Support vectors a tile: with a block of 256 its kernel values take 1 MB in float32."""
 
 RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, float64, int64, float64[::1])
 """``rule(y, f, u, t, parameters) -> (insert, s, c)``: label, f_t(x_t), a uniform draw, t = 1, 2, ..."""
@@ -306,31 +304,3 @@ def shared_rows(updates):
     """Return the row in which each learner begins, (n_learners,): learners that differ in their radius share it."""
     rows = {}
     return [rows.setdefault(update.but_radius, len(rows)) for update in updates]
-
-
-def layout_of(X):
-    """Return what is decided by the first rows of X: whether CSR rows stay sparse, and the origin of dense ones."""
-    by_index = sp.issparse(X) and not dense_is_cheaper(X)
-    return by_index, None if by_index else np.median(in_layout(X[:BLOCK], False), axis=0).astype(X.dtype)
-
-
-def evaluate(kernel, origin, left, weights, X):
-    """Return f (k, m), float64, for rows X (m, d) and weights (k, n) for the examples of a left operand (n, d')."""
-    f = np.zeros((len(weights), X.shape[0]))
-    for start in range(0, X.shape[0], BLOCK):
-        block = slice(start, start + BLOCK)
-        right = kernel.right(in_layout(X[block], sp.issparse(left)), origin)
-        f[:, block] = expand(kernel, left, weights, right)
-    return f
-
-
-def expand(kernel, left, weights, right):
-    """Return f (n_learners, m), float64: sum_i weights[:, i] k(x_i, z_j), tile by tile.
-
-    left and right are operands of n rows x_i and m rows z_j; weights (n_learners, n) are in the kernel's precision.
-    """
-    f = np.zeros((len(weights), right.shape[1]))
-    for start in range(0, weights.shape[1], TILE):
-        tile = slice(start, start + TILE)
-        f += kernel.sums(left[tile], weights[:, tile], right)
-    return f

@@ -8,9 +8,9 @@ from numbers import Integral
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.expansion import evaluate
 from klr_bench.online.base import OnlineKernelClassifier
 from klr_bench.online.budget.engine import BLOCK, CHUNK, BudgetState
-from klr_bench.online.engine import evaluate
 from klr_bench.rows import in_layout
 
 

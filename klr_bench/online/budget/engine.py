@@ -24,9 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int64, types
 
+from klr_bench.expansion import layout_of
 from klr_bench.jit import compiled
 from klr_bench.kernels import KERNELS, finish
-from klr_bench.online.engine import FOLD_BELOW, layout_of
+from klr_bench.online.engine import FOLD_BELOW
 from klr_bench.rows import growing_like, grown, in_layout
 
 BLOCK = 128

@@ -16,10 +16,10 @@ import numpy as np
 from numba import boolean, float64, int64
 from scipy.linalg import solve_triangular
 
+from klr_bench.expansion import layout_of
 from klr_bench.jit import compiled
 from klr_bench.online.base import POSITIVE
 from klr_bench.online.budget.base import BudgetKernelClassifier
-from klr_bench.online.engine import layout_of
 from klr_bench.rows import growing_like, grown, in_layout
 
 BLOCK = 128

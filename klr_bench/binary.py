@@ -1,0 +1,73 @@
+"""What binary kernel classifiers have in common on the side of scikit-learn: parameters, validation, prediction."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
+
+from klr_bench.kernels import KERNELS, Kernel
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+"""The constraint of a parameter that is a positive number."""
+
+
+class BinaryKernelClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of two classes with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`.
+
+    A subclass has `fit` and `decision_function`.
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [POSITIVE, None],
+        "degree": [POSITIVE],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "random_state": ["random_state"],
+        "dtype": [StrOptions({"float32", "float64"}), None],
+    }
+
+    def predict(self, X):
+        """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 goes to the first class."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    def _dtypes(self):
+        return [np.float64, np.float32] if self.dtype is None else self.dtype
+
+    def _validate(self, *data, dtype, reset=False):
+        return validate_data(
+            self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
+        )
+
+    def _set_classes(self, y):
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) > 2:
+            message = f"Only binary classification is supported. The type of the target is {type_of_target(y)}."
+            raise ValueError(message)
+        if len(self.classes_) < 2:
+            message = f"{type(self).__name__} needs two classes; got one class: {self.classes_[0]!r}."
+            del self.classes_
+            raise ValueError(message)
+
+    def _signs(self, y):
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            message = f"y has labels {unknown.tolist()}, which are not among the classes {self.classes_.tolist()}."
+            raise ValueError(message)
+        return np.where(y == self.classes_[1], 1.0, -1.0)
+
+    def _kernel(self):
+        gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
+        return Kernel(self.kernel, gamma, self.degree, self.coef0)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
