@@ -114,8 +114,8 @@ class _Descent:
 class PrimalCDKLR(BatchKLR):
     """Kernel logistic regression by primal coordinate descent.
 
-    Parameters, attributes and methods: see `BatchKLR`.  A coordinate step takes O(n) time and n exponentials, so that an
-    epoch takes about ten times as long as one of `DualCDKLR`.
+    Parameters, attributes and methods: see `BatchKLR`.  A coordinate step takes O(n) time and n exponentials, so that
+    an epoch takes about ten times as long as one of `DualCDKLR`.
 
     References
     ----------
