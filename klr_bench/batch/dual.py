@@ -136,7 +136,8 @@ class DualCDKLR(BatchKLR):
     """Kernel logistic regression by dual coordinate ascent.
 
     Parameters, attributes and methods: see `BatchKLR`.  An epoch takes time O(n^2 d), memory for the data and at most
-    `cache_size` MB of kernel values.  A warm start moves the coefficients into 0 < b_i y_i n lam < 1.
+    `cache_size` MB of kernel values.  Few epochs are needed, but where 1 / (n lam) is in the thousands and rows are
+    nearly equal.  A warm start moves the coefficients into 0 < b_i y_i n lam < 1.
 
     References
     ----------
