@@ -272,7 +272,9 @@ def _count_axis(drawn: XAxis | YAxis, axis: Axis) -> None:
     axes_scale = drawn.axes.set_xscale if drawn.axis_name == "x" else drawn.axes.set_yscale
     axes_scale("log")
     low, high = drawn.get_view_interval()
-    drawn.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10 * low else (1.0, 3.0), numticks=6))
+    decades = math.log10(high / low)
+    steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
+    drawn.set_major_locator(LogLocator(subs=steps, numticks=6))
     drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     drawn.set_minor_formatter(NullFormatter())
 
