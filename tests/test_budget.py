@@ -21,9 +21,9 @@ from klr_bench import (
     Projectron,
     ProjectronPlusPlus,
     RandomizedBudgetPerceptron,
+    expansion,
 )
 from klr_bench.kernels import Kernel
-from klr_bench.online import engine as inserting
 from klr_bench.online.budget import engine, projectron
 from klr_bench.online.budget.bogd import removal_scale, removal_weight
 
@@ -78,7 +78,7 @@ def kernel_matrix(X, kernel):
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(projectron, "BLOCK", block)
-    monkeypatch.setattr(inserting, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
     X, y = toy(n=150)
     learner = fitted(case, X, y, budget, layout=layout, average=average, **kernel)
     f = CASES[case][1](kernel_matrix(X, kernel), y, budget)
