@@ -1,0 +1,165 @@
+"""The matrix Z (N, D) of the features of all training rows, and the sums over it that the solvers need.
+
+Z is kept column by column in the precision of X, and every sum is a float64: a product with float32 features is then
+exact enough for any duality gap.  A Z beyond the memory limit is computed again, a block of rows at a time, in each
+pass; what is taken from it is kept if it fits.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numba import float32, float64, types, void
+
+from klr_bench.features import LinearFeatures
+from klr_bench.jit import compiled
+
+BLOCK = 8192
+"""Rows of a block of features that is computed at once."""
+TILE = 2048
+"""Rows over which compiled sums go at once: a piece of a column stays in the first-level cache."""
+MB = 1_000_000
+
+
+class FeatureMatrix:
+    """Features of the rows X (N, d) under a map of klr_bench.features.
+
+    Parameters
+    ----------
+    by_rows : bool
+        Keep Z row by row, for a solver that draws examples.
+    memory_limit : float
+        MB that Z may take; beyond it features are computed in every pass.
+    """
+
+    def __init__(self, features, X, *, by_rows=False, memory_limit=4000.0):
+        self.features, self._X = features, X
+        self.by_rows, self.memory_limit = by_rows, memory_limit
+        self.shape = (X.shape[0], features.n_features)
+        self.size_mb = self.shape[0] * self.shape[1] * X.dtype.itemsize / MB
+        self.stored = None
+        if self.size_mb <= memory_limit:
+            self.stored = self._as_it_is() if self._as_it_is() is not None else self._computed()
+
+    def _as_it_is(self):
+        """Return X where it is Z already, in the layout wanted."""
+        whole = isinstance(self.features, LinearFeatures) and self.shape == self._X.shape
+        wanted = "c_contiguous" if self.by_rows else "f_contiguous"
+        return self._X if whole and isinstance(self._X, np.ndarray) and getattr(self._X.flags, wanted) else None
+
+    def _computed(self):
+        Z = np.empty(self.shape, dtype=self._X.dtype, order="C" if self.by_rows else "F")
+        for start in range(0, self.shape[0], BLOCK):
+            Z[start : start + BLOCK] = self.features.transform(self._X[start : start + BLOCK])
+        return Z
+
+    def warn_if_large(self):
+        """Say that the features are computed in every pass, where they are."""
+        if self.stored is None:
+            message = (
+                f"The features of {self.shape[0]} x {self.shape[1]} take {self.size_mb:.0f} MB, more than "
+                f"memory_limit={self.memory_limit:g}: they are computed in blocks, again in every pass."
+            )
+            warnings.warn(message, stacklevel=4)
+
+    def take(self, J):
+        """Return the matrix (N, len(J)) of the columns J, kept if it takes at most half of the limit."""
+        if self.stored is None:
+            limit = self.memory_limit / 2
+            return FeatureMatrix(self.features.take(J), self._X, by_rows=self.by_rows, memory_limit=limit)
+        columns = np.ascontiguousarray(self.stored[:, J]) if self.by_rows else self.stored.T[J].T
+        return FeatureMatrix(LinearFeatures.of(columns), columns, by_rows=self.by_rows, memory_limit=np.inf)
+
+    def blocks(self):
+        """Yield (slice of rows, their features column by column), over all rows."""
+        if self.stored is not None and not self.by_rows:
+            yield slice(0, self.shape[0]), self.stored
+            return
+        for start in range(0, self.shape[0], BLOCK):
+            rows = slice(start, min(start + BLOCK, self.shape[0]))
+            block = self.features.transform(self._X[rows]) if self.stored is None else self.stored[rows]
+            yield rows, np.asfortranarray(block)
+
+    def rows(self, indices):
+        """Return the features (k, D) of the rows with these indices, row by row."""
+        if self.stored is not None:
+            return np.ascontiguousarray(self.stored[indices])
+        return np.ascontiguousarray(self.features.transform(self._X[indices]))
+
+    def times(self, w):
+        """Return Z w (N,) for w (D,), at the cost of the non-zero elements of w."""
+        J = np.flatnonzero(w)
+        out = np.zeros(self.shape[0])
+        if len(J) and self.stored is None:
+            part = self.take(J) if len(J) < self.shape[1] else self
+            for rows, block in part.blocks():
+                _add_columns(block, np.arange(len(J)), w[J], out[rows])
+        elif len(J):
+            for rows, block in self.blocks():
+                _add_columns(block, J, w[J], out[rows])
+        return out
+
+    def sums(self, V, h=None):
+        """Return Z'V' (k, D) for V (k, N), and sum_i h_i Z_ij^2 (D,) for h (N,), in one pass; no h: an empty array."""
+        out = np.zeros((len(V), self.shape[1]))
+        squares = np.zeros(0 if h is None else self.shape[1])
+        for rows, block in self.blocks():
+            weights = np.ascontiguousarray(V[:, rows])
+            _add_sums(block, weights, np.zeros(0) if h is None else h[rows], out, squares)
+        return out, squares
+
+    def gram(self, h):
+        """Return Z' diag(h) Z (D, D) for h (N,) >= 0: products in the precision of Z, added up in float64."""
+        D = self.shape[1]
+        out, root = np.zeros((D, D)), np.sqrt(h).astype(self._X.dtype)
+        for rows, block in self.blocks():
+            columns, weights = block.T, root[rows]
+            for start in range(0, len(weights), BLOCK):
+                scaled = columns[:, start : start + BLOCK] * weights[start : start + BLOCK]
+                out += scaled @ scaled.T
+        return out
+
+
+def _columns(real):
+    return types.Array(real, 2, "F", readonly=True)
+
+
+_REALS = types.Array(float64, 1, "C", readonly=True)
+_PLACES = types.Array(types.int64, 1, "C", readonly=True)
+_WEIGHTS = types.Array(float64, 2, "C", readonly=True)
+
+
+@compiled([void(_columns(real), _PLACES, _REALS, float64[::1]) for real in (float32, float64)], fastmath=True)
+def _add_columns(Z, J, w, out):
+    """Add to out (n,) the columns J of Z (n, D) times w (len(J),)."""
+    n = Z.shape[0]
+    for start in range(0, n, TILE):
+        tile = out[start : min(start + TILE, n)]
+        for k in range(len(J)):
+            column, weight = Z[start : start + len(tile), J[k]], w[k]
+            for i in range(len(tile)):
+                tile[i] += weight * column[i]
+
+
+@compiled(
+    [void(_columns(real), _WEIGHTS, _REALS, float64[:, ::1], float64[::1]) for real in (float32, float64)],
+    fastmath=True,
+)
+def _add_sums(Z, V, h, out, squares):
+    """Add V Z to out (k, D) and, where h (n,) is not empty, sum_i h_i Z_ij^2 to squares (D,)."""
+    n, D = Z.shape
+    for start in range(0, n, TILE):
+        end = min(start + TILE, n)
+        for j in range(D):
+            column = Z[start:end, j]
+            for k in range(len(V)):
+                weights, total = V[k, start:end], 0.0
+                for i in range(len(column)):
+                    total += weights[i] * column[i]
+                out[k, j] += total
+            if len(h):
+                weights, total = h[start:end], 0.0
+                for i in range(len(column)):
+                    total += weights[i] * (float64(column[i]) * column[i])
+                squares[j] += total
