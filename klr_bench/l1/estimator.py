@@ -194,14 +194,8 @@ class L1KLR(ClassifierMixin, BaseEstimator):
     def prepare(self, X, y):
         """Validate, and compute the features; return the problem without its lambda, and a RandomState."""
         self._validate_params()
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=self._dtypes(),
-            accept_sparse="csr",
-            order=None if self.features == "linear" else "C",
-        )
+        order = None if self.features == "linear" else "C"
+        X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr", order=order)
         check_classification_targets(y)
         classes = np.unique(y)
         if len(classes) > 2:
@@ -255,8 +249,7 @@ class L1KLR(ClassifierMixin, BaseEstimator):
 
     def _run(self, problem, x, random, callback):
         """Go through the solver's iterates; return the last, and whether the callback stopped there."""
-        begun = self.n_iter_
-        limit = self.max_iter
+        begun, limit = self.n_iter_, self.max_iter
         if self.solver == "sgd_c":
             iterates, limit = sgd_c(problem, x, random=random), self.n_epochs * len(problem.y)
         elif self.solver == "cgd":

@@ -18,8 +18,8 @@ ROUNDING = 1e-14
 def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8):
     """Yield the points y_1, y_2, ... from the start x (P,).
 
-    scale : H_k, "identity" (equation 6, line 108; FISTA itself), "decreasing" (equation 7, line 110), the least diagonal
-        of the Hessian so far, or "current" (equation 8, line 112, whose index j is i), that of x_k.
+    scale : H_k, "identity" (equation 6, line 108; FISTA itself), "decreasing" (equation 7, line 110), the least
+        diagonal of the Hessian so far, or "current" (equation 8, line 112, whose index j is i), that of x_k.
     mu, shrink : first step size, and the factor eta < 1 of the backtracking.
     """
     H = np.ones(len(x)) if scale == "identity" else None

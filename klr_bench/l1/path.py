@@ -38,7 +38,8 @@ def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, *
     for lam in sorted(np.asarray(lams, dtype=float).tolist(), reverse=True):
         model = L1KLR(**parameters, lam=lam, lam_relative=relative)
         prepared = model.prepare(X, y) if prepared is None else prepared
-        model.adopt(models[0]) if models else None
+        if models:
+            model.adopt(models[0])
         start = model.solve(*prepared, start, callback)
         models.append(model)
     return models

@@ -1,8 +1,8 @@
 """F(w, b) = sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1, its slopes, and its duality gap.
 
 A point x (P,) is w, followed by b where there is an intercept; `penalty` (P,) is lam, and 0 for b, so that a solver
-treats all coordinates alike.  Margins are m_i = y_i (w'z_i + b), t_i = sigma(-m_i).  Qin et al. (2011), equation 2 (line
-56); the gap is that of Koh, Kim and Boyd (2007), which the paper stops by (lines 348-352).
+treats all coordinates alike.  Margins are m_i = y_i (w'z_i + b), t_i = sigma(-m_i).  Qin et al. (2011), equation 2
+(line 56); the gap is that of Koh, Kim and Boyd (2007), which the paper stops by (lines 348-352).
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class Problem:
         h = t * (1 - t) if second else None
         scaled = t
         if self.intercept:  # t over the heavier class shrinks, so that y't = 0
-            D = self.matrix.shape[1]
             positive = np.where(self.y > 0, t, 0.0)
             negative = t - positive
             sums, diagonal = self.matrix.sums(np.stack([positive, negative]), h)
@@ -74,7 +73,6 @@ class Problem:
             correlation = factors[0] * sums[0] - factors[1] * sums[1]
             scaled = factors[0] * positive + factors[1] * negative
             diagonal = np.append(diagonal, h.sum()) if second else np.zeros(0)
-            assert len(correlation) == D
         else:
             sums, diagonal = self.matrix.sums((self.y * t)[None], h)
             gradient, correlation = -sums[0], sums[0]
@@ -111,9 +109,9 @@ class Problem:
 class Iterate:
     """Where a solver is after an iteration; what is not given is computed when it is asked for.
 
-    problem, x (P,); `gap_bound` is an upper bound of F(x) - min F that came at no cost, `gap_known` the duality gap of x;
-    `step` is the number of steps since the start, where that is not the number of iterates.  `stuck`: rounding leaves
-    nothing to gain.
+    problem, x (P,); `gap_bound` is an upper bound of F(x) - min F that came at no cost, `gap_known` the duality gap of
+    x; `step` is the number of steps since the start, where that is not the number of iterates.  `stuck`: rounding
+    leaves nothing to gain.
     """
 
     problem: Problem

@@ -17,7 +17,7 @@ import numpy as np
 from numba import float64, int64, types
 
 from klr_bench.jit import compiled
-from klr_bench.l1.problem import Iterate
+from klr_bench.l1.problem import Iterate, probabilities
 
 STEPS = 4
 """Newton steps on a working set."""
@@ -97,7 +97,7 @@ def newton_step(problem, x, margins, gradient):
 
 def hessian(problem, margins):
     """Return the Hessian of the loss (P, P), the intercept's row and column last, with a small ridge."""
-    t = np.exp(-np.logaddexp(0.0, margins))
+    t = probabilities(margins)
     h, D = t * (1 - t), problem.matrix.shape[1]
     H = np.empty((problem.n_points, problem.n_points))
     H[:D, :D] = problem.matrix.gram(h)
@@ -121,7 +121,7 @@ def descend(H, gradient, x, penalty, sweeps, precision):
     """
     P = len(x)
     d, slope = np.zeros(P), gradient.copy()  # slope = g + H d
-    first, full, reached = 0.0, True, 0.0
+    first, full = 0.0, True
     for sweep in range(sweeps):
         worst = 0.0
         for j in range(P):
