@@ -109,7 +109,11 @@ class LinearFeatures:
         """Return the map of the features J (an index array)."""
         return LinearFeatures(self.columns[J])
 
+    def is_all_of(self, X):
+        """Tell whether z(x) is x for the rows of X (n, d)."""
+        return np.array_equal(self.columns, np.arange(X.shape[1]))
+
     def transform(self, X):
         """Return the columns (n, D) of rows X (n, d), dense."""
-        Z = X if self.n_features == X.shape[1] else X[:, self.columns]
+        Z = X if self.is_all_of(X) else X[:, self.columns]
         return Z.toarray() if sp.issparse(Z) else Z

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from klr_bench.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.kernels import Kernel
-from klr_bench.l1 import L1KLR, estimator, l1_path, lambda_max, matrix
+from klr_bench.l1 import L1KLR, l1_path, lambda_max, matrix
 from klr_bench.l1.matrix import FeatureMatrix
 from klr_bench.l1.problem import Problem, soft
 from klr_bench.l1.prox_newton import descend
@@ -207,14 +207,13 @@ def test_layouts_and_precisions_agree(solver, features):
 @pytest.mark.parametrize("solver", [*EXACT, "sgd_c"])
 @pytest.mark.parametrize("features", MAPS)
 def test_blocks_that_are_computed_again_change_nothing(solver, features, monkeypatch):
-    monkeypatch.setattr(matrix, "BLOCK", 50)
-    monkeypatch.setattr(estimator, "BLOCK", 50)
+    monkeypatch.setattr(matrix, "BLOCK", 2000)
     X, y = toy()
     parameters = {"random_state": 0} | EXACT.get(solver, {"solver": solver}) | MAPS[features]
     whole = L1KLR(**parameters, lam=2.0, max_iter=30).fit(X, y)
     for limit in (1e-9, 0.011):  # nothing is kept; what is taken is kept
+        blocks = L1KLR(**parameters, lam=2.0, max_iter=30, memory_limit=1e-9 if features == "linear" else limit)
         with pytest.warns(UserWarning, match="computed in blocks, again in every pass"):
-            blocks = L1KLR(**parameters, lam=2.0, max_iter=30, memory_limit=1e-9 if features == "linear" else limit)
             blocks.fit(X, y)
         np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-6, atol=1e-9)
         assert blocks.n_iter_ == whole.n_iter_
@@ -224,7 +223,7 @@ def test_blocks_that_are_computed_again_change_nothing(solver, features, monkeyp
 @pytest.mark.parametrize("by_rows", [False, True])
 @pytest.mark.parametrize("limit", [np.inf, 1e-9])
 def test_sums_over_the_matrix(real, by_rows, limit, monkeypatch):
-    monkeypatch.setattr(matrix, "BLOCK", 70)
+    monkeypatch.setattr(matrix, "BLOCK", 490)
     random = np.random.RandomState(0)
     Z = random.standard_normal((5000 if limit > 1 else 333, 7)).astype(real)
     Z64, h = Z.astype(np.float64), random.random_sample(len(Z))

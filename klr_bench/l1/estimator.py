@@ -18,10 +18,10 @@ from klr_bench.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.kernels import KERNELS, Kernel
 from klr_bench.l1.cgd import cgd
 from klr_bench.l1.fista import fista
-from klr_bench.l1.matrix import BLOCK, FeatureMatrix
+from klr_bench.l1.matrix import FeatureMatrix, rows_of_a_block
 from klr_bench.l1.problem import Iterate, Problem
 from klr_bench.l1.prox_newton import prox_newton
-from klr_bench.l1.sgd_c import sgd_c
+from klr_bench.l1.sgd_c import CHUNK, sgd_c
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
@@ -299,15 +299,21 @@ class L1KLR(ClassifierMixin, BaseEstimator):
         """The duality gap over F; while `fit` runs, that of the iterate."""
         return self._iterate.relative_gap if self._iterate is not None else self._final[1]
 
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
+        examples = self.solver == "sgd_c"
+        length, first = (self.n_epochs * n_samples, CHUNK) if examples else (self.max_iter, 1)
+        return length * (1 + self.two_stage), first
+
     def decision_function(self, X):
         """Return w'z(x) + b for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, dtype=self._dtypes(), accept_sparse="csr", reset=False)
         J = np.flatnonzero(self.coef_)
         part, w = self._map.take(J), self.coef_[J]
-        values = np.full(X.shape[0], self.intercept_)
-        for start in range(0, X.shape[0], BLOCK):
-            values[start : start + BLOCK] += part.transform(X[start : start + BLOCK]) @ w
+        values, step = np.full(X.shape[0], self.intercept_), rows_of_a_block(max(len(J), X.shape[1]))
+        for start in range(0, X.shape[0], step):
+            values[start : start + step] += part.transform(X[start : start + step]) @ w
         return values
 
     def predict(self, X):

@@ -15,11 +15,18 @@ from numba import float32, float64, types, void
 from klr_bench.features import LinearFeatures
 from klr_bench.jit import compiled
 
-BLOCK = 8192
-"""Rows of a block of features that is computed at once."""
+BLOCK = 4_000_000
+"""Features that are computed at once."""
 TILE = 2048
 """Rows over which compiled sums go at once: a piece of a column stays in the first-level cache."""
+GRAM_ROWS = 8192
+"""Rows that are scaled, and multiplied, at once."""
 MB = 1_000_000
+
+
+def rows_of_a_block(n_features):
+    """Return how many rows are computed at once."""
+    return max(BLOCK // max(n_features, 1), 1)
 
 
 class FeatureMatrix:
@@ -39,20 +46,23 @@ class FeatureMatrix:
         self.shape = (X.shape[0], features.n_features)
         self.size_mb = self.shape[0] * self.shape[1] * X.dtype.itemsize / MB
         self.stored = None
-        if self.size_mb <= memory_limit:
-            self.stored = self._as_it_is() if self._as_it_is() is not None else self._computed()
+        if self._is_stored_in_X():
+            self.stored = np.asarray(X)
+        elif self.size_mb <= memory_limit:
+            self.stored = np.empty(self.shape, dtype=X.dtype, order="C" if by_rows else "F")
+            for rows in self._slices():
+                self.stored[rows] = features.transform(X[rows])
 
-    def _as_it_is(self):
-        """Return X where it is Z already, in the layout wanted."""
-        whole = isinstance(self.features, LinearFeatures) and self.shape == self._X.shape
-        wanted = "c_contiguous" if self.by_rows else "f_contiguous"
-        return self._X if whole and isinstance(self._X, np.ndarray) and getattr(self._X.flags, wanted) else None
+    def _is_stored_in_X(self):
+        """Tell whether X is Z already, in the layout wanted."""
+        if not (isinstance(self.features, LinearFeatures) and isinstance(self._X, np.ndarray)):
+            return False
+        layout = self._X.flags.c_contiguous if self.by_rows else self._X.flags.f_contiguous
+        return layout and self.features.is_all_of(self._X)
 
-    def _computed(self):
-        Z = np.empty(self.shape, dtype=self._X.dtype, order="C" if self.by_rows else "F")
-        for start in range(0, self.shape[0], BLOCK):
-            Z[start : start + BLOCK] = self.features.transform(self._X[start : start + BLOCK])
-        return Z
+    def _slices(self):
+        n, step = self.shape[0], rows_of_a_block(self.shape[1])
+        return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
     def warn_if_large(self):
         """Say that the features are computed in every pass, where they are."""
@@ -72,14 +82,13 @@ class FeatureMatrix:
         return FeatureMatrix(LinearFeatures.of(columns), columns, by_rows=self.by_rows, memory_limit=np.inf)
 
     def blocks(self):
-        """Yield (slice of rows, their features column by column), over all rows."""
+        """Yield (slice of rows, their features transposed (D, n)), over all rows."""
         if self.stored is not None and not self.by_rows:
-            yield slice(0, self.shape[0]), self.stored
+            yield slice(0, self.shape[0]), self.stored.T
             return
-        for start in range(0, self.shape[0], BLOCK):
-            rows = slice(start, min(start + BLOCK, self.shape[0]))
+        for rows in self._slices():
             block = self.features.transform(self._X[rows]) if self.stored is None else self.stored[rows]
-            yield rows, np.asfortranarray(block)
+            yield rows, np.ascontiguousarray(block.T)
 
     def rows(self, indices):
         """Return the features (k, D) of the rows with these indices, row by row."""
@@ -114,15 +123,15 @@ class FeatureMatrix:
         D = self.shape[1]
         out, root = np.zeros((D, D)), np.sqrt(h).astype(self._X.dtype)
         for rows, block in self.blocks():
-            columns, weights = block.T, root[rows]
-            for start in range(0, len(weights), BLOCK):
-                scaled = columns[:, start : start + BLOCK] * weights[start : start + BLOCK]
+            weights = root[rows]
+            for start in range(0, len(weights), GRAM_ROWS):
+                scaled = block[:, start : start + GRAM_ROWS] * weights[start : start + GRAM_ROWS]
                 out += scaled @ scaled.T
         return out
 
 
 def _columns(real):
-    return types.Array(real, 2, "F", readonly=True)
+    return types.Array(real, 2, "C", readonly=True)
 
 
 _REALS = types.Array(float64, 1, "C", readonly=True)
@@ -132,12 +141,12 @@ _WEIGHTS = types.Array(float64, 2, "C", readonly=True)
 
 @compiled([void(_columns(real), _PLACES, _REALS, float64[::1]) for real in (float32, float64)], fastmath=True)
 def _add_columns(Z, J, w, out):
-    """Add to out (n,) the columns J of Z (n, D) times w (len(J),)."""
-    n = Z.shape[0]
+    """Add to out (n,) the rows J of Z (D, n) times w (len(J),)."""
+    n = Z.shape[1]
     for start in range(0, n, TILE):
         tile = out[start : min(start + TILE, n)]
         for k in range(len(J)):
-            column, weight = Z[start : start + len(tile), J[k]], w[k]
+            column, weight = Z[J[k], start : start + len(tile)], w[k]
             for i in range(len(tile)):
                 tile[i] += weight * column[i]
 
@@ -147,12 +156,12 @@ def _add_columns(Z, J, w, out):
     fastmath=True,
 )
 def _add_sums(Z, V, h, out, squares):
-    """Add V Z to out (k, D) and, where h (n,) is not empty, sum_i h_i Z_ij^2 to squares (D,)."""
-    n, D = Z.shape
+    """Add V Z' to out (k, D) for Z (D, n) and, where h (n,) is not empty, sum_i h_i Z_ji^2 to squares (D,)."""
+    D, n = Z.shape
     for start in range(0, n, TILE):
         end = min(start + TILE, n)
         for j in range(D):
-            column = Z[start:end, j]
+            column = Z[j, start:end]
             for k in range(len(V)):
                 weights, total = V[k, start:end], 0.0
                 for i in range(len(column)):

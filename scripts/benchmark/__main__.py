@@ -1,6 +1,6 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
-    python scripts/benchmark [floor] [loop] [grid] [budget] [sparse] [growth] [output=results/benchmark]
+    python scripts/benchmark [floor] [loop] [grid] [budget] [sparse] [growth] [l1] [output=results/benchmark]
 
 floor   one pass against the products and the exponential alone, for several numbers of features
 loop    one pass against a compiled loop that computes one kernel value at a time, on MAGIC and Adult
@@ -8,6 +8,8 @@ grid    88 learners in one pass against one learner, and against 88 passes
 budget  learners with a budget against compiled loops that compute one kernel value at a time, on MAGIC
 sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inverted index
 growth  time and memory from 5,000 to 465,000 examples
+l1      solvers of L1-regularised kernel logistic regression, liblinear and saga: the time to a duality gap, on MNIST
+        and cod-rna; half an hour, most of it the slow ones
 
 MAGIC and Adult are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes them as CSV, and what
 they were measured on.
@@ -30,6 +32,7 @@ import budget
 import grid
 import growth
 import kernel_floor
+import l1
 import loop
 import numba
 import numpy as np
@@ -43,6 +46,7 @@ PARTS = {
     "budget": budget.measure,
     "sparse": sparse.measure,
     "growth": growth.measure,
+    "l1": l1.measure,
 }
 
 
