@@ -22,28 +22,20 @@ def cgd(problem, x, *, adaptive=True):
     """
     v = 0.9
     margins = problem.products(x)  # line 181
-    objective = problem.loss(margins) + problem.l1(x)
-    gradient, diagonal, dual = problem.slopes(margins, second=True)
+    gradient, diagonal, _ = problem.slopes(margins, second=True)
     for _ in count():
         H = np.clip(diagonal, LEAST, MOST)  # line 171
         d = soft(x - gradient / H, problem.penalty / H) - x  # line 184
         d[np.abs(d) < v * np.max(np.abs(d))] = 0.0  # line 183
-        delta = gradient @ d + problem.l1(x + d) - problem.l1(x)
-        change = problem.products(d)
-        alpha, accepted = 1.0, False  # lines 196-199
-        for _ in range(HALVINGS):
-            candidate, moved = x + alpha * d, margins + alpha * change
-            value = problem.loss(moved) + problem.l1(candidate)
-            accepted = value <= objective + ARMIJO * alpha * delta
-            if accepted:
-                break
-            alpha /= 2
-        if accepted:
-            x, margins, objective = candidate, moved, value  # line 186
-            gradient, diagonal, dual = problem.slopes(margins, second=True)
+        delta = gradient @ d + problem.l1_change(x, d)
+        products = problem.products(d)
+        alpha = problem.search(x, margins, d, products, delta, armijo=ARMIJO, halvings=HALVINGS)  # lines 196-199
+        x, margins = x + alpha * d, margins + alpha * products  # line 186
+        objective = problem.loss(margins) + problem.l1(x)
+        gradient, diagonal, dual = problem.slopes(margins, second=True)
         if adaptive and alpha > 1e-3:
             v = max(v / 10, 1e-4)
         elif adaptive and alpha < 1e-6:
             v = min(50 * v, 0.9)
-        stuck = not accepted or not np.any(d)
+        stuck = alpha == 0.0 or not np.any(d)
         yield Iterate(problem, x, margins, objective, gap_known=max(objective - dual, 0.0), stuck=stuck)

@@ -54,6 +54,24 @@ class Problem:
         """Return lam ||w||_1."""
         return float(self.penalty @ np.abs(x))
 
+    def l1_change(self, x, d):
+        """Return lam (||w + d||_1 - ||w||_1) with the digits of a small d."""
+        return float(self.penalty @ (np.abs(x + d) - np.abs(x)))
+
+    def search(self, x, margins, d, products, delta, *, armijo, halvings):
+        """Return the largest alpha in 1, 1/2, 1/4, ... with F(x + alpha d) <= F(x) + armijo alpha delta, or 0.
+
+        products (N,) are those of d.  Differences of F are summed up as such: they keep their digits where they are far
+        below the rounding of F.
+        """
+        alpha = 1.0
+        for _ in range(halvings):
+            change = loss_change(margins, alpha * products) + self.l1_change(x, alpha * d)
+            if change <= armijo * alpha * delta:
+                return alpha
+            alpha /= 2
+        return 0.0
+
     def slopes(self, margins, *, second=False):
         """Return the derivatives of the loss at a point with these margins, and a lower bound of min F.
 
@@ -163,6 +181,22 @@ def logistic_loss(margins):
     total = 0.0
     for m in margins:
         total += max(-m, 0.0) + math.log1p(math.exp(-abs(m)))
+    return total
+
+
+@compiled(float64(_READ, _READ))
+def loss_change(margins, change):
+    """Return sum_i l(m_i + c_i) - l(m_i); for small c_i that is log(1 + t_i (e^-c_i - 1))."""
+    total = 0.0
+    for i in range(len(margins)):
+        m, c = margins[i], change[i]
+        e = math.exp(-abs(m))
+        if abs(c) < 0.5:
+            t = (e if m > 0.0 else 1.0) / (1.0 + e)
+            total += math.log1p(t * math.expm1(-c))
+        else:
+            after = m + c
+            total += max(-after, 0.0) - max(-m, 0.0) + math.log1p(math.exp(-abs(after))) - math.log1p(e)
     return total
 
 

@@ -47,7 +47,7 @@ def prox_newton(problem, x):
         local, slopes = x[places], gradient[places]
         target, last, stuck = ENOUGH * np.max(broken, initial=0.0), False, False
         for step in range(STEPS):
-            local, margins, objective, moved = newton_step(part, local, margins, slopes)
+            local, margins, moved = newton_step(part, local, margins, slopes)
             x[places] = local
             last = step == STEPS - 1 or not moved
             if not last:
@@ -56,8 +56,9 @@ def prox_newton(problem, x):
             if last:
                 stuck = not moved and step == 0
                 break
-            yield Iterate(problem, x.copy(), margins, objective)
+            yield Iterate(problem, x.copy(), margins)
         gradient, _, dual = problem.slopes(margins)
+        objective = problem.loss(margins) + problem.l1(x)
         yield Iterate(problem, x.copy(), margins, objective, gap_known=max(objective - dual, 0.0), stuck=stuck)
 
 
@@ -79,20 +80,14 @@ def working_set(broken, x, D):
 
 
 def newton_step(problem, x, margins, gradient):
-    """Take one step from x; return the new point, its margins, its objective, and whether there was one."""
-    objective = problem.loss(margins) + problem.l1(x)
+    """Take one step from x; return the new point, its margins, and whether there was one."""
     d = descend(hessian(problem, margins), gradient, x, problem.penalty, SWEEPS, PRECISION)
-    delta = gradient @ d + problem.l1(x + d) - problem.l1(x)
+    delta = gradient @ d + problem.l1_change(x, d)
     if not delta < 0:
-        return x, margins, objective, False
-    change, alpha = problem.products(d), 1.0
-    for _ in range(HALVINGS):
-        candidate, moved = x + alpha * d, margins + alpha * change
-        value = problem.loss(moved) + problem.l1(candidate)
-        if value <= objective + ARMIJO * alpha * delta:
-            return candidate, moved, value, True
-        alpha /= 2
-    return x, margins, objective, False
+        return x, margins, False
+    products = problem.products(d)
+    alpha = problem.search(x, margins, d, products, delta, armijo=ARMIJO, halvings=HALVINGS)
+    return x + alpha * d, margins + alpha * products, alpha > 0
 
 
 def hessian(problem, margins):
