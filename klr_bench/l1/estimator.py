@@ -318,7 +318,8 @@ class L1KLR(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Return the predicted classes of the rows of X, (n_samples,); a value of 0 goes to the first class."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def predict_proba(self, X):
         """Return the probabilities of the two classes, (n_samples, 2)."""
