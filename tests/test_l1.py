@@ -318,7 +318,7 @@ def test_support_vectors_belong_to_the_kernel_matrix():
     K = reference.kernel_matrix(X[:9], model.support_vectors_, gamma=0.7)
     np.testing.assert_allclose(model.decision_function(X[:9]), K @ model.coef_[support] + model.intercept_)
     for features in ("fourier", "linear"):
-        assert not hasattr(L1KLR(features=features).fit(X, y), "n_support_")
+        assert not hasattr(model.set_params(features=features).fit(X, y), "n_support_")
 
 
 def test_fourier_features_estimate_the_kernel():

@@ -16,16 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.kernels import KERNELS, Kernel
-from klr_bench.l1.cgd import cgd
-from klr_bench.l1.fista import fista
 from klr_bench.l1.matrix import FeatureMatrix, rows_of_a_block
 from klr_bench.l1.problem import Iterate, Problem
-from klr_bench.l1.prox_newton import prox_newton
-from klr_bench.l1.sgd_c import CHUNK, sgd_c
+from klr_bench.l1.solvers import SOLVERS, iterates, length
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
-SOLVERS = ("fista", "multiscale_fista", "cgd", "sgd_c", "prox_newton")
 FEATURES = ("kernel", "fourier", "linear")
 SECOND_STAGE = 0.1
 """Part of lambda that the second stage has (line 296)."""
@@ -194,6 +190,8 @@ class L1KLR(ClassifierMixin, BaseEstimator):
     def prepare(self, X, y):
         """Validate, and compute the features; return the problem without its lambda, and a RandomState."""
         self._validate_params()
+        for name in ("support_vectors_", "n_support_"):  # of a fit on other features
+            vars(self).pop(name, None)
         order = None if self.features == "linear" else "C"
         X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr", order=order)
         check_classification_targets(y)
@@ -249,16 +247,8 @@ class L1KLR(ClassifierMixin, BaseEstimator):
 
     def _run(self, problem, x, random, callback):
         """Go through the solver's iterates; return the last, and whether the callback stopped there."""
-        begun, limit = self.n_iter_, self.max_iter
-        if self.solver == "sgd_c":
-            iterates, limit = sgd_c(problem, x, random=random), self.n_epochs * len(problem.y)
-        elif self.solver == "cgd":
-            iterates = cgd(problem, x, adaptive=self.adaptive)
-        elif self.solver == "prox_newton":
-            iterates = prox_newton(problem, x)
-        else:
-            iterates = fista(problem, x, scale="identity" if self.solver == "fista" else self.hessian)
-        for t, iterate in enumerate(iterates, 1):
+        begun, limit = self.n_iter_, length(self, len(problem.y))[0]
+        for t, iterate in enumerate(iterates(self, problem, x, random), 1):
             steps = t if iterate.step is None else iterate.step
             self.n_iter_ = begun + steps
             if callback is not None:
@@ -301,9 +291,8 @@ class L1KLR(ClassifierMixin, BaseEstimator):
 
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
-        examples = self.solver == "sgd_c"
-        length, first = (self.n_epochs * n_samples, CHUNK) if examples else (self.max_iter, 1)
-        return length * (1 + self.two_stage), first
+        last, first = length(self, n_samples)
+        return last * (1 + self.two_stage), first
 
     def decision_function(self, X):
         """Return w'z(x) + b for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
