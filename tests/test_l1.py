@@ -221,13 +221,18 @@ def test_blocks_that_are_computed_again_change_nothing(solver, features, monkeyp
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 @pytest.mark.parametrize("by_rows", [False, True])
-@pytest.mark.parametrize("limit", [np.inf, 1e-9])
+@pytest.mark.parametrize("limit", [np.inf, 0.15, 1e-9])
 def test_sums_over_the_matrix(real, by_rows, limit, monkeypatch):
     monkeypatch.setattr(matrix, "BLOCK", 490)
     random = np.random.RandomState(0)
-    Z = random.standard_normal((5000 if limit > 1 else 333, 7)).astype(real)
+    Z = random.standard_normal((5000 if limit > 1e-3 else 333, 7)).astype(real)
     Z64, h = Z.astype(np.float64), random.random_sample(len(Z))
     whole = FeatureMatrix(LinearFeatures.of(Z), Z, by_rows=by_rows, memory_limit=limit)
+    if limit == 0.15:  # room for the matrix, and for nothing that is taken from it
+        whole = FeatureMatrix(LinearFeatures.of(Z[::-1]), Z[::-1], by_rows=by_rows, memory_limit=Z.nbytes / 1e6)
+        assert whole.stored is not None
+        assert whole.take(np.array([0])).stored is None
+        Z64 = Z64[::-1]
     J = np.array([5, 1, 2])
     for part, expected in ((whole, Z64), (whole.take(J), Z64[:, J]), (whole.take(J[:0]), Z64[:, :0])):
         w = random.standard_normal(expected.shape[1])

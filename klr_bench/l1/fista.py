@@ -23,7 +23,7 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8):
     mu, shrink : first step size, and the factor eta < 1 of the backtracking.
     """
     H = np.ones(len(x)) if scale == "identity" else None
-    y, margins_y, t = x, problem.products(x), 1.0  # line 124
+    y, margins_y, t, bound = x, problem.products(x), 1.0, -math.inf  # line 124
     margins = margins_y
     for _ in count(1):
         gradient, diagonal, dual = problem.slopes(margins, second=scale != "identity")
@@ -46,5 +46,6 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8):
         margins = margins_y + momentum * (margins_y - margins_before)
         t = t_next
         objective = loss_y + problem.l1(y)
-        # the dual point of x_k bounds the optimum from below as that of y_k does, and costs nothing
-        yield Iterate(problem, y, margins_y, objective, gap_bound=max(objective - dual, 0.0))
+        # the dual points of all x_k bound the optimum from below as that of y_k does, and cost nothing
+        bound = max(bound, dual)
+        yield Iterate(problem, y, margins_y, objective, gap_bound=max(objective - bound, 0.0))

@@ -40,13 +40,13 @@ class FeatureMatrix:
         MB that Z may take; beyond it features are computed in every pass.
     """
 
-    def __init__(self, features, X, *, by_rows=False, memory_limit=4000.0):
+    def __init__(self, features, X, *, by_rows=False, memory_limit=3400.0):
         self.features, self._X = features, X
         self.by_rows, self.memory_limit = by_rows, memory_limit
         self.shape = (X.shape[0], features.n_features)
         self.size_mb = self.shape[0] * self.shape[1] * X.dtype.itemsize / MB
-        self.stored = None
-        if self._is_stored_in_X():
+        self.stored, self.stored_in_X = None, self._is_stored_in_X()
+        if self.stored_in_X:
             self.stored = np.asarray(X)
         elif self.size_mb <= memory_limit:
             self.stored = np.empty(self.shape, dtype=X.dtype, order="C" if by_rows else "F")
@@ -74,12 +74,15 @@ class FeatureMatrix:
             warnings.warn(message, stacklevel=4)
 
     def take(self, J):
-        """Return the matrix (N, len(J)) of the columns J, kept if it takes at most half of the limit."""
+        """Return the matrix (N, len(J)) of the columns J, kept where the memory limit has room for it."""
         if self.stored is None:
             limit = self.memory_limit / 2
             return FeatureMatrix(self.features.take(J), self._X, by_rows=self.by_rows, memory_limit=limit)
+        room = self.memory_limit - (0 if self.stored_in_X else self.size_mb)
+        if self.size_mb * len(J) > room * self.shape[1]:
+            return FeatureMatrix(LinearFeatures(J), self.stored, by_rows=self.by_rows, memory_limit=0)
         columns = np.ascontiguousarray(self.stored[:, J]) if self.by_rows else self.stored.T[J].T
-        return FeatureMatrix(LinearFeatures.of(columns), columns, by_rows=self.by_rows, memory_limit=np.inf)
+        return FeatureMatrix(LinearFeatures.of(columns), columns, by_rows=self.by_rows, memory_limit=room)
 
     def blocks(self):
         """Yield (slice of rows, their features transposed (D, n)), over all rows."""
