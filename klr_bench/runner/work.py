@@ -6,6 +6,7 @@ import inspect
 import re
 import resource
 import sys
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -124,7 +125,8 @@ def _at_checkpoint(data: Prepared) -> Any:
 @cache
 def _warm(target: str) -> None:
     """Fit once on next to nothing: what is loaded or compiled at a first call is not part of a time."""
-    with suppress(Exception):
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         build({TARGET: target}).fit(np.eye(4, dtype=np.float32), np.array([-1, 1, -1, 1]))
 
 
