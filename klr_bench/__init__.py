@@ -21,6 +21,7 @@ _EXPORTS = {
     "KernelOGD": "klr_bench.online.ogd",
     "KernelPegasos": "klr_bench.online.pegasos",
     "KernelPerceptron": "klr_bench.online.perceptron",
+    "L1KLR": "klr_bench.l1.estimator",
     "MarginKLR": "klr_bench.online.margin",
     "NonConservativeKLR": "klr_bench.online.nc",
     "OSKL": "klr_bench.online.oskl",

@@ -25,7 +25,7 @@ class Trace:
     points : number of checkpoints, 0 for none
     evaluate : function from the estimator to metrics by name
     time_limit_s : seconds of fitting after which the fit is stopped, or None
-    spacing : "even", or "log" from FIRST examples on; beyond n_examples they go on in the same way
+    spacing : "even", or "log" from the `first` example on; beyond n_examples they go on in the same way
     """
 
     def __init__(
@@ -35,13 +35,14 @@ class Trace:
         evaluate: Callable[[Any], Mapping[str, float]],
         time_limit_s: float | None = None,
         spacing: str = "even",
+        first: int = FIRST,
     ) -> None:
         self.points: list[Point] = []
         self.timed_out = False
         self._due = n_examples / points if points else math.inf
         self._ratio, self._step = 1.0, self._due
         if points > 1 and spacing == "log":
-            self._due = min(self._due, FIRST)
+            self._due = min(self._due, first)
             self._ratio, self._step = max(n_examples / self._due, 2.0) ** (1 / (points - 1)), 0.0
         self._evaluate = evaluate
         self._limit = time_limit_s

@@ -7,6 +7,7 @@ every step, and averages by adding whole coefficient vectors.
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 
@@ -277,3 +278,59 @@ def import_vectors(K, y, lam, n_rounds):
                 best = rows, a, value
         chosen, f = best[0], K[:, best[0]] @ best[1]
     return best
+
+
+def l1_objective(w, b, Z, y, lam):
+    """F of Qin et al. (2011), equation 2, with an intercept; features Z (N, D)."""
+    return sum(np.logaddexp(0, -y[i] * (w @ Z[i] + b)) for i in range(len(y))) + lam * np.sum(np.abs(w))
+
+
+def l1_optimum(Z, y, lam, intercept):
+    """Return w and b at the minimum of F: w = u - v with u, v >= 0, by L-BFGS-B."""
+    D = Z.shape[1]
+
+    def value_and_slope(p):
+        w = p[:D] - p[D : 2 * D]
+        f = Z @ w + (p[-1] if intercept else 0)
+        slope = -y * expit(-y * f)
+        g = Z.T @ slope
+        value = np.sum(np.logaddexp(0, -y * f)) + lam * np.sum(p[: 2 * D])
+        return value, np.concatenate([g + lam, -g + lam, [slope.sum()] if intercept else []])
+
+    bounds = [(0, None)] * (2 * D) + [(None, None)] * intercept
+    options = {"ftol": 0, "gtol": 1e-10, "maxiter": 100_000, "maxfun": 100_000, "maxcor": 30}
+    p = minimize(value_and_slope, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    return p[:D] - p[D : 2 * D], (p[-1] if intercept else 0.0)
+
+
+def l1_gap(w, b, Z, y, lam, intercept):
+    """The duality gap of Koh, Kim and Boyd, statement by statement."""
+    t = np.array([expit(-y[i] * (w @ Z[i] + b)) for i in range(len(y))])
+    if intercept:
+        positive, negative = np.sum(t[y > 0]), np.sum(t[y < 0])
+        t[y > 0] *= min(1, negative / positive)
+        t[y < 0] *= min(1, positive / negative)
+    norm = np.max(np.abs(Z.T @ (y * t)))
+    theta = (1 if norm == 0 else min(1, lam / norm)) * t
+    dual = -sum(a * np.log(a) if a > 0 else 0 for a in theta) - sum((1 - a) * np.log1p(-a) for a in theta if a < 1)
+    return l1_objective(w, b, Z, y, lam) - dual
+
+
+def sgd_c(Z, y, lam, order):
+    """Algorithm 4 of Qin et al. (2011) on the rows of Z in this order, over and over; returns w."""
+    N, D = Z.shape
+    u, w, q, h = 0.0, np.zeros(D), np.zeros(D), np.zeros(D)
+    for k, i in enumerate(order, 1):
+        eta = 0.5 * 2 ** (-k / N)
+        u += eta * lam / N
+        g = -y[i] * expit(-y[i] * (w @ Z[i])) * Z[i]
+        h = g if k == 1 else (k - 1) / k * g + h / k
+        w = w - eta * h
+        for j in range(D):
+            z = w[j]
+            if z > 0:
+                w[j] = max(0, z - (u + q[j]))
+            elif z < 0:
+                w[j] = min(0, z + (u - q[j]))
+            q[j] += w[j] - z
+    return w

@@ -6,6 +6,7 @@ import inspect
 import re
 import resource
 import sys
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from klr_bench.records import Bin, Record, Trace
 from klr_bench.runner.plan import Cell, Fold, Source
 from klr_bench.selection import Spec, make, resolve_kernel, score_fold
 from klr_bench.splits import Prepared, derived_seed, make_split, prepare
+from klr_bench.trace import FIRST
 from klr_bench.trace import Trace as Clock
 
 
@@ -41,8 +43,8 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace], list[Bin]]:
         _warm(cell.estimator[TARGET])
         estimator = make(chosen, kernel, seed)
         reset_peak_memory()
-        clock = Clock(len(data.y_train) * getattr(estimator, "n_epochs", 1), cell.trace.points, _at_checkpoint(data),
-                      cell.time_limit_s, cell.trace.spacing)  # fmt: skip
+        length, first = _steps(estimator, len(data.y_train))
+        clock = Clock(length, cell.trace.points, _at_checkpoint(data), cell.time_limit_s, cell.trace.spacing, first)
         watched = cell.trace.points or cell.time_limit_s
         callback = {"callback": clock} if watched and "callback" in inspect.signature(estimator.fit).parameters else {}
         estimator.fit(data.X_train, data.y_train, **callback)
@@ -100,11 +102,21 @@ def _learner_seed(source: Source) -> int:
     return derived_seed(source.seed, source.name, source.repeat, "learner")
 
 
+def _steps(estimator: Any, n_train: int) -> tuple[int, int]:
+    """Return the largest t that a callback may see, and the first that is worth a checkpoint."""
+    if hasattr(estimator, "steps"):
+        return estimator.steps(n_train)  # type: ignore[no-any-return]
+    return n_train * getattr(estimator, "n_epochs", 1), FIRST
+
+
 def _at_checkpoint(data: Prepared) -> Any:
     def evaluate(estimator: Any) -> dict[str, float]:
         measured: dict[str, float] = {"accuracy": metrics.accuracy(estimator, data.X_test, data.y_test)}
         if hasattr(estimator, "n_support_"):
             measured["n_support"] = float(np.sum(estimator.n_support_))
+        if hasattr(estimator, "duality_gap_"):
+            measured["objective"], measured["duality_gap"] = estimator.objective_, estimator.duality_gap_
+            measured["nonzero_fraction"] = float(np.mean(estimator.coef_ != 0))
         return measured
 
     return evaluate
@@ -113,7 +125,8 @@ def _at_checkpoint(data: Prepared) -> Any:
 @cache
 def _warm(target: str) -> None:
     """Fit once on next to nothing: what is loaded or compiled at a first call is not part of a time."""
-    with suppress(Exception):
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         build({TARGET: target}).fit(np.eye(4, dtype=np.float32), np.array([-1, 1, -1, 1]))
 
 

@@ -1,6 +1,6 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
-    python scripts/benchmark [floor] [loop] [grid] [budget] [batch] [sparse] [growth] [output=results/benchmark]
+    python scripts/benchmark [floor] [loop] [grid] [budget] [batch] [sparse] [growth] [l1] [output=results/benchmark]
 
 floor   one pass against the products and the exponential alone, for several numbers of features
 loop    one pass against a compiled loop that computes one kernel value at a time, on MAGIC and Adult
@@ -9,6 +9,8 @@ budget  learners with a budget against compiled loops that compute one kernel va
 batch   dual coordinate ascent to a gap of 1e-3 against scikit-learn's SVC on a fold of Adult, and on one of IJCNN1
 sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inverted index
 growth  time and memory from 5,000 to 465,000 examples
+l1      solvers of L1-regularised kernel logistic regression, liblinear and saga: the time to a duality gap, on MNIST
+        and cod-rna; half an hour, most of it the slow ones
 
 MAGIC, Adult and IJCNN1 are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes
 them as CSV, and what they were measured on.
@@ -32,6 +34,7 @@ import budget
 import grid
 import growth
 import kernel_floor
+import l1
 import loop
 import numba
 import numpy as np
@@ -46,6 +49,7 @@ PARTS = {
     "batch": batch.measure,
     "sparse": sparse.measure,
     "growth": growth.measure,
+    "l1": l1.measure,
 }
 
 
