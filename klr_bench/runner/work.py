@@ -116,6 +116,7 @@ def _at_checkpoint(data: Prepared) -> Any:
             measured["n_support"] = float(np.sum(estimator.n_support_))
         if hasattr(estimator, "duality_gap_"):
             measured["objective"], measured["duality_gap"] = estimator.objective_, estimator.duality_gap_
+        if hasattr(estimator, "coef_"):
             measured["nonzero_fraction"] = float(np.mean(estimator.coef_ != 0))
         return measured
 

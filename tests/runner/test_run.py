@@ -111,6 +111,23 @@ def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
     assert (rows.last_accuracy["nc"] == "").all()
 
 
+@pytest.mark.parametrize(
+    ("target", "metrics"),
+    [
+        ("klr_bench.NonConservativeKLR", {"accuracy", "n_support"}),
+        ("klr_bench.DualCDKLR", {"accuracy", "n_support", "objective", "duality_gap"}),
+        ("klr_bench.PrimalCDKLR", {"accuracy", "n_support", "objective", "duality_gap"}),
+        ("klr_bench.L1KLR", {"accuracy", "objective", "duality_gap", "nonzero_fraction"}),
+    ],
+)
+def test_checkpoints_measure_what_a_learner_has(config, target, metrics):
+    one = replace(config, repeats=1, algorithms={"one": algorithm(target)}, sweep={}, trace=TraceConfig(3))
+    outcome, text = run(one)
+    assert outcome.n_failed == 0, text
+    traces = pd.read_csv(Path(config.results_dir) / "tiny" / "traces.csv")
+    assert set(traces["metric"]) >= metrics
+
+
 def test_a_cell_is_what_its_parts_make(config):
     config = replace(config, datasets={"small": SMALL | {"scale": "minmax"}})
     run(config)
