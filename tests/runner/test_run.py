@@ -121,7 +121,7 @@ def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
     ],
 )
 def test_checkpoints_measure_what_a_learner_has(config, target, metrics):
-    one = replace(config, repeats=1, algorithms={"one": algorithm(target)}, sweep={}, trace=TraceConfig(3))
+    one = replace(config, repeats=1, algorithms={"one": algorithm(target)}, sweep={}, trace=TraceConfig(9, "log"))
     outcome, text = run(one)
     assert outcome.n_failed == 0, text
     traces = pd.read_csv(Path(config.results_dir) / "tiny" / "traces.csv")
@@ -326,7 +326,7 @@ def test_dry_run_writes_nothing(config):
 
 def test_traces_and_time_limits(config):
     limited = algorithm("klr_bench.NonConservativeKLR", time_limit_s=1e-9)
-    run(replace(config, algorithms={"nc": limited}, sweep={}, trace=TraceConfig(3)))
+    run(replace(config, algorithms={"nc": limited}, sweep={}, trace=TraceConfig(9, "log")))
     rows = records(config)
     assert rows.status.tolist() == ["timeout", "timeout"]
     assert rows.message.tolist() == ["stopped after 1e-09 s"] * 2
