@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from test_online import KERNELS, draws, toy
@@ -181,6 +181,7 @@ def test_the_self_tuned_forgetron_never_grows(budget, seed, gamma):
 @given(
     st.lists(st.tuples(st.floats(1e-12, 1e12), st.floats(0, 1e6), st.sampled_from([-1, 1])), min_size=1, max_size=40)
 )
+@example([(1.8e8, 0.0, -1), (1.8e8, 5e-324, -1)])
 def test_removal_probabilities_are_a_distribution(members):
     a = np.array([sign * size for size, _, sign in members])
     lengths = np.array([length for _, length, _ in members])

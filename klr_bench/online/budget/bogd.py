@@ -37,7 +37,7 @@ def removal_scale(budget, sum_of_lengths):
 @compiled(fastmath={"nnan", "nsz"})
 def removal_weight(a, length, s):
     """Return what the probability of a support vector to leave is proportional to; 0 for what is not in f, a = 0."""
-    return max(0.0, 1.0 - s * abs(a) * length) if a != 0.0 else 0.0
+    return max(0.0, 1.0 - s * (abs(a) * length)) if a != 0.0 else 0.0  # s alone may be 1e300
 
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
