@@ -273,7 +273,9 @@ def test_a_path_is_the_fits_one_by_one():
 @pytest.mark.parametrize("solver", ["cgd", "prox_newton", "multiscale_fista"])
 def test_a_warm_start_begins_where_the_last_fit_ended(solver):
     X, y = toy()
-    model = L1KLR(solver=solver, warm_start=True, lam=1.0, features="fourier", n_components=30, tol=1e-6)
+    model = L1KLR(
+        solver=solver, warm_start=True, lam=1.0, features="fourier", n_components=30, tol=1e-6, random_state=0
+    )
     first = model.fit(X, y).n_iter_
     coef = model.coef_.copy()
     assert model.fit(X, y).n_iter_ <= 2 < first
