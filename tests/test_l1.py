@@ -278,7 +278,7 @@ def test_a_warm_start_begins_where_the_last_fit_ended(solver):
     )
     first = model.fit(X, y).n_iter_
     coef = model.coef_.copy()
-    assert model.fit(X, y).n_iter_ <= 2 < first
+    assert model.fit(X, y).n_iter_ <= first / 2
     np.testing.assert_allclose(model.coef_, coef, atol=1e-2)
     assert model.fit(X[:, :3], y).coef_.shape == (30,)
 
