@@ -5,7 +5,9 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
@@ -36,6 +38,18 @@ class BinaryKernelClassifier(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
+    def _probabilities(self, X):
+        """Return the sigmoid of -f and f for the rows of X, (n_samples, 2)."""
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)])
+
+    def _forget(self):
+        """Validate the parameters, and remove what an earlier fit has set."""
+        self._validate_params()
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        self._random = check_random_state(self.random_state)
+
     def _dtypes(self):
         return [np.float64, np.float32] if self.dtype is None else self.dtype
 
@@ -46,14 +60,14 @@ class BinaryKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _set_classes(self, y):
         check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) > 2:
+        classes = np.unique(y)
+        if len(classes) > 2:
             message = f"Only binary classification is supported. The type of the target is {type_of_target(y)}."
             raise ValueError(message)
-        if len(self.classes_) < 2:
-            message = f"{type(self).__name__} needs two classes; got one class: {self.classes_[0]!r}."
-            del self.classes_
+        if len(classes) < 2:
+            message = f"{type(self).__name__} needs two classes; got one class: {classes[0]!r}."
             raise ValueError(message)
+        self.classes_ = classes
 
     def _signs(self, y):
         unknown = np.setdiff1d(y, self.classes_)

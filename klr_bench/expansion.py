@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.kernels import dense_is_cheaper
+from klr_bench.kernels import dense_is_cheaper, origin_of
 from klr_bench.rows import in_layout
 
 COLUMNS = 256
@@ -17,7 +17,7 @@ TILE = 1024
 def layout_of(X):
     """Return what is decided by the first rows of X: whether CSR rows stay sparse, and the origin of dense ones."""
     by_index = sp.issparse(X) and not dense_is_cheaper(X)
-    return by_index, None if by_index else np.median(in_layout(X[:COLUMNS], False), axis=0).astype(X.dtype)
+    return by_index, None if by_index else origin_of(X)
 
 
 def evaluate(kernel, origin, left, weights, X):
@@ -28,6 +28,12 @@ def evaluate(kernel, origin, left, weights, X):
         right = kernel.right(in_layout(X[block], sp.issparse(left)), origin)
         f[:, block] = expand(kernel, left, weights, right)
     return f
+
+
+def decide(kernel, by_index, origin, support, coef, X):
+    """Return f (m,), float64, for rows X (m, d), of rows `support` (n, d) with coefficients (n,), laid out as said."""
+    left = kernel.left(in_layout(support, by_index), origin)
+    return evaluate(kernel, origin, left, coef[None].astype(X.dtype), X)[0]
 
 
 def expand(kernel, left, weights, right):

@@ -11,11 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.kernels import Kernel
+from klr_bench.kernels import Kernel, origin_of
 from klr_bench.rows import in_layout
-
-ORIGIN_ROWS = 256
-"""Rows whose median is the origin of distances."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,7 @@ class KernelFeatures:
     @classmethod
     def of(cls, X, kernel):
         """Take the rows of X (n, d) for centres."""
-        origin = None if sp.issparse(X) else np.median(X[:ORIGIN_ROWS], axis=0)
-        return cls(kernel, X, origin)
+        return cls(kernel, X, None if sp.issparse(X) else origin_of(X))
 
     @property
     def n_features(self):

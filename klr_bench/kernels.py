@@ -27,6 +27,8 @@ from klr_bench.jit import compiled
 KERNELS = ("rbf", "poly", "linear")
 RBF, POLY, LINEAR = range(3)
 """Their codes in compiled code."""
+ORIGIN_ROWS = 256
+"""Rows whose median is the origin of distances."""
 DENSE_AT_MOST = 8192
 """Features above which CSR rows are never made dense."""
 
@@ -110,6 +112,12 @@ class Kernel:
             return np.ones(X.shape[0])
         squared = _squared_norms(X).astype(np.float64)
         return squared if self.name == "linear" else (self.gamma * squared + self.coef0) ** self.degree
+
+
+def origin_of(X):
+    """Return the median (d,) of the first rows of X, dense or CSR: the origin of a dense rbf kernel."""
+    rows = X[:ORIGIN_ROWS]
+    return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)
 
 
 def dense_is_cheaper(X):

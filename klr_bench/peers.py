@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from klr_bench.binary import POSITIVE
 from klr_bench.kernels import KERNELS
 
 
@@ -50,10 +51,10 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "features": [StrOptions({"nystroem", "fourier"})],
         "solver": [StrOptions({"lbfgs", "sgd"})],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "degree": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [POSITIVE, None],
+        "degree": [POSITIVE],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],

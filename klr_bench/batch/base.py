@@ -6,16 +6,13 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.batch.blocks import KernelBlocks
 from klr_bench.binary import POSITIVE, BinaryKernelClassifier
-from klr_bench.expansion import evaluate, layout_of
-from klr_bench.rows import in_layout
+from klr_bench.expansion import decide, layout_of
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
@@ -25,22 +22,17 @@ class ExpansionClassifier(BinaryKernelClassifier):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
-        left = self._fitted_kernel.left(in_layout(self.support_vectors_, self._by_index), self._origin)
-        return evaluate(self._fitted_kernel, self._origin, left, self.dual_coef_[None].astype(X.dtype), X)[0]
+        return decide(self._fitted_kernel, self._by_index, self._origin, self.support_vectors_, self.dual_coef_, X)
 
     def predict_proba(self, X):
         """Return the probabilities of the two classes, (n_samples, 2)."""
-        f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)])
+        return self._probabilities(X)
 
     def _begin(self, X, y):
         """Validate parameters and data, forget what was fitted; return X, in its precision, and y as -1.0 or 1.0."""
-        self._validate_params()
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
+        self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
-        self._random = check_random_state(self.random_state)
         self._fitted_kernel = self._kernel()
         self._by_index, self._origin = layout_of(X)
         return X, self._signs(y)
@@ -154,8 +146,7 @@ class BatchKLR(ExpansionClassifier):
         if before is not None and len(before) != n:
             message = f"warm_start=True: the last fit was on {len(before)} rows, this one is on {n}."
             raise ValueError(message)
-        blocks = KernelBlocks(self._fitted_kernel, X, self.cache_size)
-        self._by_index, self._origin = blocks.by_index, blocks.origin
+        blocks = KernelBlocks(self._fitted_kernel, self._by_index, self._origin, X, self.cache_size)
         solver = self._solver(blocks, signs, self.lam, self._random, before)
         self.support_vectors_, self.n_support_ = X.copy(), n
         self.n_iter_, self.objective_, self.dual_objective_, self.duality_gap_ = 0, np.log(2), 0.0, 1.0

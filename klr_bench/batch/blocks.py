@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from klr_bench.expansion import evaluate, layout_of
+from klr_bench.expansion import evaluate
 from klr_bench.rows import in_layout
 
 LARGEST = 1024
@@ -20,15 +20,16 @@ TILE = 512
 class KernelBlocks:
     """The kernel matrix of the rows X (n, d), dense or CSR, of which a block of rows fits in `limit` MB.
 
+    `by_index` and `origin` are what `klr_bench.expansion.layout_of` says of X.
+
     Attributes: `n`; `whole`, the matrix (n, n) if all of it fits, else None; `size`, the rows of a block.
 
     Warns once where the limit makes the blocks smaller than is good for speed.
     """
 
-    def __init__(self, kernel, X, limit):
-        self.kernel, self.n = kernel, X.shape[0]
-        self.by_index, self.origin = layout_of(X)
-        self._rows = in_layout(X, self.by_index)
+    def __init__(self, kernel, by_index, origin, X, limit):
+        self.kernel, self.origin, self.n = kernel, origin, X.shape[0]
+        self._rows = in_layout(X, by_index)
         fitting = int(limit * 1e6 / (self.n * X.dtype.itemsize))
         self.whole = None
         if fitting >= self.n:

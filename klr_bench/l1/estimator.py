@@ -6,28 +6,24 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from klr_bench.binary import POSITIVE, BinaryKernelClassifier
 from klr_bench.features import FourierFeatures, KernelFeatures, LinearFeatures
-from klr_bench.kernels import KERNELS, Kernel
 from klr_bench.l1.matrix import FeatureMatrix, rows_of_a_block
 from klr_bench.l1.problem import Iterate, Problem
 from klr_bench.l1.solvers import SOLVERS, iterates, length
 
-POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 FEATURES = ("kernel", "fourier", "linear")
 SECOND_STAGE = 0.1
 """Part of lambda that the second stage has (line 296)."""
 
 
-class L1KLR(ClassifierMixin, BaseEstimator):
+class L1KLR(BinaryKernelClassifier):
     """Sparse kernel logistic regression: min sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1.
 
     z_i are the features of example i.  Qin, Huang, Chandramouli, He and Kumar (2011), equation 2; the losses are added,
@@ -96,16 +92,12 @@ class L1KLR(ClassifierMixin, BaseEstimator):
     n_features_in_ : int
     """
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
         "solver": [StrOptions(set(SOLVERS))],
         "lam": [POSITIVE],
         "lam_relative": ["boolean"],
         "features": [StrOptions(set(FEATURES))],
         "n_components": [COUNT],
-        "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [POSITIVE, None],
-        "degree": [POSITIVE],
-        "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [COUNT],
@@ -114,8 +106,6 @@ class L1KLR(ClassifierMixin, BaseEstimator):
         "hessian": [StrOptions({"decreasing", "current"})],
         "adaptive": ["boolean"],
         "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "dtype": [StrOptions({"float32", "float64"}), None],
         "memory_limit": [POSITIVE],
     }
 
@@ -195,20 +185,12 @@ class L1KLR(ClassifierMixin, BaseEstimator):
             vars(self).pop(name, None)
         order = None if self.features == "linear" else "C"
         X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr", order=order)
-        check_classification_targets(y)
-        classes = np.unique(y)
-        if len(classes) > 2:
-            message = f"Only binary classification is supported. The type of the target is {type_of_target(y)}."
-            raise ValueError(message)
-        if len(classes) < 2:
-            message = f"{type(self).__name__} needs two classes; got one class: {classes[0]!r}."
-            raise ValueError(message)
-        self.classes_ = classes
+        self._set_classes(y)
         random = check_random_state(self.random_state)
         self._map = self._feature_map(X, random)
         matrix = FeatureMatrix(self._map, X, by_rows=self.solver == "sgd_c", memory_limit=self.memory_limit)
         matrix.warn_if_large()
-        return Problem(matrix, np.where(y == classes[1], 1.0, -1.0), 0.0, intercept=self.fit_intercept), random
+        return Problem(matrix, self._signs(y), 0.0, intercept=self.fit_intercept), random
 
     def adopt(self, other):
         """Take the classes and the features of another estimator that has been prepared on the same rows."""
@@ -306,25 +288,15 @@ class L1KLR(ClassifierMixin, BaseEstimator):
             values[start : start + step] += part.transform(X[start : start + step]) @ w
         return values
 
-    def predict(self, X):
-        """Return the predicted classes of the rows of X, (n_samples,); a value of 0 goes to the first class."""
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
-
     def predict_proba(self, X):
         """Return the probabilities of the two classes, (n_samples, 2)."""
-        f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)])
-
-    def _dtypes(self):
-        return [np.float64, np.float32] if self.dtype is None else self.dtype
+        return self._probabilities(X)
 
     def _feature_map(self, X, random):
-        gamma = 1.0 / X.shape[1] if self.gamma is None else self.gamma
         if self.features == "linear":
             return LinearFeatures.of(X)
         if self.features == "kernel":
-            return KernelFeatures.of(X, Kernel(self.kernel, gamma, self.degree, self.coef0))
+            return KernelFeatures.of(X, self._kernel())
         drawn = getattr(self, "_map", None)
         if (
             self.warm_start
@@ -332,10 +304,4 @@ class L1KLR(ClassifierMixin, BaseEstimator):
             and drawn.omega.shape == (X.shape[1], self.n_components)
         ):
             return drawn
-        return FourierFeatures.of(X, self.n_components, gamma, random)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
+        return FourierFeatures.of(X, self.n_components, self._kernel().gamma, random)

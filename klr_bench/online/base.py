@@ -6,8 +6,6 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import expit
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -139,18 +137,14 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
         """Return the probabilities of the two classes, (n_samples, 2), where the loss is the logistic one."""
-        f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)])
+        return self._probabilities(X)
 
     def _is_logistic(self):
         """Tell whether the sigmoid of f estimates a probability."""
         return False
 
     def _start(self):
-        self._validate_params()
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-        self._random = check_random_state(self.random_state)
+        self._forget()
         self._state = None
 
     def _update(self, stream=0):
@@ -163,21 +157,38 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         signs = self._signs(y)
         if self._state is None:
             self._n_first = len(signs)
-            self._state = engine.OnlineState(self._kernel(), X)
-        X, groups = in_layout(X, self._state.sparse), engine.grouped([self._update()])
-        for start in range(0, len(signs), engine.BLOCK):
-            block = slice(start, start + engine.BLOCK)
-            draws = self._random.random_sample((1, len(signs[block])))
-            self._state.learn_block(groups, X[block], signs[block], draws)
-            if self._state.refused[0]:
+            self._state = self._new_state(X)
+        X, learn, size = in_layout(X, self._state.sparse), self._learning(), self._size(callback)
+        for start in range(0, len(signs), size):
+            block = slice(start, start + size)
+            learn(X[block], signs[block], self._random.random_sample(len(signs[block])))
+            at, value = self._refused_at()
+            if at:
                 self._publish()
-                self._refuse(self._state.refused[0], self._state.scalars[0, 3])
+                self._refuse(at, value)
             if callback is not None:
                 self._publish()
                 if callback(self, self._state.t):
                     return True
         self._publish()
         return False
+
+    def _new_state(self, X):
+        """Return the state before the first example, for rows like those of X."""
+        return engine.OnlineState(self._kernel(), X)
+
+    def _learning(self):
+        """Return a function of rows (b, d), signs and uniform draws (b,) that learns from them."""
+        groups = engine.grouped([self._update()])
+        return lambda X, signs, draws: self._state.learn_block(groups, X, signs, draws[None])
+
+    def _size(self, callback):
+        """Return the number of rows that are learned at a time."""
+        return engine.BLOCK
+
+    def _refused_at(self):
+        """Return the example that the learner could not take, or 0, and the last f(x)."""
+        return self._state.refused[0], self._state.scalars[0, 3]
 
     def _step_size(self):
         """Return eta as a number."""

@@ -8,10 +8,9 @@ from numbers import Integral
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.expansion import evaluate
+from klr_bench.expansion import decide
 from klr_bench.online.base import OnlineKernelClassifier
 from klr_bench.online.budget.engine import BLOCK, CHUNK, BudgetState
-from klr_bench.rows import in_layout
 
 
 class BudgetKernelClassifier(OnlineKernelClassifier):
@@ -51,18 +50,23 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         return []
 
     def _new_state(self, X):
-        """Return the state before the first example, for rows like those of X."""
         return BudgetState(self._kernel(), X, self.budget, by_age=self._by_age)
 
-    def _learn_chunk(self, X, signs, draws):
-        self._state.learn(type(self)._strategy, [self.budget, *self._strategy_arguments()], X, signs, draws)
+    def _learning(self):
+        strategy, parameters = type(self)._strategy, [self.budget, *self._strategy_arguments()]
+        return lambda X, signs, draws: self._state.learn(strategy, parameters, X, signs, draws)
+
+    def _size(self, callback):
+        return CHUNK if callback is None else BLOCK
+
+    def _refused_at(self):
+        return self._state.refused, self._state.last_value
 
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
         check_is_fitted(self, "dual_coef_")
         X, state = self._validate(X, dtype=self.support_vectors_.dtype), self._state
-        left = state.kernel.left(in_layout(self.support_vectors_, state.by_index), state.origin)
-        return evaluate(state.kernel, state.origin, left, self.dual_coef_[None].astype(X.dtype), X)[0]
+        return decide(state.kernel, state.by_index, state.origin, self.support_vectors_, self.dual_coef_, X)
 
     def last_classifier(self):
         """Return the classifier after the last example: a fitted copy with average=False that shares memory."""
@@ -71,26 +75,6 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         last.average = False
         last._publish()
         return last
-
-    def _learn(self, X, y, callback):
-        signs = self._signs(y)
-        if self._state is None:
-            self._n_first = len(signs)
-            self._state = self._new_state(X)
-        state, X = self._state, in_layout(X, self._state.sparse)
-        size = CHUNK if callback is None else BLOCK
-        for start in range(0, len(signs), size):
-            chunk = slice(start, start + size)
-            self._learn_chunk(X[chunk], signs[chunk], self._random.random_sample(len(signs[chunk])))
-            if state.refused:
-                self._publish()
-                self._refuse(state.refused, state.last_value)
-            if callback is not None:
-                self._publish()
-                if callback(self, state.t):
-                    return True
-        self._publish()
-        return False
 
     def _publish(self):
         state = self._state

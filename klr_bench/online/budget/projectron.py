@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy.sparse as sp
 from numba import boolean, float64, int64
 from scipy.linalg import solve_triangular
 
@@ -77,7 +78,7 @@ class ProjectionState:
     def __init__(self, kernel, X, budget):
         """Start on rows like those of X, dense or CSR."""
         self.kernel, self.budget = kernel, budget
-        self.sparse = hasattr(X, "indptr")
+        self.sparse = sp.issparse(X)
         self.by_index, self.origin = layout_of(X)
         self.support = growing_like(X)
         self._left = growing_like(self._operand(X[:1]))
@@ -182,8 +183,9 @@ class Projectron(BudgetKernelClassifier):
     def _new_state(self, X):
         return ProjectionState(self._kernel(), X, self.budget)
 
-    def _learn_chunk(self, X, signs, draws):
-        self._state.learn(X, signs, margins=self._margins, eta=getattr(self, "eta", 1.0))
+    def _learning(self):
+        eta = getattr(self, "eta", 1.0)
+        return lambda X, signs, draws: self._state.learn(X, signs, margins=self._margins, eta=eta)
 
 
 class ProjectronPlusPlus(Projectron):
