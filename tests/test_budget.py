@@ -78,6 +78,7 @@ def kernel_matrix(X, kernel):
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(projectron, "BLOCK", block)
+    monkeypatch.setattr(projectron, "AHEAD", block)
     monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
     X, y = toy(n=150)
     learner = fitted(case, X, y, budget, layout=layout, average=average, **kernel)
@@ -222,6 +223,21 @@ def test_duplicates_take_no_room(case):
     if case == "projectron":
         perceptron = KernelPerceptron(gamma=2.0).fit(X, y)
         np.testing.assert_allclose(learner.decision_function(X), perceptron.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("panel", [1, 16, 100])
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("case", ["projectron", "projectron++"])
+def test_panels_of_the_factor_change_nothing(case, repeated, panel, monkeypatch):
+    monkeypatch.setattr(projectron, "PANEL", panel)
+    monkeypatch.setattr(projectron, "AHEAD", 64)
+    X, y = toy(n=400)
+    if repeated:
+        X, y = np.vstack([X, X[:200]]), np.r_[y, -y[:200]]
+    learner = fitted(case, X, y, 120, gamma=4.0, average=True)
+    f = CASES[case][1](kernel_matrix(X, {"gamma": 4.0}), y, 120)
+    assert learner.n_support_ == 120
+    assert_same_learner(learner, X, f, rtol=1e-5, atol=1e-5 * np.abs(f.coef).max())
 
 
 @pytest.mark.parametrize("case", CASES)
