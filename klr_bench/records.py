@@ -78,8 +78,11 @@ ADDED = ("last_accuracy", "last_n_support", "ece")
 """Columns that files of schema version 1 may lack."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
-REPORTED = ("accuracy", "last_accuracy", "log_loss", "brier", "ece", "auc", "sparsity", "n_support", "fit_time_s")
-"""Columns that a report can show: what `metrics` of an experiment may name."""
+REPORTED = (
+    *("accuracy", "last_accuracy", "log_loss", "brier", "ece", "auc", "sparsity", "n_support", "fit_time_s"),
+    "settled_s",  # computed from traces.csv
+)
+"""What a report can show and `metrics` of an experiment may name: columns of records.csv, and one of the traces."""
 TEXT_COLUMNS = ("key", "experiment", "dataset", "algorithm", "variant", "params", "status", "message")
 
 

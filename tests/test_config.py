@@ -201,7 +201,7 @@ REFUSED = [
     (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: loky, serial\."),
     (["metrics=[accuracy,log_los]"], r"metrics: unknown value 'log_los'\. Did you mean 'log_loss'\?"),
     (["metrics=ece"], r"metrics: expected a list or null, got 'ece'\."),
-    (["metrics=[]"], r"metrics: expected some of accuracy, .*fit_time_s, or null, got none\."),
+    (["metrics=[]"], r"metrics: expected some of accuracy, .*settled_s, or null, got none\."),
     (["published=3"], r"published: expected keys and values or null, got 3\."),
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),

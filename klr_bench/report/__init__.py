@@ -47,6 +47,7 @@ def report(
     from klr_bench.report import formats as writers
     from klr_bench.report.plan import Plan
     from klr_bench.report.reading import read_records, read_reliability, read_traces
+    from klr_bench.report.settled import with_settled
     from klr_bench.report.tables import build
 
     records = read_records(records_file)
@@ -54,14 +55,15 @@ def report(
         message = f"{records_file}: no rows in it. Make some with: klr-bench run experiment={folder.name}."
         raise KlrBenchError(message)
     manifest = Store(folder).read_manifest()
-    built = build(records, manifest, table)
+    traces = read_traces(folder / "traces.csv")
+    built = build(with_settled(records, traces), manifest, table)
     if "terminal" in formats:
         writers.show(built, console)
     files = {}
     for name, write in (("md", writers.markdown), ("tex", writers.latex), ("csv", writers.comma_separated)):
         if name in formats:
             files[f"table.{name}"] = write(built).encode()
-    files |= figures.draw_all(built, records, read_traces(folder / "traces.csv"))
+    files |= figures.draw_all(built, records, traces)
     if "ece" in (Plan.of(manifest).metrics or ()):
         files |= figures.reliability(built, records, read_reliability(folder / "reliability.csv"))
     target = output or folder / "report"

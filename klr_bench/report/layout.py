@@ -71,6 +71,11 @@ def caption(table: Table) -> list[str]:
     if table.machine:
         ratio = "; ratio: the paper's time, on its own machine, over ours" if table.source else ""
         lines.append(f"Training times on {table.machine}{ratio}.")
+    if any(metric.name == "settled_s" for block in table.blocks for metric in block.metrics):
+        lines.append(
+            "Settled after: seconds of training from which on the test accuracy is at most 0.5 point below its last; "
+            "also of fits that a time limit stopped."
+        )
     if table.absent:
         lines.append(f"No rows yet: {', '.join(table.absent)}.")
     return lines

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from klr_bench.records import FINISHED
 from klr_bench.report.plan import Column, Plan
 from klr_bench.report.published import Published, published_of_line
 from klr_bench.variants import parse_variant
@@ -41,8 +42,9 @@ METRICS = (
     # The papers print no spread of these: it is that of the sparsity, which carries the mark.
     Metric("n_support", "Support vectors", "count", ""),
     Metric("fit_time_s", "Training time", "s", "ratio"),
+    Metric("settled_s", "Settled after", "s", ""),
 )
-UNUSUAL = ("brier", "ece", "auc")
+UNUSUAL = ("brier", "ece", "auc", "settled_s")
 """Shown only where an experiment asks for them."""
 
 
@@ -181,7 +183,11 @@ def _metrics(lines: list[Line], asked: list[str], *, only_published: bool) -> li
 
 def _line(column: Column, plan: Plan, rows: list[Row], n_repeats: int, found: Mapping[str, Published | None]) -> Line:
     ok = [row for row in rows if row["status"] == "ok"]
-    cells = {name: _cell([row[name] for row in ok], number) for name, number in found.items()}
+    finished = [row for row in rows if row["status"] in FINISHED]  # a trace says as much of what was stopped in time
+    cells = {
+        name: _cell([row.get(name, np.nan) for row in (finished if name == "settled_s" else ok)], number)
+        for name, number in found.items()
+    }
     labels = plan.label(column), plan.variant_label(column)
     return Line(*column, *labels, len(ok), n_repeats, _failures(rows, n_repeats), cells)
 
