@@ -43,6 +43,13 @@ def paper_data(name):
     return data.X_train, data.y_train, 1 / (2 * sigma**2)
 
 
+def generated(name):
+    """Return all rows and labels of a generated data set."""
+    spec = yaml.safe_load((ROOT / "configs" / "dataset" / f"{name}.yaml").read_text())
+    dataset = load(name, spec, cache=default_cache(), mirror=None)
+    return dataset.X, dataset.y
+
+
 def noise(n, d, seed=0):
     """Return float32 rows of uniform noise and labels that depend on the first feature."""
     random = np.random.RandomState(seed)
