@@ -39,14 +39,18 @@ def spec(name: str, config_dirs: Sequence[Path]) -> Spec:
     path = config_files.find("dataset", name, config_dirs)
     content = config_files.read(path)
     if not content.get("format"):
-        message = f"{path}: expected 'format: csv, svmlight, generated, bundled or file', got none."
+        message = f"{path}: expected 'format: csv, svmlight, idx, generated, bundled or file', got none."
         raise KlrBenchError(message)
     return content
 
 
 def files(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the file entries of a spec: the training file and, if there is one, the official test file."""
-    return [spec[part] for part in ("train", "test") if spec.get(part)]
+    """Return the file entries of a spec: the training file and, if there is one, the official test file.
+
+    Where the labels are in a file of their own, it follows the one of the examples.
+    """
+    parts = [spec[part] for part in ("train", "test") if spec.get(part)]
+    return [entry for part in parts for entry in (part, part.get("labels")) if entry]
 
 
 def row(name: str, spec: Mapping[str, Any], cache: Path) -> Row:

@@ -16,23 +16,24 @@ from klr_bench.data.cache import Progress, sha256_of, silent
 from klr_bench.data.catalogue import files
 from klr_bench.data.compression import SUFFIXES
 from klr_bench.data.fetch import UNKNOWN, fetch
-from klr_bench.data.labels import Labels, binary
+from klr_bench.data.labels import Labels, encoded
 from klr_bench.data.parsed import parsed
 from klr_bench.data.readers import READER_VERSION, Arrays, read, stored
 from klr_bench.errors import KlrBenchError
 
 # What in a spec, beside the files themselves, changes the arrays.
 _READING = ("format", "n_features", "label_column", "positive")
+_SELECTING = ("multiclass", "only")  # in the key only where they are given: keys outlive what is added here
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set for a binary learner."""
+    """A data set with two classes, or with ``multiclass: true`` with more."""
 
     name: str
     X: Any  # float32 (n, d): C-contiguous ndarray, or csr_matrix with sorted indices; may be mapped read-only
-    y: NDArray[np.int8]  # (n,), -1 or +1
-    classes: tuple[str, str]  # the labels that became -1 and +1, as the file spells them
+    y: NDArray[np.int8]  # (n,), -1 or +1; of many classes 0, 1, ...
+    classes: tuple[str, ...]  # the labels that became -1 and +1, or 0, 1, ..., as the file spells them
     n_train_official: int | None  # rows [0, n) are the official training file, the rest the official test file
     hash: str
 
@@ -74,7 +75,8 @@ def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
     """
     if "source" in spec:
         content = {"source": spec["source"], "code": source_hash(spec["source"][TARGET])}
-        return content_hash(content | {"positive": spec.get("positive")})
+        selecting = {key: spec[key] for key in _SELECTING if spec.get(key)}
+        return content_hash(content | {"positive": spec.get("positive")} | selecting)
     if spec["format"] == "file":
         sha256s = [_own_sha256(path) for path in _own_files(spec)]
     else:
@@ -90,7 +92,7 @@ def _known_sha256(file: Mapping[str, Any]) -> str:
 
 def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the readers take from a spec; of the user's own file the format is `file_format`."""
-    chosen = {key: spec.get(key) for key in _READING}
+    chosen = {key: spec.get(key) for key in _READING} | {key: spec[key] for key in _SELECTING if spec.get(key)}
     return chosen | ({"format": spec.get("file_format")} if spec["format"] == "file" else {})
 
 
@@ -141,7 +143,7 @@ def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
         raise KlrBenchError(message) from error
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
-    y, classes = binary(codes, labels, spec.get("positive"), name)
+    y, classes = encoded(codes, labels, spec, name)
     return Arrays(stored(X), y, classes)
 
 

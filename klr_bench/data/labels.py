@@ -1,9 +1,9 @@
-"""The labels of a data set: collected as text while files are read, then made -1 and +1."""
+"""The labels of a data set: collected as text while files are read, then made -1 and +1, or 0, 1, ... of many."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from klr_bench.errors import KlrBenchError, nearest
 
 LARGEST = 1e18
 """The largest feature, in absolute value: its square is a float32 still."""
+MOST_CLASSES = 100
+"""Of a data set with more than two; they are kept as int8."""
 
 
 def number(text: str) -> float | None:
@@ -58,6 +60,42 @@ class Labels:
                 return code
         folded = [code for code, spelling in enumerate(self.spellings) if spelling.casefold() == text.casefold()]
         return folded[0] if len(folded) == 1 else None
+
+
+def encoded(
+    codes: NDArray[np.int64], labels: Labels, spec: Mapping[str, Any], where: str, n_train: int | None = None
+) -> tuple[NDArray[np.int8], tuple[str, ...]]:
+    """Return y (n,) and the labels of its values: two classes, or with ``multiclass: true`` all there are.
+
+    With two classes y is -1 or +1 (see `binary`), with many it counts the labels from 0, in the order of numbers where
+    all are, else of text.  Raises KlrBenchError.
+    """
+    if not spec.get("multiclass"):
+        return binary(codes, labels, spec.get("positive"), where, n_train)
+    names = _sorted(labels.spellings)
+    missing = set(range(len(names))) - set(codes[:n_train].tolist())
+    if missing or not 2 <= len(names) <= MOST_CLASSES:
+        without = f", and none of {_some([labels.spellings[code] for code in sorted(missing)])}" if missing else ""
+        message = f"{where}: {len(names)} classes{without} in the training file; 2 to {MOST_CLASSES} are expected."
+        raise KlrBenchError(message)
+    place = np.array([names.index(name) for name in labels.spellings], dtype=np.int8)
+    return place[codes], tuple(names)
+
+
+def kept_only(
+    parts: Sequence[tuple[Any, NDArray[np.int64]]], labels: Labels, only: Sequence[Any], where: str
+) -> tuple[list[tuple[Any, NDArray[np.int64]]], Labels]:
+    """Return the rows of each part (X, codes) that have one of the labels `only`, coded by labels of their own."""
+    chosen, kept = [labels.find(wanted) for wanted in only], Labels()
+    if None in chosen:
+        message = (
+            f"{where}: no row has the label {str(only[chosen.index(None)])!r} (only)."
+            f"{nearest(str(only[chosen.index(None)]), _some(labels.spellings))}"
+        )
+        raise KlrBenchError(message)
+    codes = {code: kept.code(labels.spellings[code]) for code in chosen if code is not None}
+    new = np.array([codes.get(code, -1) for code in range(len(labels.spellings))], dtype=np.int64)
+    return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], kept
 
 
 def binary(

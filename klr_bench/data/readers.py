@@ -1,4 +1,4 @@
-"""From the text files of a data set to arrays."""
+"""From the files of a data set to arrays."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from klr_bench.data.compression import DamagedFileError, open_plain
 from klr_bench.data.delimited import WIDE, Layout, read_delimited
-from klr_bench.data.labels import Labels, binary
+from klr_bench.data.idx import read_idx
+from klr_bench.data.labels import Labels, encoded, kept_only
 from klr_bench.data.svmlight import read_svmlight
 from klr_bench.errors import KlrBenchError
 
 READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
-FORMATS = ("csv", "svmlight")
+FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # the largest dense matrix
 
 
@@ -30,15 +31,15 @@ class Arrays:
 
     X: Any  # float32 (n, d): C-contiguous, or CSR with sorted indices
     y: NDArray[np.int8]  # (n,)
-    classes: tuple[str, str]
+    classes: tuple[str, ...]
     n_train_official: int | None = None
 
 
 def read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
-    """Read a training file and, where `paths` has two, the official test file.
+    """Read a training file and, where `paths` has two, the official test file; of idx, twice as many files.
 
-    Of `spec`, ``format, n_features, label_column, positive`` are used; ``format: null`` looks at the file.
-    Raises KlrBenchError that names the file, and the line where there is one.
+    Of `spec`, ``format, n_features, label_column, positive, multiclass, only`` are used; ``format: null`` looks at
+    the file.  Raises KlrBenchError that names the file, and the line where there is one.
     """
     try:
         return _read(paths, spec)
@@ -50,23 +51,29 @@ def read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
 def _read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
     kind = spec.get("format") or sniffed_format(paths[0])
     if kind not in FORMATS:
-        message = f"Unknown file format {kind!r}; {' or '.join(FORMATS)} is expected (data.format)."
+        message = f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format)."
         raise KlrBenchError(message)
-    for path in paths:
-        _check_text(path)
     labels = Labels()
-    parts = _svmlight(paths, labels, spec) if kind == "svmlight" else _csv(paths, labels, spec)
+    parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, spec)
+    if spec.get("only"):
+        parts, labels = kept_only(parts, labels, spec["only"], str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
     codes = np.concatenate([codes for _, codes in parts])
-    y, classes = binary(codes, labels, spec.get("positive"), str(paths[0]), n_train)
+    y, classes = encoded(codes, labels, spec, str(paths[0]), n_train)
     return Arrays(stored(_stacked([X for X, _ in parts])), y, classes, n_train)
 
 
+def _idx(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    return read_idx(paths, labels, spec.get("n_features"))
+
+
 def _svmlight(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    _check_text(paths)
     return read_svmlight(paths, labels, spec.get("n_features"))
 
 
 def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    _check_text(paths)
     parts: list[tuple[Any, Any]] = []
     layout: Layout | None = None
     for path in paths:
@@ -81,15 +88,16 @@ def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list
     return parts
 
 
-def _check_text(path: Path) -> None:
-    """Refuse a file with a NUL byte near its beginning: an archive, a NumPy file, UTF-16 text."""
-    with open_plain(path) as (stream, _):
-        if b"\0" in stream.read(4096):
-            message = (
-                f"{path}: not a text file in UTF-8; svmlight or CSV text, plain or compressed with xz, "
-                "gzip or bzip2, is expected."
-            )
-            raise KlrBenchError(message)
+def _check_text(paths: Sequence[Path]) -> None:
+    """Refuse files with a NUL byte near their beginning: an archive, a NumPy file, UTF-16 text."""
+    for path in paths:
+        with open_plain(path) as (stream, _):
+            if b"\0" in stream.read(4096):
+                message = (
+                    f"{path}: not a text file in UTF-8; svmlight or CSV text, plain or compressed with xz, "
+                    "gzip or bzip2, is expected."
+                )
+                raise KlrBenchError(message)
 
 
 def sniffed_format(path: Path) -> str:

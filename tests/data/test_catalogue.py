@@ -65,7 +65,7 @@ def test_every_file_says_what_a_data_set_needs(name: str) -> None:
     assert text.splitlines()[0] == f"# @package datasets.{name}"
     spec = SPECS[name]
     assert {"label", "reference", "format", "positive", "scale", "split"} <= set(spec)
-    assert spec["format"] in {"csv", "svmlight", "generated", "bundled", "file"}
+    assert spec["format"] in {"csv", "svmlight", "idx", "generated", "bundled", "file"}
     assert spec["scale"] in {None, "minmax"}
     assert spec["split"] in ({"official": True}, {"test_size": 0.2})
     assert ("test" in spec or "n_train" in spec) == (spec["split"] == {"official": True})

@@ -473,7 +473,7 @@ def test_files_that_are_no_text_are_refused(write: Write, content: bytes, kind: 
 def test_an_unknown_format_is_refused(write: Write) -> None:
     path = write(GOOD)
     message = refusal(svmlight, path, format="arff")
-    assert message == "Unknown file format 'arff'; csv or svmlight is expected (data.format)."
+    assert message == "Unknown file format 'arff'; csv, svmlight, idx are known (data.format)."
 
 
 @pytest.mark.parametrize(
