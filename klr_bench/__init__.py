@@ -22,6 +22,7 @@ _EXPORTS = {
     "KernelPegasos": "klr_bench.online.pegasos",
     "KernelPerceptron": "klr_bench.online.perceptron",
     "L1KLR": "klr_bench.l1.estimator",
+    "L1Peer": "klr_bench.l1.peers",
     "MarginKLR": "klr_bench.online.margin",
     "NonConservativeKLR": "klr_bench.online.nc",
     "OSKL": "klr_bench.online.oskl",

@@ -103,4 +103,7 @@ def size(estimator: Any, n_train: int) -> Metrics:
         metrics["n_iter"] = int(np.max(estimator.n_iter_))
     if hasattr(estimator, "coef_"):
         metrics["nonzero_fraction"] = float(np.mean(estimator.coef_ != 0))
+    for name in ("objective", "duality_gap"):
+        if hasattr(estimator, f"{name}_"):
+            metrics[name] = float(getattr(estimator, f"{name}_"))
     return metrics

@@ -71,18 +71,21 @@ class Record:
     last_n_support: int | None = None
     ece: float | None = None
     """Expected calibration error, as defined by `metrics.expected_calibration_error`."""
+    objective: float | None = None
+    duality_gap: float | None = None
+    """What a batch learner has minimised at the end, and the duality gap over it."""
 
 
 COLUMNS = tuple(column.name for column in fields(Record))
-ADDED = ("last_accuracy", "last_n_support", "ece")
+ADDED = ("last_accuracy", "last_n_support", "ece", "objective", "duality_gap")
 """Columns that files of schema version 1 may lack."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
 REPORTED = (
     *("accuracy", "last_accuracy", "log_loss", "brier", "ece", "auc", "sparsity", "n_support", "fit_time_s"),
-    "settled_s",  # computed from traces.csv
+    *("settled_s", "nonzero_fraction", "n_iter", "objective", "duality_gap", "accuracy_gain", "n_iter_ratio"),
 )
-"""What a report can show and `metrics` of an experiment may name: columns of records.csv, and one of the traces."""
+"""What a report can show and `metrics` of an experiment may name: columns of records.csv, and what it derives."""
 TEXT_COLUMNS = ("key", "experiment", "dataset", "algorithm", "variant", "params", "status", "message")
 
 

@@ -46,19 +46,23 @@ def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> Spec |
         kernel["degree"] = int(kernel["degree"])  # some libraries take whole numbers only
     if given["kernel"] == "rbf" and estimator.get("gamma") is None and shared["percentile"] is not None:
         kernel["percentile"] = shared["percentile"]
+        if shared.get("multiple", 1.0) != 1.0:
+            kernel["multiple"] = shared["multiple"]
     return kernel
 
 
 def resolve_kernel(kernel: Mapping[str, Any] | None, X_train: Any, seed: int) -> Spec:
     """Return the kernel's parameters for an estimator; gamma comes from the percentile of distances, if one is given.
 
-    sigma is that percentile of the pairwise distances of a sample of the training rows, gamma = 1 / (2 sigma^2).
+    sigma is that percentile of the pairwise distances of a sample of the training rows, or a multiple of it; gamma is
+    1 / (2 sigma^2).
     """
     if kernel is None:
         return {}
-    resolved = {name: value for name, value in kernel.items() if name != "percentile"}
+    resolved = {name: value for name, value in kernel.items() if name not in ("percentile", "multiple")}
     if kernel.get("percentile") is not None:
-        resolved["gamma"] = 1.0 / (2.0 * distance_percentile(X_train, kernel["percentile"], seed) ** 2)
+        sigma = kernel.get("multiple", 1.0) * distance_percentile(X_train, kernel["percentile"], seed)
+        resolved["gamma"] = 1.0 / (2.0 * sigma**2)
     return resolved
 
 

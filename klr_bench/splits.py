@@ -46,15 +46,19 @@ def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
 
 
 def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: int) -> Split:
-    """Split a data set into ``folds``, the official parts, or at random with ``test_size``; permute the training rows.
+    """Split a data set into ``folds``, the official parts, or at random; permute the training rows.
 
-    With folds, repeat 0 is tested on the first fifth of a permutation of all rows, repeat 1 on the next, and so on.
+    At random means ``test_size``, a share of the rows, or ``n_test`` and, unless it is all the others, ``n_train``:
+    these two draw from all rows, official parts or not, and with ``equal_classes`` as many of each class.  With folds,
+    repeat 0 is tested on the first fifth of a permutation of all rows, repeat 1 on the next, and so on.
     Raises KlrBenchError where the official split is asked for and there is none, or a part would be empty.
     """
     n = len(dataset.y)
     if folds := split.get("folds"):
         return _fold_of_all(dataset, folds, seed, repeat)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
+    if split.get("n_test"):
+        return _drawn(dataset, split, random)
     if dataset.n_train_official is not None:
         n_train = dataset.n_train_official
         return Split(random.permutation(n_train), np.arange(n_train, n))
@@ -67,6 +71,24 @@ def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: in
         raise KlrBenchError(message)
     order = random.permutation(n)
     return Split(order[: n - n_test], order[n - n_test :])
+
+
+def _drawn(dataset: Dataset, split: Mapping[str, Any], random: np.random.RandomState) -> Split:
+    """Draw n_test rows and n_train others, of each class alone where the classes shall be equal."""
+    order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
+    values = np.unique(y) if split.get("equal_classes") else [None]
+    groups = [order if value is None else order[y[order] == value] for value in values]
+    smallest = min(map(len, groups))
+    n_test, odd_test = divmod(split["n_test"], len(groups))
+    n_train, odd_train = divmod(split.get("n_train") or (smallest - n_test) * len(groups), len(groups))
+    if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
+        message = (
+            f"{dataset.name}: split: n_train={split.get('n_train')} and n_test={split['n_test']} cannot be drawn from "
+            f"{len(groups)} times {smallest} rows; lower them, to multiples of {len(groups)}."
+        )
+        raise KlrBenchError(message)
+    train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
+    return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
 
 
 def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:

@@ -53,6 +53,12 @@ class Trace:
         """Return the seconds of fitting since the start."""
         return time.perf_counter() - self._started - self._paused
 
+    def end(self, estimator: Any, t: int) -> None:
+        """Evaluate where a fit has ended, unless its last checkpoint was there."""
+        if self.points and self.points[-1][0] < t:
+            elapsed = self.elapsed()
+            self.points += [(t, elapsed, name, float(value)) for name, value in self._evaluate(estimator).items()]
+
     def __call__(self, estimator: Any, t: int) -> bool:
         """Evaluate if a checkpoint has been reached; return True where the time is up."""
         elapsed = self.elapsed()

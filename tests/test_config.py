@@ -80,7 +80,14 @@ def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset
     assert config.algorithms["pegasos"]["grid"] == {"lam": [10.0**power for power in range(-10, 0)]}
     assert config.algorithms["auxiliary"]["estimator"]["aux_gamma"] == 2.0
     assert config.sweep == {"oskl": {"G": [1, 2, 4, 10]}, "pegasos": {"lam": [1e-4, "cv"]}}
-    assert config.kernel == {"kernel": "rbf", "percentile": 20.0, "gamma": None, "degree": 3.0, "coef0": 1.0}
+    assert config.kernel == {
+        "kernel": "rbf",
+        "percentile": 20.0,
+        "multiple": 1.0,
+        "gamma": None,
+        "degree": 3.0,
+        "coef0": 1.0,
+    }
     assert (config.repeats, config.selection.folds) == (5, 5)
     assert config.published == {"paper": "zhang2013icml", "table": 3, "names": {"nc": "baseline"}}
 
@@ -201,7 +208,7 @@ REFUSED = [
     (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: loky, serial\."),
     (["metrics=[accuracy,log_los]"], r"metrics: unknown value 'log_los'\. Did you mean 'log_loss'\?"),
     (["metrics=ece"], r"metrics: expected a list or null, got 'ece'\."),
-    (["metrics=[]"], r"metrics: expected some of accuracy, .*settled_s, or null, got none\."),
+    (["metrics=[]"], r"metrics: expected some of accuracy, .*n_iter_ratio, or null, got none\."),
     (["published=3"], r"published: expected keys and values or null, got 3\."),
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),

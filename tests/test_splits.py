@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -39,6 +41,36 @@ def test_the_official_split_permutes_the_training_rows_only():
     assert list(split.test) == list(range(15, 20))
 
 
+@pytest.mark.parametrize("official", [None, 15])
+@pytest.mark.parametrize(
+    ("asked", "n_train", "n_test"), [({"n_test": 6}, 24, 6), ({"n_test": 6, "n_train": 10}, 10, 6)]
+)
+def test_rows_are_drawn_from_all(asked, n_train, n_test, official):
+    split = make_split(dataset(30, official), asked, 0, 0)
+    assert (len(split.train), len(split.test)) == (n_train, n_test)
+    rows = [*split.train, *split.test]
+    assert len(set(rows)) == n_train + n_test
+    assert min(rows) < 15 <= max(rows)
+    assert set(split.test) != set(make_split(dataset(30, official), asked, 0, 1).test)
+
+
+@given(
+    n=st.integers(9, 60), n_test=st.sampled_from([2, 4]), n_train=st.sampled_from([None, 2, 4]), seed=st.integers(0, 9)
+)
+def test_equal_classes_are_equal(n, n_test, n_train, seed):
+    uneven = replace(dataset(n), y=np.where(np.arange(n) % 3, -1, 1).astype(np.int8))
+    rarer = int((uneven.y > 0).sum())
+    asked = {"n_test": n_test, "equal_classes": True} | ({"n_train": n_train} if n_train else {})
+    if n_test // 2 + (n_train or 2) // 2 > rarer:
+        with pytest.raises(KlrBenchError, match="cannot be drawn from 2 times 3 rows; lower them, to multiples of 2"):
+            make_split(uneven, asked, seed, 0)
+        return
+    split = make_split(uneven, asked, seed, 0)
+    assert uneven.y[split.test].sum() == uneven.y[split.train].sum() == 0
+    assert (len(split.test), len(split.train)) == (n_test, n_train or 2 * rarer - n_test)
+    assert not set(split.test) & set(split.train)
+
+
 def test_splits_depend_on_seed_data_set_and_repeat_alone():
     def order(seed=0, name="toy", repeat=0):
         return make_split(dataset(name=name), {"test_size": 0.2}, seed, repeat).train.tolist()
@@ -51,6 +83,9 @@ def test_splits_depend_on_seed_data_set_and_repeat_alone():
 def test_refuses_what_cannot_be_split():
     with pytest.raises(KlrBenchError, match="official asks for a test file, but there is none"):
         make_split(dataset(), {"official": True}, 0, 0)
+    for refused in ({"n_test": 20}, {"n_test": 3, "equal_classes": True}, {"n_test": 2, "n_train": 19}):
+        with pytest.raises(KlrBenchError, match=r"toy: split: n_train=.* cannot be drawn from"):
+            make_split(dataset(), refused, 0, 0)
     with pytest.raises(KlrBenchError, match=r"test_size=0.2 of 1 rows leaves no row to train or to test"):
         make_split(dataset(1), {"test_size": 0.2}, 0, 0)
 

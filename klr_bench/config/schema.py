@@ -17,7 +17,8 @@ KERNELS = ("rbf", "poly", "linear")
 BACKENDS = ("loky", "serial")
 FIGURES = (
     *("accuracy_support", "accuracy_examples", "support_examples"),
-    *("accuracy_support_curve", "accuracy_time", "sparsity_gamma"),
+    *("accuracy_support_curve", "accuracy_time", "objective_time", "gap_time", "nonzero_time"),
+    *("sparsity_gamma", "lambda_panels"),
 )
 """Names of klr_bench.report.figures."""
 SPACINGS = ("even", "log")
@@ -57,6 +58,7 @@ class KernelConfig:
 
     kernel: str = "rbf"
     percentile: float | None = 20.0
+    multiple: float = 1.0
     gamma: float | None = None
     degree: float = 3.0
     coef0: float = 1.0
@@ -179,6 +181,7 @@ def check_ranges(config: Config) -> None:
         ),
         ("trace.points", points, points >= 0, "at least 0, which is none"),
         ("kernel.percentile", width, width is None or 0 < width <= 100, "above 0, at most 100, or null"),
+        ("kernel.multiple", kernel["multiple"], kernel["multiple"] > 0, "above 0"),
         ("kernel.gamma", gamma, gamma is None or gamma > 0, "above 0, or null"),
         ("kernel.degree", kernel["degree"], kernel["degree"] > 0, "above 0"),
         ("data.n_features", data.n_features, data.n_features is None or data.n_features >= 1, "at least 1"),

@@ -19,7 +19,7 @@ Sweep = dict[str, dict[str, list[Any]]]
 ALGORITHM_KEYS = ("label", "reference", "terms", "estimator", "grid", "time_limit_s")
 DATASET_KEYS = (
     *("label", "reference", "format", "train", "test", "n_samples", "n_features", "label_column"),
-    *("positive", "scale", "split", "source", "n_train", "multiclass", "only"),
+    *("positive", "scale", "split", "source", "n_train", "multiclass", "only", "derive"),
 )
 FILE = "file"
 FILE_KEYS = ("path", "test_path", "file_format")

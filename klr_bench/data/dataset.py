@@ -55,10 +55,10 @@ def load(
         else:
             paths = [fetch(file, cache=cache, mirror=mirror, progress=report) for file in files(spec)]
         folder = Path(cache).expanduser().absolute() / "parsed" / key
-        arrays = parsed(folder, name, lambda: read(paths, _reading(spec)), report)
+        arrays = parsed(folder, name, lambda: _derived(read(paths, _reading(spec)), name, spec), report)
         _check_rows(name, spec, len(arrays.y))
-        if spec.get("n_train") is not None:
-            arrays = replace(arrays, n_train_official=_first_rows(name, spec["n_train"], len(arrays.y)))
+    if spec.get("n_train") is not None:
+        arrays = replace(arrays, n_train_official=_first_rows(name, spec["n_train"], len(arrays.y)))
     name = dataset_name(name, spec)
     return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key)
 
@@ -75,13 +75,15 @@ def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
     """
     if "source" in spec:
         content = {"source": spec["source"], "code": source_hash(spec["source"][TARGET])}
-        selecting = {key: spec[key] for key in _SELECTING if spec.get(key)}
+        selecting = {key: spec[key] for key in (*_SELECTING, "n_train") if spec.get(key)}
         return content_hash(content | {"positive": spec.get("positive")} | selecting)
     if spec["format"] == "file":
         sha256s = [_own_sha256(path) for path in _own_files(spec)]
     else:
         sha256s = [_known_sha256(file) for file in files(spec)]
     parts = {} if spec.get("n_train") is None else {"n_train": spec["n_train"]}
+    if spec.get("derive"):
+        parts |= {"derive": spec["derive"], "code": source_hash(spec["derive"][TARGET])}
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec), **parts})
 
 
@@ -145,6 +147,17 @@ def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encoded(codes, labels, spec, name)
     return Arrays(stored(X), y, classes)
+
+
+def _derived(arrays: Arrays, name: str, spec: Mapping[str, Any]) -> Arrays:
+    """Return what the function under ``derive`` makes of the arrays of the files; the arrays where there is none."""
+    if not spec.get("derive"):
+        return arrays
+    try:
+        return build({"arrays": arrays, **spec["derive"]})  # type: ignore[no-any-return]
+    except (TypeError, ValueError) as error:
+        message = f"{name}: derive {spec['derive']} cannot be called: {error}. Correct its parameters."
+        raise KlrBenchError(message) from error
 
 
 def _check_rows(name: str, spec: Mapping[str, Any], got: int) -> None:

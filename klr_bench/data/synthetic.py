@@ -57,3 +57,21 @@ def sparse_text(
     counts.data = np.log1p(counts.data)
     norms = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
     return sp.csr_matrix(sp.diags(1.0 / norms) @ counts), y
+
+
+def factors(
+    n_samples: int, n_features: int, n_factors: int, share: float, noise: float, seed: int
+) -> tuple[Any, Labels]:
+    """Return X (n, d) as CSR with values in (0, 1], a share of them not 0, and y in {0, 1}.
+
+    Each feature is what a random combination of `n_factors` normal factors, with normal noise of standard deviation
+    `noise` times its own, exceeds its quantile by; the label is the sign of a + b |b| of two other combinations.
+    """
+    random = np.random.default_rng(seed)
+    hidden = random.standard_normal((n_samples, n_factors), dtype=np.float32)
+    a, b = (hidden @ random.standard_normal((n_factors, 2), dtype=np.float32)).T
+    values = hidden @ random.standard_normal((n_factors, n_features), dtype=np.float32) / np.float32(n_factors**0.5)
+    values += np.float32(noise) * random.standard_normal(values.shape, dtype=np.float32)
+    values -= np.quantile(values[:500], 1 - share, axis=0).astype(np.float32)
+    X = sp.csr_matrix(np.maximum(values, 0.0) / np.maximum(values.max(axis=0), np.float32(1e-6)))
+    return X, (a + b * np.abs(b) > 0).astype(np.int64)

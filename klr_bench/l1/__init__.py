@@ -2,5 +2,6 @@
 
 from klr_bench.l1.estimator import L1KLR
 from klr_bench.l1.path import l1_path, lambda_max
+from klr_bench.l1.peers import L1Peer
 
-__all__ = ["L1KLR", "l1_path", "lambda_max"]
+__all__ = ["L1KLR", "L1Peer", "l1_path", "lambda_max"]

@@ -86,21 +86,28 @@ class Axis:
     label: str
     factor: float = 1.0
     counted: bool = False
+    logarithmic: bool = False
 
 
 ACCURACY = Axis("accuracy", "Test accuracy (%)", 100.0)
 SUPPORT = Axis("n_support", "Support vectors", counted=True)
 EXAMPLES = Axis("t", "Examples seen", counted=True)
 TIME = Axis("elapsed_s", "Training time (s)", counted=True)
+OBJECTIVE = Axis("objective", "Objective")
+GAP = Axis("duality_gap", "Duality gap / objective", logarithmic=True)
+NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
 
 TRACED = {
     "accuracy_examples": (EXAMPLES, ACCURACY),
     "support_examples": (EXAMPLES, SUPPORT),
     "accuracy_support_curve": (SUPPORT, ACCURACY),
     "accuracy_time": (TIME, ACCURACY),
+    "objective_time": (TIME, OBJECTIVE),
+    "gap_time": (TIME, GAP),
+    "nonzero_time": (TIME, NONZERO),
 }
 USUAL = ("accuracy_support", "accuracy_examples", "support_examples")
-FIGURES = ("accuracy_support", *TRACED, "sparsity_gamma")
+FIGURES = ("accuracy_support", *TRACED, "sparsity_gamma", "lambda_panels")
 
 
 def draw_all(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
@@ -110,7 +117,8 @@ def draw_all(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[
         if name in TRACED:
             files |= traced(name, table, records, traces)
         else:
-            files |= accuracy_support(table) if name == "accuracy_support" else sparsity_gamma(table)
+            drawing = {"accuracy_support": accuracy_support, "lambda_panels": lambda_panels}
+            files |= drawing.get(name, sparsity_gamma)(table)
     return files
 
 
@@ -140,6 +148,37 @@ def sparsity_gamma(table: Table) -> dict[str, bytes]:
     return _figure("sparsity_gamma", blocks, handles, draw, "gamma - 1", "%")
 
 
+def lambda_panels(table: Table) -> dict[str, bytes]:
+    """Draw accuracy, non-zero coefficients and training time against lambda, relative to lambda_max."""
+    sides = {"accuracy": ACCURACY, "nonzero_fraction": NONZERO, "fit_time_s": TIME}
+    panels = [
+        (replace(block, label=f"{block.label}: {axis.label}"), metric)
+        for block in table.blocks
+        for metric, axis in sides.items()
+        if any("lam" in parse_variant(line.variant) for line in block.lines)
+    ]
+    of_panel = {block.label: metric for block, metric in panels}
+    lines = [line for block, _ in panels for line in block.lines]
+    looks = _looks({(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines})
+
+    def draw(axes: Axes, block: Block) -> None:
+        metric = of_panel[block.label]
+        for (algorithm, _), look in looks.items():
+            lines = [line for line in block.lines if line.algorithm == algorithm]
+            found = [(as_number(parse_variant(line.variant).get("lam")), line.cells[metric].mean) for line in lines]
+            shown = sorted((lam, sides[metric].factor * mean) for lam, mean in found if lam and mean is not None)
+            if shown:
+                axes.plot(*zip(*shown, strict=True), marker=look.marker, markersize=4, color=look.colour)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xticks(sorted({lam for line in block.lines if (lam := as_number(parse_variant(line.variant)["lam"]))}))
+        _count_axis(axes.yaxis, sides[metric])
+
+    handles = [look.handle(dashes="-") for look in looks.values()]
+    return _figure("lambda_panels", [block for block, _ in panels], handles, draw, "lambda / lambda_max", "")
+
+
 def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
     """Draw the figure of TRACED with this name: what the learners were at each checkpoint, the mean over the repeats.
 
@@ -163,6 +202,8 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
                 drawn.set(marker=look.marker, markersize=4, linewidth=1.2, linestyle=look.dashes)
         _count_axis(axes.xaxis, x)
         _count_axis(axes.yaxis, y)
+        if y.logarithmic:
+            axes.set_yscale("log")
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
     return _figure(name, blocks, handles, draw, x.label, y.label)

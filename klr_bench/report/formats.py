@@ -7,6 +7,7 @@ import io
 import re
 from typing import TYPE_CHECKING
 
+from klr_bench.report.crossed import crossed
 from klr_bench.report.layout import MARK, Grid, caption, grid
 from klr_bench.report.tables import Table
 
@@ -27,11 +28,16 @@ CSV_COLUMNS = (
 )
 
 
+def _grids(table: Table) -> list[Grid]:
+    """Return the texts of all blocks, in the layout that the experiment asks for."""
+    return [crossed(block, table.columns) if table.columns else grid(block) for block in table.blocks]
+
+
 def show(table: Table, console: Console) -> None:
     """Print a table; plain text, wide enough for all numbers, where the console is no terminal."""
     from rich.text import Text
 
-    grids = [grid(block) for block in table.blocks]
+    grids = _grids(table)
     width, left_out = console.width, dict[str, None]()
     if not console.is_terminal:
         console.width = max(PLAIN_WIDTH, width)
@@ -101,7 +107,7 @@ def markdown(table: Table) -> str:
     from tabulate import tabulate
 
     parts = [f"# {_md(table.title or table.experiment)}"]
-    for block in map(grid, table.blocks):
+    for block in _grids(table):
         rows = [[_md(text.strip()) for text in row] for row in block.rows]
         for number in block.papers:
             rows[number][0] = f"&emsp;{rows[number][0]}"
@@ -121,7 +127,7 @@ def _md(text: str) -> str:
 def latex(table: Table) -> str:
     """Return a table as LaTeX, a ``table`` a data set, for the booktabs package."""
     parts = [r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}"]
-    for block in map(grid, table.blocks):
+    for block in _grids(table):
         sentences = [f"{block.header[0]}.", *caption(table), *(f"{note}." for note in block.notes)]
         lines = [
             r"\begin{table}",

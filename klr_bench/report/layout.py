@@ -18,8 +18,8 @@ NONE = "-"
 PLUS_MINUS = " ± "
 
 # What one unit of records.csv is in print, and how the header says so.
-SHOWN = {"percent": 100.0, "count": 1.0, "s": 1.0, "min": 1 / 60, "": 1.0}
-HEADS = {"percent": " (%)", "count": "", "s": " (s)", "min": " (min)", "": ""}
+SHOWN = {"percent": 100.0, "count": 1.0, "s": 1.0, "min": 1 / 60, "": 1.0, "small": 1.0}
+HEADS = {"percent": " (%)", "count": "", "s": " (s)", "min": " (min)", "": "", "small": ""}
 COMPARISONS = {"difference": "diff", "ratio": "ratio"}
 
 
@@ -51,9 +51,14 @@ def grid(block: Block) -> Grid:
             rows.append(_theirs(line, block.metrics))
     labels, *numbers = [list(column) for column in zip(*rows, strict=True)]
     columns = [labels, *map(_aligned, numbers, header[1:])]
-    notes = [f"{line.label}: {line.n_ok} of {line.n_repeats} ok; {line.failures}" for line in block.lines]
-    failed = [note for line, note in zip(block.lines, notes, strict=True) if line.failures]
-    return Grid(header, [list(row) for row in zip(*columns, strict=True)], papers, failed)
+    return Grid(header, [list(row) for row in zip(*columns, strict=True)], papers, failures_of(block))
+
+
+def failures_of(block: Block) -> list[str]:
+    """Return a sentence for each line of which a repeat did not end well."""
+    return [
+        f"{line.label}: {line.n_ok} of {line.n_repeats} ok; {line.failures}" for line in block.lines if line.failures
+    ]
 
 
 def caption(table: Table) -> list[str]:
@@ -68,13 +73,14 @@ def caption(table: Table) -> list[str]:
             f"paper: {paper}, {word} {' and '.join(numbers)}. diff: ours less the paper's, in the unit of the column; "
             f"{MARK}: more than max(2 published standard deviations, half a unit of the last printed digit)."
         )
+    if any(line.timed_out for block in table.blocks for line in block.lines):
+        lines.append("Where no repeat ended within its time limit, the numbers are those at the limit.")
     if table.machine:
         ratio = "; ratio: the paper's time, on its own machine, over ours" if table.source else ""
         lines.append(f"Training times on {table.machine}{ratio}.")
     if any(metric.name == "settled_s" for block in table.blocks for metric in block.metrics):
         lines.append(
-            "Settled after: seconds of training from which on the test accuracy is at most 0.5 point below its last; "
-            "also of fits that a time limit stopped."
+            "Settled after: seconds of training from which on the test accuracy is at most 0.5 point below its last."
         )
     if table.absent:
         lines.append(f"No rows yet: {', '.join(table.absent)}.")
@@ -85,32 +91,36 @@ def _ours(line: Line, metrics: list[Metric], compared: bool) -> list[str]:
     texts = [line.label, f"{line.n_ok}/{line.n_repeats}"]
     for metric in metrics:
         cell = line.cells[metric.name]
-        texts.append(_number(cell, metric))
+        texts.append(number(cell, metric))
         if compared and metric.compared:
-            texts.append(_comparison(cell, metric))
+            texts.append(comparison(cell, metric))
     return texts
 
 
 def _theirs(line: Line, metrics: list[Metric]) -> list[str]:
     texts = ["  paper", ""]
     for metric in metrics:
-        texts.append(_printed(line.cells[metric.name].published, metric))
+        texts.append(printed(line.cells[metric.name].published, metric))
         if metric.compared:
             texts.append("")
     return texts
 
 
-def _number(cell: Cell, metric: Metric) -> str:
+def number(cell: Cell, metric: Metric, *, spread: bool = True) -> str:
     """Print our mean and spread: percents with one decimal as the papers, times with three digits."""
     if cell.mean is None:
         return NONE
     mean = cell.mean * SHOWN[metric.unit]
+    if metric.unit == "small":
+        return f"{mean:.1e}"
     decimals = {"percent": 1, "count": 0, "": 3}.get(metric.unit, _three_digits(mean))
     text = f"{mean:,.{decimals}f}"
-    return text if cell.std is None else f"{text}{PLUS_MINUS}{cell.std * SHOWN[metric.unit]:,.{decimals}f}"
+    return (
+        text if cell.std is None or not spread else f"{text}{PLUS_MINUS}{cell.std * SHOWN[metric.unit]:,.{decimals}f}"
+    )
 
 
-def _printed(found: Published | None, metric: Metric) -> str:
+def printed(found: Published | None, metric: Metric) -> str:
     """Print a published number as the paper does; a fraction as percent where ours are percents."""
     if found is None:
         return NONE
@@ -122,7 +132,7 @@ def _printed(found: Published | None, metric: Metric) -> str:
     return PLUS_MINUS.join(numbers)
 
 
-def _comparison(cell: Cell, metric: Metric) -> str:
+def comparison(cell: Cell, metric: Metric) -> str:
     """Print how far ours is from the published value."""
     if metric.compared == "ratio":
         return NONE if cell.ratio is None else f"{cell.ratio:,.{max(0, _three_digits(cell.ratio) - 1)}f}x"

@@ -92,6 +92,17 @@ class Plan:
         names: Mapping[str, str] = (self.published or {}).get("names") or {}
         return names.get(name, name)
 
+    def published_values(self, column: Column) -> dict[str, object]:
+        """Return the parameters of a column under the paper's names, and those that it has there besides."""
+        values = {self.published_name(key): self.published_name(v) for key, v in parse_variant(column[1]).items()}
+        besides: Mapping[str, Any] = (self.published or {}).get("params") or {}
+        return {**values, **(besides.get(column[0]) or {})}
+
+    def against(self, name: str) -> Mapping[str, Any] | None:
+        """Return what leads from a column to the one that a derived number compares it with."""
+        found: Mapping[str, Any] = (self.published or {}).get("against") or {}
+        return found.get(name)
+
     def source(self, table: str | None) -> tuple[str, tuple[str, ...]] | None:
         """Return the paper and the tables to compare with, None where there are none.
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from klr_bench.records import FINISHED
+from klr_bench.report.derived import SOURCES, compared
 from klr_bench.report.plan import Column, Plan
 from klr_bench.report.published import Published, published_of_line
-from klr_bench.variants import parse_variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +42,14 @@ METRICS = (
     Metric("n_support", "Support vectors", "count", ""),
     Metric("fit_time_s", "Training time", "s", "ratio"),
     Metric("settled_s", "Settled after", "s", ""),
+    Metric("nonzero_fraction", "Non-zero", "percent", "difference"),
+    Metric("n_iter", "Iterations", "count", ""),
+    Metric("objective", "Objective", "", ""),
+    Metric("duality_gap", "Gap", "small", ""),
+    Metric("accuracy_gain", "Gain", "percent", "difference"),
+    Metric("n_iter_ratio", "Iterations ratio", "percent", "difference"),
 )
-UNUSUAL = ("brier", "ece", "auc", "settled_s")
+UNUSUAL = ("brier", "ece", "auc", *[metric.name for metric in METRICS[-7:]])
 """Shown only where an experiment asks for them."""
 
 
@@ -92,6 +97,8 @@ class Line:
     n_repeats: int
     failures: str
     cells: dict[str, Cell]
+    timed_out: bool = False
+    """Whether no repeat ended well, and the numbers are those of repeats that a time limit ended."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +124,16 @@ class Table:
     """Names of the figures that were asked for; None: the usual ones."""
     absent: list[str]
     """Data sets that were asked for and have no row yet."""
+    columns: str | None = None
+    """A parameter whose values are the columns, where the experiment asks for that."""
 
 
 def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None = None) -> Table:
     """Make the table of an experiment from its rows and its manifest.
 
-    Only rows with status ok enter a mean; all others, and the repeats that were asked for and have no row,
-    are counted in the lines.  KlrBenchError where `table` is not one that the experiment is compared with.
+    Only rows with status ok enter a mean, those that a time limit ended where there are no others; all others, and the
+    repeats that were asked for and have no row, are counted in the lines.  KlrBenchError where `table` is not one that
+    the experiment is compared with.
     """
     plan = Plan.of(manifest)
     source = plan.source(table)
@@ -143,6 +153,7 @@ def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None 
         figures=plan.figures,
         # The rows of the user's own file carry the name and the hash of that file.
         absent=[name for name in plan.datasets if name not in groups and name != "file"],
+        columns=(plan.published or {}).get("columns"),
     )
 
 
@@ -154,10 +165,11 @@ def _block(
     for column in sorted({*groups, *asked}, key=plan.order):
         rows = groups.get(column, [])
         repeats = max(len(rows), plan.repeats if column in asked else 0)
-        values = {plan.published_name(name): value for name, value in parse_variant(column[1]).items()}
+        values = plan.published_values(column)
         names = plan.published_name(dataset), plan.published_name(column[0])
         found = {m.name: published_of_line(*source, *names, values, m.name) if source else None for m in METRICS}
-        lines.append(_line(column, plan, rows, repeats, found))
+        besides = {name: compared(groups, column, name, plan.against(name)) for name in SOURCES if rows}
+        lines.append(_line(column, plan, rows, repeats, found, besides))
     usual = [m.name for m in METRICS if m.name not in UNUSUAL and not (m.name == "log_loss" and source)]
     metrics = _metrics(lines, plan.metrics or usual, only_published=only_published)
     return Block(dataset, plan.dataset_label(dataset), lines, metrics)
@@ -181,15 +193,22 @@ def _metrics(lines: list[Line], asked: list[str], *, only_published: bool) -> li
     ]
 
 
-def _line(column: Column, plan: Plan, rows: list[Row], n_repeats: int, found: Mapping[str, Published | None]) -> Line:
+def _line(
+    column: Column,
+    plan: Plan,
+    rows: list[Row],
+    n_repeats: int,
+    found: Mapping[str, Published | None],
+    besides: Mapping[str, list[float]],
+) -> Line:
     ok = [row for row in rows if row["status"] == "ok"]
-    finished = [row for row in rows if row["status"] in FINISHED]  # a trace says as much of what was stopped in time
+    shown = ok or [row for row in rows if row["status"] == "timeout"]
     cells = {
-        name: _cell([row.get(name, np.nan) for row in (finished if name == "settled_s" else ok)], number)
+        name: _cell(besides.get(name, []) if name in SOURCES else [row.get(name, np.nan) for row in shown], number)
         for name, number in found.items()
     }
     labels = plan.label(column), plan.variant_label(column)
-    return Line(*column, *labels, len(ok), n_repeats, _failures(rows, n_repeats), cells)
+    return Line(*column, *labels, len(ok), n_repeats, _failures(rows, n_repeats), cells, bool(shown and not ok))
 
 
 def _cell(values: Iterable[float], found: Published | None) -> Cell:

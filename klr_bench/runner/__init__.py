@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from joblib import cpu_count
 from rich.console import Console
 
@@ -108,15 +109,16 @@ class _Run:
                 dataset = source.load(report)
             self._check_split(dataset, source)
             rows, features = dataset.X.shape
-            negative, positive = dataset.classes
-            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {negative!r} is -1, {positive!r} is +1")
+            values = (-1, "+1") if len(dataset.classes) == 2 else range(len(dataset.classes))
+            labels = ", ".join(f"{name!r} is {value}" for name, value in zip(dataset.classes, values, strict=True))
+            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {labels}")
 
     def _check_split(self, dataset: Dataset, source: Source) -> None:
         """Refuse a data set with too few rows to train on."""
         n_folds = self.config.selection.folds
         for repeat in range(self.config.repeats):
             y = dataset.y[make_split(dataset, source.spec["split"], source.seed, repeat).train]
-            rarer = min(int((y < 0).sum()), int((y > 0).sum()))
+            rarer = min(int((y == value).sum()) for value in np.unique(dataset.y))
             if rarer < 1 or len(y) < 2 * n_folds:
                 message = (
                     f"{dataset.name}: repeat {repeat} has {len(y)} training rows, {rarer} of the rarer class; at least "

@@ -40,7 +40,7 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace], list[Bin]]:
     data, seed = _prepared(cell.source), _learner_seed(cell.source)
     with threadpool_limits(1):
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
-        _warm(cell.estimator[TARGET])
+        _warm(cell.estimator[TARGET], cell.estimator.get("solver"))
         estimator = make(chosen, kernel, seed)
         reset_peak_memory()
         length, first = _steps(estimator, len(data.y_train))
@@ -50,6 +50,8 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace], list[Bin]]:
         estimator.fit(data.X_train, data.y_train, **callback)
         fit_time = clock.elapsed()
         memory = peak_memory_mb()
+        if hasattr(estimator, "duality_gap_"):  # an end that cannot be told in advance
+            clock.end(estimator, int(estimator.n_iter_))
         measured, predict_time, bins = metrics.quality(estimator, data.X_test, data.y_test)
         measured |= metrics.size(estimator, len(data.y_train)) | metrics.last(estimator, data.X_test, data.y_test)
     record = Record(
@@ -124,11 +126,12 @@ def _at_checkpoint(data: Prepared) -> Any:
 
 
 @cache
-def _warm(target: str) -> None:
+def _warm(target: str, solver: Any) -> None:
     """Fit once on next to nothing: what is loaded or compiled at a first call is not part of a time."""
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        build({TARGET: target}).fit(np.eye(4, dtype=np.float32), np.array([-1, 1, -1, 1]))
+        given = {} if solver is None else {"solver": solver}
+        build({TARGET: target, **given}).fit(np.eye(4, dtype=np.float32), np.array([-1, 1, -1, 1]))
 
 
 def reset_peak_memory() -> None:

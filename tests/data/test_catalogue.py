@@ -67,25 +67,32 @@ def test_every_file_says_what_a_data_set_needs(name: str) -> None:
     assert {"label", "reference", "format", "positive", "scale", "split"} <= set(spec)
     assert spec["format"] in {"csv", "svmlight", "idx", "generated", "bundled", "file"}
     assert spec["scale"] in {None, "minmax"}
-    assert spec["split"] in ({"official": True}, {"test_size": 0.2})
-    assert ("test" in spec or "n_train" in spec) == (spec["split"] == {"official": True})
+    drawn = "n_test" in spec["split"]
+    assert drawn or spec["split"] in ({"official": True}, {"test_size": 0.2})
+    assert drawn or ("test" in spec or "n_train" in spec) == (spec["split"] == {"official": True})
     for entry in catalogue.files(spec):
-        assert re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) or (name, entry["sha256"]) == ("rcv1", "unknown")
+        assert re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) or (
+            name in ("rcv1", "gisette") and entry["sha256"] == "unknown"
+        )
         assert (entry["url"] or "").startswith("https://") or (name, entry["url"]) == ("rcv1_subset", None)
     if any(entry["sha256"] == "unknown" for entry in catalogue.files(spec)):
         assert {"n_samples", "n_features"} <= set(spec)
 
 
+FEW = 10_000
 MADE = [name for name, spec in SPECS.items() if "source" in spec]
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_sets_without_files_have_the_declared_size(name: str, cache: Path) -> None:
     spec = SPECS[name]
+    if spec["n_samples"] > FEW:
+        few = {"n_samples": FEW, "n_train": None}
+        spec = spec | few | {"source": spec["source"] | {"n_samples": FEW}}
     made = load(name, spec, cache=cache, mirror=None)
     assert made.X.shape == (spec["n_samples"], spec["n_features"])
     assert made.X.dtype == np.float32
-    assert sp.issparse(made.X) == (name == "sparse_text")
+    assert sp.issparse(made.X) == (name in ("sparse_text", "rcv1_like", "gisette_like"))
     assert set(made.y.tolist()) == {-1, 1}
     assert made.classes[1] == str(spec["positive"])
     assert (made.name, made.hash) == (name, dataset_hash(name, spec))
@@ -97,6 +104,9 @@ REAL = [
     ("adult", (48842, 123), 7841 + 3846, ("-1", "+1"), 32561),
     ("mushrooms", (8124, 112), 4208, ("1", "2"), None),
     ("ijcnn1", (141691, 22), 4853 + 8712, ("-1", "1"), 49990),
+    ("cod_rna", (331152, 8), 19845 + 90539, ("-1", "1"), 59535),
+    ("mnist10k", (70000, 784), 6131 + 1010, ("not 3", "3"), 60000),
+    ("mnist49", (13782, 784), 5842 + 982, ("9", "4"), 5842 + 5949),
 ]
 
 
@@ -129,6 +139,19 @@ def test_the_subset_of_rcv1_is_sparse_and_has_a_fixed_split(mirror: Path, cache:
     assert (int((real.y == 1).sum()), real.classes, real.n_train_official) == (11829, ("-1", "1"), 20000)
     norms = np.sqrt(real.X.multiply(real.X).sum(axis=1))
     np.testing.assert_allclose(norms, 1, atol=1e-4)
+
+
+@pytest.mark.mirror
+def test_bent_digits_from_the_mirror(mirror: Path, cache: Path) -> None:
+    spec = SPECS["mnist8m"]
+    small = spec | {"n_samples": 3000, "derive": spec["derive"] | {"n_samples": 3000}}
+    made = load("mnist8m", small, cache=cache, mirror=str(mirror))
+    assert (made.X.shape, made.X.dtype, made.classes) == ((3000, 784), np.float32, ("not 8", "8"))
+    assert (made.y.sum(), made.n_train_official) == (0, None)
+    assert 0.1 < made.X.nnz / (3000 * 784) < 0.3
+    assert len({dataset_hash("mnist8m", one) for one in (spec, small, SPECS["mnist"] | {"positive": 8})}) == 3
+    with pytest.raises(KlrBenchError, match=r"mnist8m: derive .* cannot be called: .*even number.*Correct its param"):
+        load("mnist8m", small | {"derive": spec["derive"] | {"n_samples": 3}}, cache=cache, mirror=str(mirror))
 
 
 @pytest.mark.mirror
@@ -330,8 +353,9 @@ def test_the_key_of_a_file_of_unknown_content_is_its_address() -> None:
 
 
 def test_keys_of_all_sets_differ() -> None:
-    keys = {dataset_hash(name, spec) for name, spec in SPECS.items() if name != "file"}
-    assert len(keys) == len(SPECS) - 1
+    others = {name: spec for name, spec in SPECS.items() if name not in ("file", "cod_rna_scaled")}
+    assert len({dataset_hash(name, spec) for name, spec in others.items()}) == len(others)
+    assert dataset_hash("cod_rna_scaled", SPECS["cod_rna_scaled"]) == dataset_hash("cod_rna", SPECS["cod_rna"])
 
 
 def test_the_key_of_a_generated_set_depends_on_its_call() -> None:

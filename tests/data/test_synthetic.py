@@ -10,14 +10,19 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from klr_bench.data import bundled, synthetic
+from klr_bench.data import deformed as module
+from klr_bench.data.deformed import deformed
+from klr_bench.data.readers import Arrays
 
 SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
     "moons": lambda n, seed: synthetic.moons(n, 0.1, seed),
     "checkerboard": lambda n, seed: synthetic.checkerboard(n, 4, 0.1, seed),
     "sparse_text": lambda n, seed: synthetic.sparse_text(n, 300, 30, 20, 0.3, seed),
+    "factors": lambda n, seed: synthetic.factors(n, 20, 3, 0.3, 0.5, seed),
 }
 
 
@@ -68,6 +73,55 @@ def test_sparse_text_is_sparse_normalised_and_learnable() -> None:
     np.testing.assert_allclose(np.sqrt(X.multiply(X).sum(axis=1)), 1.0)
     learner = KNeighborsClassifier(15).fit(X[:800], y[:800])
     assert learner.score(X[800:], y[800:]) > 0.8
+
+
+def test_factors_are_sparse_and_learnable() -> None:
+    X, y = synthetic.factors(1500, 400, 10, 0.13, 0.5, 0)
+    assert sp.issparse(X)
+    assert X.nnz / 1500 / 400 == pytest.approx(0.13, abs=0.02)
+    assert (X.min(), X.max()) == (0, 1)
+    assert LogisticRegression().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.75
+
+
+def images(n: int = 30) -> Arrays:
+    X = np.zeros((n, 12, 12), dtype=np.float32)
+    X[:, 3:9, 4:7] = 1.0
+    X[::3, 6, 4] = 0.0  # the positive class has a hole
+    return Arrays(X.reshape(n, -1), np.where(np.arange(n) % 3, -1, 1).astype(np.int8), ("not 8", "8"), 24)
+
+
+def test_bent_images_are_as_many_of_each_class_and_the_same_for_the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK", 40)
+    made = deformed(images(), n_samples=300, seed=1)
+    assert (made.X.shape, made.X.dtype, made.classes) == ((300, 144), np.float32, ("not 8", "8"))
+    assert (np.sum(made.y == 1), made.n_train_official) == (150, None)
+    assert (made.X.data.min(), made.X.data.max()) == (pytest.approx(8 / 255), 1)
+    rows = made.X.toarray()
+    assert len(np.unique(rows, axis=0)) > 290
+    assert np.mean(rows.reshape(-1, 12, 12)[made.y == 1][:, 6, 4]) < 0.5 < np.mean(rows.reshape(-1, 12, 12)[:, 6, 5])
+    np.testing.assert_array_equal(deformed(images(), n_samples=300, seed=1).X.toarray(), rows)
+    assert (deformed(images(), n_samples=300, seed=2).X.toarray() != rows).any()
+
+
+def test_bent_images_are_moved_along_their_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SHIFT", "THICKNESS"):
+        monkeypatch.setattr(module, name, 0.0)
+    base = images()
+    still = deformed(base, n_samples=60, seed=0)
+    np.testing.assert_array_equal(np.unique(still.X.toarray(), axis=0), np.unique(base.X, axis=0))
+    monkeypatch.setattr(module, "SHIFT", 1.0)
+    inside = base.X[1].reshape(12, 12) * 0
+    inside[5:8, 5] = 1  # no slope there
+    bent = deformed(base, n_samples=60, seed=0).X.toarray()[still.y == -1]
+    np.testing.assert_array_equal(bent[:, (inside > 0).ravel()], 1.0)
+    assert np.std(bent, axis=0).max() > 0.1
+
+
+@pytest.mark.parametrize(("size", "n_samples"), [(143, 10), (144, 7), (144, 0)])
+def test_images_that_cannot_be_bent_are_refused(size: int, n_samples: int) -> None:
+    arrays = images()
+    with pytest.raises(ValueError, match="expected square images and an even number of them"):
+        deformed(Arrays(arrays.X[:, :size], arrays.y, arrays.classes), n_samples=n_samples, seed=0)
 
 
 def test_digits_are_even_or_odd() -> None:

@@ -1,0 +1,47 @@
+"""Numbers that compare two columns of a table, repeat by repeat: a gain, and a ratio of iterations.
+
+Which column stands for the other is what an experiment says under ``published.against``: for each such number the
+changes to a column that lead to the other, ``{two_stage: "False"}`` or ``{algorithm: l1_fista, hessian: null}``; null
+takes a parameter out of the variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from klr_bench.report.plan import Column
+from klr_bench.variants import parse_variant, same_value
+
+Groups = Mapping[Column, list[dict[Hashable, Any]]]
+
+SOURCES = {"accuracy_gain": "accuracy", "n_iter_ratio": "n_iter"}
+
+
+def compared(groups: Groups, column: Column, name: str, changes: Mapping[str, Any] | None) -> list[float]:
+    """Return the number `name` of a column for each repeat that both columns have; none where it is the other."""
+    other = _other(groups, column, changes) if changes else None
+    if other is None or other == column:
+        return []
+    metric = SOURCES[name]
+    base = {row["repeat"]: row[metric] for row in groups[other] if row["status"] == "ok"}
+    pairs = [
+        (row[metric], base[row["repeat"]]) for row in groups[column] if row["status"] == "ok" and row["repeat"] in base
+    ]
+    return [float(ours / theirs if name == "n_iter_ratio" else ours - theirs) for ours, theirs in pairs]
+
+
+def _other(groups: Groups, column: Column, changes: Mapping[str, Any]) -> Column | None:
+    algorithm = str(changes.get("algorithm", column[0]))
+    wanted = parse_variant(column[1])
+    for name, value in changes.items():
+        if name != "algorithm" and value is None:
+            wanted.pop(name, None)
+        elif name in wanted:
+            wanted[name] = str(value)
+    for known in groups:
+        values = parse_variant(known[1])
+        alike = values.keys() == wanted.keys() and all(same_value(values[name], wanted[name]) for name in wanted)
+        if known[0] == algorithm and alike:
+            return known
+    return None
