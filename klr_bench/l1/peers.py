@@ -85,8 +85,8 @@ class L1Peer(L1KLR):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of parameters' names, and of convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
-            model.fit(Z, problem.y)
-        self.n_iter_ = int(np.max(model.n_iter_))
+            model.fit(Z, problem.y.astype(Z.dtype))
+        self.n_iter_ = int(np.max(getattr(model, "n_iter_", 0)))  # celer does not say
         w = np.ravel(model.coef_).astype(np.float64)
         return Iterate(problem, w, problem.products(w)), True
 
