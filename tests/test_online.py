@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import pickle
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -88,9 +89,12 @@ ALGORITHMS = sorted((Path(__file__).parents[1] / "configs" / "algorithm").glob("
 
 
 def estimators():
-    """The estimators of klr-bench's own that the configurations name."""
-    specs = [next(iter([yaml.safe_load(path.read_text())["estimator"]])) for path in ALGORITHMS]
-    return [build(spec) for spec in specs if spec["_target_"].startswith("klr_bench.")]
+    """The estimators of klr-bench's own that the configurations name, one for each class and solver."""
+    specs = [yaml.safe_load(path.read_text())["estimator"] for path in ALGORITHMS]
+    own = [spec for spec in specs if spec["_target_"].startswith("klr_bench.")]
+    optional = {name for name in ("skglm", "celer") if find_spec(name) is None}
+    solvers = {(spec["_target_"], spec.get("solver")): spec for spec in own if spec.get("solver") not in optional}
+    return [build(spec) for spec in solvers.values()]
 
 
 def draws(n, seed=0):

@@ -80,8 +80,8 @@ class L1Peer(L1KLR):
     def _run(self, problem, x, random, callback):
         """Return the library's solution as an iterate, and True: its own rule has ended it."""
         Z = problem.matrix.stored
-        if self.solver in ("liblinear", "saga"):  # they go by rows
-            Z = np.ascontiguousarray(Z, dtype=np.float64 if self.solver == "liblinear" else Z.dtype)
+        dtype = np.float64 if self.solver in ("liblinear", "celer") else Z.dtype  # these have no float32
+        Z = np.asarray(Z, dtype=dtype, order="C" if self.solver in ("liblinear", "saga") else "F")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of parameters' names, and of convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
