@@ -6,55 +6,25 @@ published value a hollow marker.  The same rows give the same bytes.
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import matplotlib.style
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from klr_bench.records import FINISHED
+from klr_bench.report.drawing import COLOURS, DASHES, Axis, Look, count_axis, figure, looks_of
+from klr_bench.report.labels import placed
 from klr_bench.report.tables import Block, Line, Table
 from klr_bench.variants import as_number, parse_variant
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.axis import XAxis, YAxis
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
-DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
-# Okabe and Ito's: told apart by the colour-blind, and of different lightness in print.
-FAMILIAR = ("nc", "margin", "auxiliary", "pegasos", "oskl", "perceptron", "ogd")
-"""Algorithms that have the same colour in every figure."""
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-STYLE = {
-    **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.spines.top": False, "axes.spines.right": False},
-    **{"axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "axes.axisbelow": True},
-    **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "savefig.dpi": 160.0, "legend.frameon": False},
-}
-PANELS_PER_ROW = 3
-
-Draw = Callable[["Axes", Block], None]
-Column = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Look:
-    """How an algorithm, or a curve, is drawn; the same in every panel."""
-
-    label: str
-    marker: str
-    dashes: Any
-    colour: str
-
-    def handle(self, *, dashes: Any) -> Line2D:
-        """Return its entry of the legend."""
-        return Line2D([], [], marker=self.marker, linestyle=dashes, color=self.colour, label=self.label)
+LEAST = 20
+"""Rows in a bin of a reliability diagram from which on their share of positives is shown."""
 
 
 def accuracy_support(table: Table) -> dict[str, bytes]:
@@ -65,28 +35,17 @@ def accuracy_support(table: Table) -> dict[str, bytes]:
     """
     blocks = [block for block in table.blocks if any(map(_ours, block.lines))]
     lines = [line for block in blocks for line in block.lines if _ours(line)]
-    looks = _looks({(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines})
+    looks = looks_of({(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines})
 
     def draw(axes: Axes, block: Block) -> None:
         for (algorithm, _), look in looks.items():
-            _draw_algorithm(axes, [line for line in block.lines if line.algorithm == algorithm], look)
-        _count_axis(axes.xaxis, SUPPORT)
+            _draw_algorithm(axes, [line for line in block.lines if line.algorithm == algorithm], look, block.lines)
+        count_axis(axes.xaxis, SUPPORT)
 
     handles = [look.handle(dashes="none") for look in looks.values()]
     if any(_theirs(line) for line in lines):
         handles.append(Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published"))
-    return _figure("accuracy_support", blocks, handles, draw, SUPPORT.label, ACCURACY.label)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One side of a figure of traces: a metric of traces.csv, or "t" or "elapsed_s"; shown times `factor`."""
-
-    metric: str
-    label: str
-    factor: float = 1.0
-    counted: bool = False
-    logarithmic: bool = False
+    return figure("accuracy_support", blocks, handles, draw, SUPPORT.label, ACCURACY.label)
 
 
 ACCURACY = Axis("accuracy", "Test accuracy (%)", 100.0)
@@ -145,7 +104,7 @@ def sparsity_gamma(table: Table) -> dict[str, bytes]:
         axes.set_xscale("log")
 
     handles = [look.handle(dashes=look.dashes) for look in looks]
-    return _figure("sparsity_gamma", blocks, handles, draw, "gamma - 1", "%")
+    return figure("sparsity_gamma", blocks, handles, draw, "gamma - 1", "%")
 
 
 def lambda_panels(table: Table) -> dict[str, bytes]:
@@ -159,7 +118,7 @@ def lambda_panels(table: Table) -> dict[str, bytes]:
     ]
     of_panel = {block.label: metric for block, metric in panels}
     lines = [line for block, _ in panels for line in block.lines]
-    looks = _looks({(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines})
+    looks = looks_of({(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines})
 
     def draw(axes: Axes, block: Block) -> None:
         metric = of_panel[block.label]
@@ -173,10 +132,10 @@ def lambda_panels(table: Table) -> dict[str, bytes]:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xticks(sorted({lam for line in block.lines if (lam := as_number(parse_variant(line.variant)["lam"]))}))
-        _count_axis(axes.yaxis, sides[metric])
+        count_axis(axes.yaxis, sides[metric])
 
     handles = [look.handle(dashes="-") for look in looks.values()]
-    return _figure("lambda_panels", [block for block, _ in panels], handles, draw, "lambda / lambda_max", "")
+    return figure("lambda_panels", [block for block, _ in panels], handles, draw, "lambda / lambda_max", "")
 
 
 def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
@@ -191,7 +150,7 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
         for column, group in points.groupby(["dataset", "algorithm", "variant"])
     }
     blocks = [block for block in table.blocks if any(block.dataset == column[0] for column in curves)]
-    looks = _looks({(line.algorithm, line.variant): line.label for block in blocks for line in block.lines})
+    looks = looks_of({(line.algorithm, line.variant): line.label for block in blocks for line in block.lines})
 
     def draw(axes: Axes, block: Block) -> None:
         for column, look in looks.items():
@@ -200,20 +159,21 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
                 values = [axis.factor * curve[f"trace_{axis.metric}"].to_numpy() for axis in (x, y)]
                 (drawn,) = axes.plot(*values, color=look.colour)
                 drawn.set(marker=look.marker, markersize=4, linewidth=1.2, linestyle=look.dashes)
-        _count_axis(axes.xaxis, x)
-        _count_axis(axes.yaxis, y)
+        count_axis(axes.xaxis, x)
+        count_axis(axes.yaxis, y)
         if y.logarithmic:
             axes.set_yscale("log")
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
-    return _figure(name, blocks, handles, draw, x.label, y.label)
+    return figure(name, blocks, handles, draw, x.label, y.label)
 
 
 def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict[str, bytes]:
     """Draw the share of positive test rows against the predicted probability, bin by bin.
 
-    The rows of all repeats are counted together; the area of a marker is their share of the test rows.  Returns
-    file names and contents, empty where no algorithm of the table has probabilities.
+    The rows of all repeats are counted together; the area of a marker is their share of the test rows, and bins with
+    fewer than LEAST of them are left out.  Returns file names and contents, empty where no algorithm of the table has
+    probabilities.
     """
     counted = bins.merge(records[records["status"] == "ok"][["key", "dataset", "algorithm", "variant"]], on="key")
     counted["predicted"] *= counted["n"]
@@ -225,7 +185,7 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
     labels = {(line.algorithm, line.variant): line.label for line in lines if line.cells["ece"].mean is not None}
     looks = {
         column: replace(look, dashes=DASHES[number % len(DASHES)])  # the curves cross: a dash each
-        for number, (column, look) in enumerate(_looks(labels).items())
+        for number, (column, look) in enumerate(looks_of(labels).items())
     }
 
     def draw(axes: Axes, block: Block) -> None:
@@ -233,6 +193,7 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
         for column, look in looks.items():
             curve = curves.get((block.dataset, *column))
             if curve is not None:
+                curve = curve[curve["n"] >= LEAST]
                 x, y, share = curve["predicted"] / curve["n"], curve["positive"] / curve["n"], curve["n"]
                 axes.plot(x, y, color=look.colour, linewidth=0.9, linestyle=look.dashes)
                 axes.scatter(x, y, 14 + 70 * share / share.sum(), color=look.colour, marker=look.marker, linewidths=0)
@@ -240,7 +201,7 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
     handles.append(Line2D([], [], color="#999999", linewidth=0.8, label="calibrated"))
-    return _figure("reliability", blocks, handles, draw, "Predicted probability", "Share of positives")
+    return figure("reliability", blocks, handles, draw, "Predicted probability", "Share of positives")
 
 
 def _checkpoints(traces: pd.DataFrame, metrics: set[str]) -> pd.DataFrame:
@@ -268,84 +229,28 @@ def _theirs(line: Line) -> tuple[float, float] | None:
     return (support.mean, 100 * accuracy.mean) if support and accuracy else None
 
 
-def _draw_algorithm(axes: Axes, lines: list[Line], look: Look) -> None:
-    """Draw the variants of an algorithm; labels stand above and below by turns, as variants may coincide."""
-    points = [(ours, line) for line in lines if (ours := _ours(line))]
-    for rank, ((x, x_std, y, y_std), line) in enumerate(sorted(points, key=lambda p: -p[0][2])):
+def _draw_algorithm(axes: Axes, lines: list[Line], look: Look, panel: list[Line]) -> None:
+    """Draw the variants of an algorithm among all lines of a panel; labels stand above and below by turns."""
+    points = sorted(((ours, line) for line in lines if (ours := _ours(line))), key=lambda p: -p[0][2])
+    for (x, x_std, y, y_std), line in points:
         theirs = _theirs(line)
         if theirs:
             axes.plot(*theirs, marker=look.marker, markersize=8, mfc="none", color=look.colour)
         drawn = axes.errorbar(x, y, y_std, x_std, fmt=look.marker, color=look.colour, markersize=5)
         for part in (*drawn.lines[1], *drawn.lines[2]):
             part.set(linewidth=0.9)
-        if line.variant:
-            offset = (5, -10) if rank % 2 else (5, 4)
-            axes.annotate(line.variant_label, (x, y), offset, textcoords="offset points", fontsize=7)
-
-
-def _looks(labels: dict[Column, str]) -> dict[Column, Look]:
-    """Give each column a marker of its own, each algorithm a colour, its variants a dash each.
-
-    The variants of a single algorithm have a colour each.
-    """
-    looks: dict[Column, Look] = {}
-    algorithms = list(dict.fromkeys(algorithm for algorithm, _ in labels))
-    of_one = len(algorithms) == 1
-    others = [algorithm for algorithm in algorithms if algorithm not in FAMILIAR]
-    free = [colour for name, colour in zip(FAMILIAR, COLOURS, strict=True) if name not in algorithms] or COLOURS
-    colours = {name: free[place % len(free)] for place, name in enumerate(others)}
-    colours |= {name: COLOURS[FAMILIAR.index(name)] for name in algorithms if name in FAMILIAR}
-    for number, ((algorithm, variant), label) in enumerate(labels.items()):
-        variants = [name for stem, name in labels if stem == algorithm]
-        looks[algorithm, variant] = Look(
-            label,
-            MARKERS[number % len(MARKERS)],
-            DASHES[variants.index(variant) % len(DASHES)],
-            COLOURS[number % len(COLOURS)] if of_one else colours[algorithm],
-        )
-    return looks
-
-
-def _count_axis(drawn: XAxis | YAxis, axis: Axis) -> None:
-    """Make an axis of counts logarithmic, with the counts written out and not more of them than fit."""
-    if not axis.counted:
+    named = [(ours, line) for ours, line in points if line.variant]
+    if not named:
         return
-    axes_scale = drawn.axes.set_xscale if drawn.axis_name == "x" else drawn.axes.set_yscale
-    axes_scale("log")
-    low, high = drawn.get_view_interval()
-    decades = math.log10(high / low)
-    steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
-    drawn.set_major_locator(LogLocator(subs=steps, numticks=6))
-    drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    drawn.set_minor_formatter(NullFormatter())
+    everywhere = [_place(ours) for line in panel if (ours := _ours(line))]
+    labels = placed([_place(ours) for ours, _ in named], [line.variant_label for _, line in named], everywhere)
+    for rank, (number, text, to_the_left) in enumerate(labels):
+        offset = (-5 if to_the_left else 5, -10 if rank % 2 else 4)
+        at = named[number][0]
+        axes.annotate(
+            text, (at[0], at[2]), offset, textcoords="offset points", fontsize=7, ha="right" if to_the_left else "left"
+        )
 
 
-def _figure(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw, x: str, y: str) -> dict[str, bytes]:
-    """Draw a panel a data set with one legend beneath; return the PNG and the SVG."""
-    if not blocks:
-        return {}
-    columns = 2 if len(blocks) == 4 else min(PANELS_PER_ROW, len(blocks))
-    rows = math.ceil(len(blocks) / columns)
-    with matplotlib.style.context(["default", STYLE]):
-        width = max(5.2, 3.6 * columns)
-        entry = 0.8 + 0.075 * max(len(str(handle.get_label())) for handle in handles)  # inches, of the legend
-        legend_rows = math.ceil(len(handles) / max(1, int(width / entry)))
-        figure = Figure(figsize=(width, 3.0 * rows + 0.3 + 0.18 * legend_rows), layout="constrained")
-        for number, block in enumerate(blocks):
-            axes = figure.add_subplot(rows, columns, number + 1)
-            draw(axes, block)
-            axes.margins(0.08)  # room for the labels of the outermost points
-            axes.set_title(block.label)
-            axes.set_xlabel(x)
-            if number % columns == 0:
-                axes.set_ylabel(y)
-        legend_columns = math.ceil(len(handles) / legend_rows)
-        figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns, handlelength=3)
-        return {f"{name}.{kind}": _saved(figure, kind) for kind in ("png", "svg")}
-
-
-def _saved(figure: Figure, kind: str) -> bytes:
-    content = io.BytesIO()
-    undated = {"Software": None} if kind == "png" else {"Date": None}
-    figure.savefig(content, format=kind, metadata=undated)
-    return content.getvalue()
+def _place(ours: tuple[float, float, float, float]) -> tuple[float, float]:
+    return math.log10(ours[0]), ours[2]

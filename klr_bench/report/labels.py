@@ -1,0 +1,46 @@
+"""The labels of points in a figure: where they would lie on each other, one for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from klr_bench.variants import parse_variant, variant_order, variant_text
+
+NEAR = (0.06, 0.06)
+"""Parts of the width and the height of a panel: points that are nearer than both share a label."""
+RIGHT = 0.8
+"""Part of the width from which on a label stands to the left of its point."""
+
+Point = tuple[float, float]
+
+
+def placed(points: Sequence[Point], texts: Sequence[str], others: Sequence[Point]) -> list[tuple[int, str, bool]]:
+    """Return the labels of points: the number of a point, a text, and whether it stands to the left.
+
+    `texts` are variants; `others` are all points of the panel, which say how far it reaches.
+    """
+    (left, width), (_, height) = [(min(side), (max(side) - min(side)) or 1.0) for side in zip(*others, strict=True)]
+    groups: list[list[int]] = []
+    for number, (x, y) in enumerate(points):
+        for group in groups:
+            at = points[group[0]]
+            if abs(x - at[0]) < NEAR[0] * width and abs(y - at[1]) < NEAR[1] * height:
+                group.append(number)
+                break
+        else:
+            groups.append([number])
+    return [
+        (group[0], together([texts[number] for number in group]), points[group[0]][0] > left + RIGHT * width)
+        for group in groups
+    ]
+
+
+def together(texts: Sequence[str]) -> str:
+    """Return the text of several variants: values side by side if they differ in one parameter alone."""
+    values = [parse_variant(text) for text in sorted(texts, key=variant_order)]
+    names = list(values[0])
+    differing = [name for name in names if len({value.get(name) for value in values}) > 1]
+    if len(texts) > 1 and len(differing) == 1 and all(list(value) == names for value in values):
+        (name,) = differing
+        return variant_text(values[0] | {name: ", ".join(value[name] for value in values)})
+    return " | ".join(sorted(texts, key=variant_order))
