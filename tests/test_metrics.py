@@ -116,6 +116,16 @@ def test_checkpoints_may_be_logarithmic():
     assert few.points[-1][0] == 100
 
 
+def test_the_end_of_a_fit_is_a_checkpoint_once():
+    clock = Trace(100, 4, lambda estimator: {"accuracy": 0.5})
+    clock.end(None, 7)  # nothing was watched
+    for t in (25, 50, 60):
+        clock(None, t)
+    clock.end(None, 60)
+    clock.end(None, 60)
+    assert [t for t, *_ in clock.points] == [25, 50, 60]
+
+
 def test_the_time_limit_counts_fitting_alone():
     clock = Trace(10, 10, lambda estimator: time.sleep(0.05) or {}, time_limit_s=0.04)
     assert not clock(None, 1)

@@ -37,6 +37,9 @@ def test_candidates_are_in_grid_order():
     assert candidates(NC, {}) == [NC]
 
 
+SHARED = {"kernel": "rbf", "percentile": 20.0, "multiple": 1.0, "gamma": None, "degree": 3.0, "coef0": 1.0}
+
+
 def test_the_width_is_the_percentile_of_distances():
     X = data().X_train
     assert distance_percentile(X, 20, seed=0) == pytest.approx(np.percentile(pdist(X.astype(float)), 20), rel=1e-6)
@@ -44,12 +47,15 @@ def test_the_width_is_the_percentile_of_distances():
     sigma = distance_percentile(X, 20, seed=0)
     assert resolve_kernel(kernel, X, 0)["gamma"] == pytest.approx(1 / (2 * sigma**2))
     assert resolve_kernel(None, X, 0) == {}
+    wide = resolve_kernel(kernel | {"multiple": 3.0}, X, seed=0)
+    assert wide == {"kernel": "rbf", "gamma": pytest.approx(1 / (18 * sigma**2))}
+    assert kernel_of(NC, SHARED | {"multiple": 3.0}) == {"kernel": "rbf", "percentile": 20.0, "multiple": 3.0}
     with pytest.raises(KlrBenchError, match=r"kernel.percentile=20: .* is 0, because many rows are equal"):
         distance_percentile(np.ones((30, 2), dtype=np.float32), 20, seed=0)
 
 
 def test_an_estimators_own_kernel_comes_first():
-    shared = {"kernel": "rbf", "percentile": 20.0, "gamma": None, "degree": 3.0, "coef0": 1.0}
+    shared = SHARED
     assert kernel_of(NC, shared) == {"kernel": "rbf", "percentile": 20.0}
     assert kernel_of(NC | {"gamma": 2.0}, shared) == {"kernel": "rbf", "gamma": 2.0}
     assert kernel_of(NC, shared | {"percentile": None, "gamma": 3.0}) == {"kernel": "rbf", "gamma": 3.0}

@@ -79,9 +79,7 @@ class L1Peer(L1KLR):
 
     def _run(self, problem, x, random, callback):
         """Return the library's solution as an iterate, and True: its own rule has ended it."""
-        Z = problem.matrix.stored
-        dtype = np.float64 if self.solver in ("liblinear", "celer") else Z.dtype  # these have no float32
-        Z = np.asarray(Z, dtype=dtype, order="C" if self.solver in ("liblinear", "saga") else "F")
+        Z = library_layout(self.solver, problem.matrix.stored)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of parameters' names, and of convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
@@ -93,6 +91,12 @@ class L1Peer(L1KLR):
     def _finish(self, iterate):
         super()._finish(iterate)
         self.converged_ = self.n_iter_ < self.max_iter
+
+
+def library_layout(solver, Z):
+    """Return the features Z (N, D) in the layout and the precision that a library works in."""
+    dtype = np.float64 if solver in ("liblinear", "celer") else Z.dtype  # these have no float32
+    return np.asarray(Z, dtype=dtype, order="C" if solver in ("liblinear", "saga") else "F")
 
 
 def library_model(solver, lam, n_samples, tol, max_iter, random=None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.style
@@ -61,6 +61,15 @@ class Axis:
     logarithmic: bool = False
 
 
+ACCURACY = Axis("accuracy", "Test accuracy (%)", 100.0)
+SUPPORT = Axis("n_support", "Support vectors", counted=True)
+EXAMPLES = Axis("t", "Examples seen", counted=True)
+TIME = Axis("elapsed_s", "Training time (s)", counted=True)
+OBJECTIVE = Axis("objective", "Objective")
+GAP = Axis("duality_gap", "Duality gap / objective", logarithmic=True)
+NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
+
+
 def looks_of(labels: dict[Column, str]) -> dict[Column, Look]:
     """Give each column a marker of its own, each algorithm a colour, its variants a dash each.
 
@@ -84,6 +93,14 @@ def looks_of(labels: dict[Column, str]) -> dict[Column, Look]:
     return found
 
 
+def dashed(looks: dict[Column, Look]) -> dict[Column, Look]:
+    """Give each curve a dash of its own, for those that cross."""
+    return {
+        column: replace(look, dashes=DASHES[number % len(DASHES)])
+        for number, (column, look) in enumerate(looks.items())
+    }
+
+
 def count_axis(drawn: XAxis | YAxis, axis: Axis) -> None:
     """Make an axis of counts logarithmic, with the counts written out and not more of them than fit."""
     if not axis.counted:
@@ -98,7 +115,7 @@ def count_axis(drawn: XAxis | YAxis, axis: Axis) -> None:
     drawn.set_minor_formatter(NullFormatter())
 
 
-def figure(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw, x: str, y: str) -> dict[str, bytes]:
+def panels_of(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw, x: str, y: str) -> dict[str, bytes]:
     """Draw a panel a data set with one legend beneath; return the PNG and the SVG."""
     if not blocks:
         return {}

@@ -7,17 +7,28 @@ published value a hollow marker.  The same rows give the same bytes.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from klr_bench.records import FINISHED
-from klr_bench.report.drawing import COLOURS, DASHES, Axis, Look, count_axis, figure, looks_of
+from klr_bench.report.drawing import (
+    ACCURACY,
+    EXAMPLES,
+    GAP,
+    NONZERO,
+    OBJECTIVE,
+    SUPPORT,
+    TIME,
+    Look,
+    count_axis,
+    dashed,
+    looks_of,
+    panels_of,
+)
 from klr_bench.report.labels import placed
+from klr_bench.report.parameters import lambda_panels, sparsity_gamma
 from klr_bench.report.tables import Block, Line, Table
-from klr_bench.variants import as_number, parse_variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,16 +56,8 @@ def accuracy_support(table: Table) -> dict[str, bytes]:
     handles = [look.handle(dashes="none") for look in looks.values()]
     if any(_theirs(line) for line in lines):
         handles.append(Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published"))
-    return figure("accuracy_support", blocks, handles, draw, SUPPORT.label, ACCURACY.label)
+    return panels_of("accuracy_support", blocks, handles, draw, SUPPORT.label, ACCURACY.label)
 
-
-ACCURACY = Axis("accuracy", "Test accuracy (%)", 100.0)
-SUPPORT = Axis("n_support", "Support vectors", counted=True)
-EXAMPLES = Axis("t", "Examples seen", counted=True)
-TIME = Axis("elapsed_s", "Training time (s)", counted=True)
-OBJECTIVE = Axis("objective", "Objective")
-GAP = Axis("duality_gap", "Duality gap / objective", logarithmic=True)
-NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
 
 TRACED = {
     "accuracy_examples": (EXAMPLES, ACCURACY),
@@ -71,71 +74,14 @@ FIGURES = ("accuracy_support", *TRACED, "sparsity_gamma", "lambda_panels")
 
 def draw_all(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
     """Draw the figures that the experiment asks for, of those that there are rows for; return names and contents."""
+    drawing = {"accuracy_support": accuracy_support, "lambda_panels": lambda_panels, "sparsity_gamma": sparsity_gamma}
     files: dict[str, bytes] = {}
     for name in table.figures or USUAL:
         if name in TRACED:
             files |= traced(name, table, records, traces)
         else:
-            drawing = {"accuracy_support": accuracy_support, "lambda_panels": lambda_panels}
-            files |= drawing.get(name, sparsity_gamma)(table)
+            files |= drawing[name](table)
     return files
-
-
-def sparsity_gamma(table: Table) -> dict[str, bytes]:
-    """Draw sparsity and accuracy, relative to that at gamma = 1, against gamma - 1 of the auxiliary function."""
-
-    def points(block: Block) -> list[tuple[float, Line]]:
-        found = [(as_number(parse_variant(line.variant).get("aux_gamma")), line) for line in block.lines]
-        return sorted(
-            ((gamma - 1, line) for gamma, line in found if gamma and line.cells["accuracy"].mean), key=lambda p: p[0]
-        )
-
-    blocks = [block for block in table.blocks if any(gamma > 0 for gamma, _ in points(block))]
-    looks = [Look("Sparsity", "o", "-", COLOURS[1]), Look("Relative accuracy", "s", "--", COLOURS[2])]
-
-    def draw(axes: Axes, block: Block) -> None:
-        lines = points(block)
-        base = next((line for gamma, line in lines if gamma == 0), lines[0][1]).cells["accuracy"].mean or 1.0
-        values = ([line.cells["sparsity"].mean or 0.0 for _, line in lines], [line.cells["accuracy"].mean or 0.0
-                  for _, line in lines])  # fmt: skip
-        for look, column, scale in zip(looks, values, (1.0, base), strict=True):
-            shown = [(gamma, 100 * value / scale) for (gamma, _), value in zip(lines, column, strict=True) if gamma > 0]
-            axes.plot(*zip(*shown, strict=True), marker=look.marker, linestyle=look.dashes, color=look.colour)
-        axes.set_xscale("log")
-
-    handles = [look.handle(dashes=look.dashes) for look in looks]
-    return figure("sparsity_gamma", blocks, handles, draw, "gamma - 1", "%")
-
-
-def lambda_panels(table: Table) -> dict[str, bytes]:
-    """Draw accuracy, non-zero coefficients and training time against lambda, relative to lambda_max."""
-    sides = {"accuracy": ACCURACY, "nonzero_fraction": NONZERO, "fit_time_s": TIME}
-    panels = [
-        (replace(block, label=f"{block.label}: {axis.label}"), metric)
-        for block in table.blocks
-        for metric, axis in sides.items()
-        if any("lam" in parse_variant(line.variant) for line in block.lines)
-    ]
-    of_panel = {block.label: metric for block, metric in panels}
-    lines = [line for block, _ in panels for line in block.lines]
-    looks = looks_of({(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines})
-
-    def draw(axes: Axes, block: Block) -> None:
-        metric = of_panel[block.label]
-        for (algorithm, _), look in looks.items():
-            lines = [line for line in block.lines if line.algorithm == algorithm]
-            found = [(as_number(parse_variant(line.variant).get("lam")), line.cells[metric].mean) for line in lines]
-            shown = sorted((lam, sides[metric].factor * mean) for lam, mean in found if lam and mean is not None)
-            if shown:
-                axes.plot(*zip(*shown, strict=True), marker=look.marker, markersize=4, color=look.colour)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xticks(sorted({lam for line in block.lines if (lam := as_number(parse_variant(line.variant)["lam"]))}))
-        count_axis(axes.yaxis, sides[metric])
-
-    handles = [look.handle(dashes="-") for look in looks.values()]
-    return figure("lambda_panels", [block for block, _ in panels], handles, draw, "lambda / lambda_max", "")
 
 
 def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
@@ -165,7 +111,7 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
             axes.set_yscale("log")
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
-    return figure(name, blocks, handles, draw, x.label, y.label)
+    return panels_of(name, blocks, handles, draw, x.label, y.label)
 
 
 def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict[str, bytes]:
@@ -183,10 +129,7 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
     blocks = [block for block in table.blocks if any(block.dataset == column[0] for column in curves)]
     lines = [line for block in blocks for line in block.lines]
     labels = {(line.algorithm, line.variant): line.label for line in lines if line.cells["ece"].mean is not None}
-    looks = {
-        column: replace(look, dashes=DASHES[number % len(DASHES)])  # the curves cross: a dash each
-        for number, (column, look) in enumerate(looks_of(labels).items())
-    }
+    looks = dashed(looks_of(labels))
 
     def draw(axes: Axes, block: Block) -> None:
         axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
@@ -201,7 +144,7 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
     handles.append(Line2D([], [], color="#999999", linewidth=0.8, label="calibrated"))
-    return figure("reliability", blocks, handles, draw, "Predicted probability", "Share of positives")
+    return panels_of("reliability", blocks, handles, draw, "Predicted probability", "Share of positives")
 
 
 def _checkpoints(traces: pd.DataFrame, metrics: set[str]) -> pd.DataFrame:

@@ -69,10 +69,10 @@ def caption(table: Table) -> list[str]:
     if table.source:
         paper, numbers = table.source
         word = "table" if len(numbers) == 1 else "tables"
-        lines.append(
-            f"paper: {paper}, {word} {' and '.join(numbers)}. diff: ours less the paper's, in the unit of the column; "
-            f"{MARK}: more than max(2 published standard deviations, half a unit of the last printed digit)."
-        )
+        rule = f"{MARK}: more than max(2 published standard deviations, half a unit of the last printed digit)."
+        rule = "percents as such, of times the paper's over ours." if table.columns else rule
+        where = "" if table.columns else ", in the unit of the column"
+        lines.append(f"paper: {paper}, {word} {' and '.join(numbers)}. diff: ours less the paper's{where}; {rule}")
     if any(line.timed_out for block in table.blocks for line in block.lines):
         lines.append("Where no repeat ended within its time limit, the numbers are those at the limit.")
     if table.machine:

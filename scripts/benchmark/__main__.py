@@ -9,10 +9,10 @@ budget  learners with a budget against compiled loops that compute one kernel va
 batch   dual coordinate ascent to a gap of 1e-3 against scikit-learn's SVC on a fold of Adult, and on one of IJCNN1
 sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inverted index
 growth  time and memory from 5,000 to 465,000 examples
-l1      solvers of L1-regularised kernel logistic regression, liblinear and saga: the time to a duality gap, on MNIST
-        and cod-rna; half an hour, most of it the slow ones
+l1      solvers of L1-regularised kernel logistic regression, liblinear, saga, skglm and celer (klr-bench[peers]): the
+        time to a duality gap, on MNIST and cod-rna; half an hour, most of it the slow ones
 
-MAGIC, Adult and IJCNN1 are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes
+MAGIC, Adult, IJCNN1, MNIST and cod-rna are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes
 them as CSV, and what they were measured on.
 """
 

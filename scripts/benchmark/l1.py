@@ -1,27 +1,29 @@
 """Solvers of L1-regularised kernel logistic regression: the time to a relative duality gap, on one matrix of features.
 
-All minimise the same objective, without an intercept.  The peers get the data as they work on it (float64, row by row),
-and the largest tolerance in steps of sqrt(10) that reaches the gap; compilation is outside the clock.
+All minimise the same objective, without an intercept, on the same column-major features.  The peers, liblinear, saga
+and, where they are installed (pip install klr-bench[peers]), skglm and celer, get the layout and the precision that
+they work in, outside the clock as is their compilation, and the largest tolerance in steps of sqrt(10) that reaches the
+gap.
 """
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 import warnings
-from pathlib import Path
+from importlib.util import find_spec
 
 import numpy as np
 import timing
-from sklearn.datasets import load_svmlight_file
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import pairwise_distances
+import yaml
 
+from klr_bench.data import default_cache, load
 from klr_bench.features import FourierFeatures, LinearFeatures
 from klr_bench.l1 import L1KLR
 from klr_bench.l1.matrix import FeatureMatrix
+from klr_bench.l1.peers import PEERS, library_layout, library_model
 from klr_bench.l1.problem import Problem
+from klr_bench.selection import distance_percentile
+from klr_bench.splits import make_split, prepare
 
 N_COMPONENTS = 500
 SOLVERS = {
@@ -32,47 +34,22 @@ SOLVERS = {
     "multiscale_fista_8": {"solver": "multiscale_fista", "hessian": "current"},
     "fista": {"solver": "fista"},
 }
-PEERS = ("liblinear", "saga")
-MIRROR = Path(os.environ.get("KLR_BENCH_MIRROR") or timing.ROOT.parent / "shared" / "data")
 PATIENCE = 60.0
 """Seconds after which a tighter tolerance of a peer is not tried."""
 
 
-def idx(name):
-    """Read a file of MNIST: two zero bytes, a type, the number of dimensions, the dimensions, the bytes."""
-    content = gzip.decompress((MIRROR / "mnist" / f"{name}-ubyte.gz").read_bytes())
-    shape = np.frombuffer(content, ">i4", content[3], 4)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * content[3]).reshape(shape)
+def features(name, seed, medians=1.0):
+    """Return column-major Fourier features of the training rows of a split, and their labels.
 
-
-def mnist10k(random):
-    """Return '3' against the rest, 5,000 rows of each, pixels / 255; generated rows where there is no MNIST."""
-    if not (MIRROR / "mnist").is_dir():
-        return ("generated", *timing.noise(10_000, 784))
-    parts = [(idx(f"{part}-images-idx3"), idx(f"{part}-labels-idx1")) for part in ("train", "t10k")]
-    images, digits = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
-    chosen = [random.permutation(np.flatnonzero((digits == 3) == positive))[:5000] for positive in (True, False)]
-    rows = random.permutation(np.concatenate(chosen))
-    return "mnist10k", images[rows].reshape(len(rows), -1).astype(np.float32) / 255, np.where(digits[rows] == 3, 1, -1)
-
-
-def cod_rna(random):
-    """Return all rows but 5,000, as they are."""
-    parts = []
-    for name in ("cod-rna", "cod-rna.t"):
-        with lzma.open(MIRROR / "cod-rna" / f"{name}.xz") as file:
-            X, y = load_svmlight_file(file, n_features=8, dtype=np.float32)
-            parts.append((X.toarray(), y))
-    X, y = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
-    rows = random.permutation(len(y))[5000:]
-    return X[rows], np.where(y[rows] > 0, 1, -1)
-
-
-def fourier(X, random, medians=1.0):
-    """Return column-major Fourier features; sigma is `medians` times the median distance."""
-    sample = X[random.permutation(len(X))[:2000]].astype(np.float64)
-    sigma = medians * np.median(pairwise_distances(sample)[np.triu_indices(len(sample), 1)])
-    return FeatureMatrix(FourierFeatures.of(X, N_COMPONENTS, 1 / sigma**2, random), X).stored
+    sigma is `medians` times the median distance, gamma is 1/sigma^2.
+    """
+    spec = yaml.safe_load((timing.ROOT / "configs" / "dataset" / f"{name}.yaml").read_text())
+    dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
+    data = prepare(dataset, make_split(dataset, spec["split"], seed, 0), spec["scale"])
+    sigma = medians * distance_percentile(data.X_train, 50, seed)
+    X = data.X_train
+    drawn = FourierFeatures.of(X, N_COMPONENTS, 1 / sigma**2, np.random.RandomState(seed))
+    return FeatureMatrix(drawn, X).stored, data.y_train
 
 
 def model(solver, lam, tol, **parameters):
@@ -86,25 +63,27 @@ def gap_of(w, Z, y, lam):
     return problem.gap(w, margins) / (problem.loss(margins) + problem.l1(w))
 
 
-def peer(solver, Z, rows, y, lam, gap):
-    """Return the best time of a peer to this gap, and what it reached; inf where PATIENCE ends first."""
-    for power in range(2, 25):
-        # liblinear's tolerance is relative to its first violation, saga's to the largest coefficient
-        other = LogisticRegression(
-            penalty="l1", solver=solver, C=1 / lam, fit_intercept=False, tol=10 ** (-power / 2), max_iter=100_000
-        )
-        seconds, _ = timing.once(lambda other=other: other.fit(rows, y))
-        reached = gap_of(other.coef_[0], Z, y, lam)
+def peer(solver, Z, y, lam, gap):
+    """Return the best time of a peer to this gap, what it reached, and its w; inf where PATIENCE ends first."""
+    Z_theirs = library_layout(solver, Z)
+    y_theirs = y.astype(Z_theirs.dtype)
+    library_model(solver, lam, len(y), 0.1, 2).fit(Z_theirs[:100], y_theirs[:100])  # compiles
+    for power in range(0, 25):
+        other = library_model(solver, lam, len(y), 10 ** (-power / 2), 100_000)
+        seconds, _ = timing.once(lambda other=other: other.fit(Z_theirs, y_theirs))
+        w = np.ravel(other.coef_).astype(np.float64)
+        reached = gap_of(w, Z, y, lam)
         if reached <= gap:
-            return timing.best(lambda other=other: other.fit(rows, y), 5 if seconds < 10 else 1), reached
+            repeats = 5 if seconds < 10 else 1
+            return timing.best(lambda other=other: other.fit(Z_theirs, y_theirs), repeats), reached, w
         if seconds > PATIENCE:
             break
-    return np.inf, reached
+    return np.inf, reached, w
 
 
 def compare(name, Z, y):
     """Time all solvers, and the peers, at four lambdas and two gaps."""
-    rows = np.ascontiguousarray(Z, dtype=np.float64)
+    peers = [solver for solver in PEERS if solver not in ("skglm", "celer") or find_spec(solver)]
     lambda_max = Problem(FeatureMatrix(LinearFeatures.of(Z), Z), y.astype(float), 0.0, intercept=False).lambda_max()
     for factor in (0.5, 0.2, 0.1, 0.05):
         for gap in (1e-4, 1e-6):
@@ -115,10 +94,10 @@ def compare(name, Z, y):
                 one = model(parameters, factor * lambda_max, gap)
                 times[solver] = timing.best(lambda one=one: one.fit(Z, y), 5 if solver == "prox_newton" else 1)
                 yield row(name, factor, gap, solver, times[solver], one.duality_gap_, one.coef_, one.n_iter_)
-            for solver in PEERS if factor == 0.1 else PEERS[:1]:
-                times[solver], reached = peer(solver, Z, rows, y, factor * lambda_max, gap)
-                yield row(name, factor, gap, solver, times[solver], reached, None, None)
-            best = min(times[solver] for solver in PEERS if solver in times)
+            for solver in peers if factor == 0.1 else peers[:1]:
+                times[solver], reached, w = peer(solver, Z, y, factor * lambda_max, gap)
+                yield row(name, factor, gap, solver, times[solver], reached, w, None)
+            best = min(times[solver] for solver in peers if solver in times)
             yield row(name, factor, gap, "best peer over prox_newton", best / times["prox_newton"], None, None, None)
 
 
@@ -152,11 +131,7 @@ def row(dataset, factor, wanted, solver, seconds, gap, coef, n_iter):
 
 
 def measure(output):
-    random = np.random.RandomState(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        name, X, y = mnist10k(random)
-        yield from compare(name, fourier(X, random), y)
-        if (MIRROR / "cod-rna").is_dir():
-            X, y = cod_rna(random)
-            yield from hard(fourier(X, random, medians=3.0), y)
+        yield from compare("mnist10k", *features("mnist10k", 0))
+        yield from hard(*features("cod_rna", 0, medians=3.0))
