@@ -1,4 +1,4 @@
-"""What binary kernel classifiers have in common on the side of scikit-learn: parameters, validation, prediction."""
+"""What binary classifiers have in common on the side of scikit-learn: parameters, validation, prediction."""
 
 from __future__ import annotations
 
@@ -18,40 +18,23 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 """The constraint of a parameter that is a positive number."""
 
 
-class BinaryKernelClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of two classes with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`.
-
-    A subclass has `fit` and `decision_function`.
-    """
-
-    _parameter_constraints = {  # noqa: RUF012
-        "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [POSITIVE, None],
-        "degree": [POSITIVE],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "random_state": ["random_state"],
-        "dtype": [StrOptions({"float32", "float64"}), None],
-    }
+class BinaryClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of two classes; a subclass has `fit` and `decision_function`."""
 
     def predict(self, X):
         """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 goes to the first class."""
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
-    def _probabilities(self, X):
-        """Return the sigmoid of -f and f for the rows of X, (n_samples, 2)."""
-        f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)])
-
     def _forget(self):
         """Validate the parameters, and remove what an earlier fit has set."""
         self._validate_params()
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
-        self._random = check_random_state(self.random_state)
 
     def _dtypes(self):
-        return [np.float64, np.float32] if self.dtype is None else self.dtype
+        """Return the precisions of X that are kept; anything else becomes the first."""
+        return [np.float64, np.float32]
 
     def _validate(self, *data, dtype, reset=False):
         return validate_data(
@@ -76,12 +59,40 @@ class BinaryKernelClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(message)
         return np.where(y == self.classes_[1], 1.0, -1.0)
 
-    def _kernel(self):
-        gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
-        return Kernel(self.kernel, gamma, self.degree, self.coef0)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
+
+
+class BinaryKernelClassifier(BinaryClassifier):
+    """A classifier of two classes with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`.
+
+    A subclass has `fit` and `decision_function`.
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [POSITIVE, None],
+        "degree": [POSITIVE],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "random_state": ["random_state"],
+        "dtype": [StrOptions({"float32", "float64"}), None],
+    }
+
+    def _forget(self):
+        super()._forget()
+        self._random = check_random_state(self.random_state)
+
+    def _dtypes(self):
+        return super()._dtypes() if self.dtype is None else self.dtype
+
+    def _probabilities(self, X):
+        """Return the sigmoid of -f and f for the rows of X, (n_samples, 2)."""
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)])
+
+    def _kernel(self):
+        gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
+        return Kernel(self.kernel, gamma, self.degree, self.coef0)
