@@ -12,9 +12,12 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "ApproximateKernelLR": "klr_bench.peers",
+    "AROW": "klr_bench.confidence.arow",
     "AuxiliaryKLR": "klr_bench.online.auxiliary",
+    "BatchConfidenceWeighted": "klr_bench.confidence.bcw",
     "BOGD": "klr_bench.online.budget.bogd",
     "BOGDPlusPlus": "klr_bench.online.budget.bogd",
+    "ConfidenceWeighted": "klr_bench.confidence.cw",
     "DualCDKLR": "klr_bench.batch.dual",
     "Forgetron": "klr_bench.online.budget.forgetron",
     "ImportVectorMachine": "klr_bench.batch.ivm",
@@ -24,12 +27,16 @@ _EXPORTS = {
     "L1KLR": "klr_bench.l1.estimator",
     "L1Peer": "klr_bench.l1.peers",
     "MarginKLR": "klr_bench.online.margin",
+    "NAROW": "klr_bench.confidence.arow",
     "NonConservativeKLR": "klr_bench.online.nc",
     "OSKL": "klr_bench.online.oskl",
+    "PassiveAggressive": "klr_bench.confidence.pa",
     "PrimalCDKLR": "klr_bench.batch.primal",
     "Projectron": "klr_bench.online.budget.projectron",
     "ProjectronPlusPlus": "klr_bench.online.budget.projectron",
     "RandomizedBudgetPerceptron": "klr_bench.online.budget.rbp",
+    "SecondOrderPerceptron": "klr_bench.confidence.sop",
+    "SoftConfidenceWeighted": "klr_bench.confidence.cw",
 }
 
 __all__ = ["__version__", *_EXPORTS]
