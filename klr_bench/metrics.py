@@ -92,7 +92,10 @@ def last(estimator: Any, X: Any, y: NDArray[np.int8]) -> Metrics:
 
 
 def size(estimator: Any, n_train: int) -> Metrics:
-    """Return how many support vectors, updates, iterations and non-zero coefficients a fitted classifier has."""
+    """Return how many support vectors, updates, iterations and non-zero coefficients a fitted classifier has.
+
+    And the seconds of its pass over the examples, where it says so.
+    """
     metrics: Metrics = {}
     if hasattr(estimator, "n_support_"):
         metrics["n_support"] = int(np.sum(estimator.n_support_))
@@ -101,6 +104,8 @@ def size(estimator: Any, n_train: int) -> Metrics:
         metrics["n_updates"] = int(estimator.n_updates_)
     if hasattr(estimator, "n_iter_"):
         metrics["n_iter"] = int(np.max(estimator.n_iter_))
+    if hasattr(estimator, "pass_time_"):
+        metrics["pass_time_s"] = float(estimator.pass_time_)
     if hasattr(estimator, "coef_"):
         metrics["nonzero_fraction"] = float(np.mean(estimator.coef_ != 0))
     for name in ("objective", "duality_gap"):

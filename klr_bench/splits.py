@@ -49,13 +49,17 @@ def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: in
     """Split a data set into ``folds``, the official parts, or at random; permute the training rows.
 
     At random means ``test_size``, a share of the rows, or ``n_test`` and, unless it is all the others, ``n_train``:
-    these two draw from all rows, official parts or not, and with ``equal_classes`` as many of each class.  With folds,
-    repeat 0 is tested on the first fifth of a permutation of all rows, repeat 1 on the next, and so on.
+    these two draw from all rows, official parts or not, and with ``equal_classes`` as many of each class.  With
+    ``n_train`` alone that many rows, of the official training part if there is one, are drawn once: repeats differ in
+    their order alone.  With folds, repeat 0 is tested on the first fifth of a permutation of all rows, repeat 1 on the
+    next, and so on.
     Raises KlrBenchError where the official split is asked for and there is none, or a part would be empty.
     """
     n = len(dataset.y)
     if folds := split.get("folds"):
         return _fold_of_all(dataset, folds, seed, repeat)
+    if split.get("n_train") is not None and split.get("n_test") is None:
+        return _drawn_once(dataset, split["n_train"], seed, repeat)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     if split.get("n_test"):
         return _drawn(dataset, split, random)
@@ -100,6 +104,17 @@ def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     train, test = fold_rows(n, folds, repeat % folds)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order"))
     return Split(random.permutation(order[train]), order[test])
+
+
+def _drawn_once(dataset: Dataset, n_train: Any, seed: int, repeat: int) -> Split:
+    n, official = len(dataset.y), dataset.n_train_official
+    most = n - 1 if official is None else official
+    if type(n_train) is not int or not 0 < n_train <= most:
+        message = f"{dataset.name}: split: n_train: expected a whole number from 1 to {most}, got {n_train!r}."
+        raise KlrBenchError(message)
+    drawn = np.random.RandomState(derived_seed(seed, dataset.name, 0, "split")).permutation(official or n)
+    order = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order")).permutation(n_train)
+    return Split(drawn[:n_train][order], drawn[n_train:] if official is None else np.arange(official, n))
 
 
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:

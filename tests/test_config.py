@@ -213,7 +213,7 @@ REFUSED = [
     (["published=3"], r"published: expected keys and values or null, got 3\."),
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),
-    (["algorithm=[]"], r"no algorithm is selected: .* Known: auxiliary, .*oskl"),
+    (["algorithm=[]"], r"no algorithm is selected: .* Known: .*auxiliary, .*oskl"),
     (
         ["datasets.magic.scale=null"],
         r"datasets\.magic\.scale is given, but dataset 'magic' is not selected\.",

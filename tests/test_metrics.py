@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.svm import SVC
 
-from klr_bench import KernelPegasos, NonConservativeKLR
+from klr_bench import BatchConfidenceWeighted, KernelPegasos, NonConservativeKLR
 from klr_bench.metrics import expected_calibration_error, quality, reliability, size
 from klr_bench.trace import Trace
 
@@ -88,6 +88,12 @@ def test_size_of_kernel_and_linear_classifiers():
     assert size(machine, 300)["n_support"] == machine.n_support_.sum()
     linear = SGDClassifier(penalty="l1", alpha=0.05, random_state=0).fit(X, Y)
     assert size(linear, 300)["nonzero_fraction"] == np.mean(linear.coef_ != 0)
+
+
+def test_the_time_of_the_pass_is_part_of_the_fit():
+    started = time.perf_counter()
+    learner = BatchConfidenceWeighted().fit(X, Y)
+    assert 0 < size(learner, 300)["pass_time_s"] < time.perf_counter() - started
 
 
 def test_the_clock_stands_while_a_checkpoint_is_evaluated():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.report.published import FOLDER, SCALES, Published, Row, load, published, published_of_line
+from klr_bench.report.published import FOLDER, SCALES, Published, Row, data_rows, load, published, published_of_line
 from klr_bench.variants import parse_variant
 
 PAPERS = sorted(path.stem for path in FOLDER.glob("*.csv"))
@@ -78,6 +78,25 @@ def test_of_one_fit_the_paper_prints_the_last_and_the_average_classifier() -> No
     assert beside("accuracy", ["4"]) is None
     assert beside("last_accuracy", ["5"]) is None
     assert beside("last_accuracy", ["3"], "baseline") is None
+
+
+def test_a_time_that_is_printed_in_two_parts_is_their_sum() -> None:
+    def beside(metric: str, algorithm: str = "bcw-l1") -> str | None:
+        number = published_of_line("tan2016aaai", ["1", "2"], "covtype-450k", algorithm, {}, metric)
+        return number and number.row.mean
+
+    assert (beside("fit_time_s"), beside("pass_time_s"), beside("error_rate")) == ("0.47", "0.06", "0.2402")
+    assert (beside("fit_time_s", "arow"), beside("pass_time_s", "arow")) == ("21.72", None)
+
+
+def test_what_a_paper_says_of_a_data_set() -> None:
+    rows = data_rows("tan2016aaai", ["1", "2"], "covtype")
+    assert [(row.metric, row.mean) for row in rows] == [
+        ("n_features", "54"),
+        ("n_train", "581012"),
+        ("nnz_per_instance", "12"),
+    ]
+    assert not data_rows("tan2016aaai", ["2"], "covtype")
 
 
 def test_a_row_without_parameters_fits_every_variant() -> None:

@@ -21,7 +21,7 @@ from klr_bench.config import schema
 from klr_bench.errors import KlrBenchError
 from klr_bench.records import ADDED, REPORTED, Bin, Record, Store, Trace
 from klr_bench.report import figures, report
-from klr_bench.report.layout import grid
+from klr_bench.report.layout import caption, grid
 from klr_bench.report.plan import Plan
 from klr_bench.report.reading import read_records
 from klr_bench.report.tables import METRICS, Line, Table, build
@@ -481,6 +481,20 @@ def test_when_a_fit_had_nearly_its_final_accuracy(make: Make) -> None:
     assert "0.300 ± 0.141" in text, "0.2 and 0.4 s"
     assert "at most 0.5 point below its last" in text
     assert "Settled" not in shown(make(metrics=["accuracy"]))
+
+
+def test_the_size_of_a_data_set_stands_beside_the_papers(make: Make) -> None:
+    published = {"paper": "tan2016aaai", "table": [1, 2], "data": {"covtype_450k": "covtype"}}
+    published["names"] = {"covtype_450k": "covtype-450k"}
+    sizes = {"n_train": 450000, "n_test": 131012, "n_features": 54}
+    rows = [row("arow", "", 0, dataset="covtype_450k", error_rate=0.25, pass_time_s=None, **sizes)]
+    folder = make(rows, only=True, published=published, datasets={"covtype_450k": {}}, metrics=["error_rate"])
+    assert caption(table(folder))[-1] == (
+        "covtype_450k: training rows 450,000, test rows 131,012, features 54. "
+        "In table 1, covtype: features 54, training rows 581,012, numbers a row that are not 0 12."
+    )
+    (printed,) = [texts for texts in grid(table(folder).blocks[0]).rows if "24.61 ± 0.00" in texts[2]]
+    assert printed[0] == "  paper"
 
 
 PROBABLE: dict[str, Any] = {"log_loss": 0.3, "brier": 0.1, "ece": 0.02, "auc": 0.9}

@@ -71,6 +71,27 @@ def test_equal_classes_are_equal(n, n_test, n_train, seed):
     assert not set(split.test) & set(split.train)
 
 
+@pytest.mark.parametrize("official", [None, 15])
+def test_rows_that_are_drawn_once_differ_in_their_order_alone(official):
+    first, second = (make_split(dataset(20, official), {"n_train": 12}, 0, repeat) for repeat in (0, 1))
+    assert sorted(first.train) == sorted(second.train)
+    assert list(first.train) != list(second.train)
+    np.testing.assert_array_equal(first.test, second.test)
+    assert len(first.train) == 12
+    assert max(first.train) < (official or 20)
+    assert sorted(first.test) == ([15, 16, 17, 18, 19] if official else sorted({*range(20)} - {*first.train}))
+    other = make_split(dataset(20, official), {"n_train": 12}, 1, 0)
+    assert sorted(other.train) != sorted(first.train)
+
+
+@pytest.mark.parametrize(
+    ("official", "n_train", "most"), [(None, 20, 19), (15, 16, 15), (None, 0, 19), (None, 0.5, 19)]
+)
+def test_refuses_a_number_of_rows_that_there_is_not(official, n_train, most):
+    with pytest.raises(KlrBenchError, match=f"n_train: expected a whole number from 1 to {most}, got"):
+        make_split(dataset(20, official), {"n_train": n_train}, 0, 0)
+
+
 def test_splits_depend_on_seed_data_set_and_repeat_alone():
     def order(seed=0, name="toy", repeat=0):
         return make_split(dataset(name=name), {"test_size": 0.2}, seed, repeat).train.tolist()

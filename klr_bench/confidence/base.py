@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.binary import POSITIVE as POSITIVE
 from klr_bench.binary import BinaryClassifier
 from klr_bench.confidence.blocked import Blocked
-from klr_bench.confidence.engine import MISTAKES, REFUSED, UPDATES, Diagonal, Full
+from klr_bench.confidence.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
 COUNT = Interval(Integral, 1, None, closed="left")
 CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
@@ -136,7 +137,7 @@ class OnlineLinearClassifier(LinearClassifier):
 
     def _new_state(self, X):
         """Return the state before the first example, for rows like those of X: S = I, which PA leaves as it is."""
-        return Diagonal(X.shape[1])
+        return Diagonal(X.shape[1], math.inf, 1.0)
 
     def _learn(self, X, signs, callback):
         """Learn from all rows, a few at a time; return True where the callback asked to stop."""
@@ -159,7 +160,7 @@ class OnlineLinearClassifier(LinearClassifier):
     def _refuse(self, t):
         message = (
             f"{type(self).__name__}: at example {t} the margin, its variance or the update is not finite in the "
-            f"precision of X; scale the features, for example to [0, 1], or choose milder parameters."
+            "precision of X; scale the features, for example to [0, 1], or choose milder parameters."
         )
         raise ValueError(message)
 
@@ -211,11 +212,15 @@ class ConfidenceLearner(OnlineLinearClassifier):
     def _new_state(self, X):
         d = X.shape[1]
         if self.covariance == "diagonal":
-            return Diagonal(d, self._first_variance())
+            return Diagonal(d, self._limit(np.dtype(np.float64)), self._first_variance())
         dtype = np.dtype(np.float64 if d <= IN_CACHE else X.dtype)
         check_memory(self, d, dtype, 'covariance="diagonal"')
-        first = self._first_variance()
-        return Full(d, first) if d <= IN_CACHE else Blocked(d, dtype, first)
+        limit, first = self._limit(dtype), self._first_variance()
+        return Full(d, limit, first) if d <= IN_CACHE else Blocked(d, limit, first, dtype)
+
+    def _limit(self, dtype):
+        """Return what an example may add to the inverse of a covariance in this precision, in its own direction."""
+        return LIMITS[dtype.name]
 
     def _first_variance(self):
         """Return the variance of each weight before the first example."""
@@ -228,7 +233,7 @@ def check_memory(estimator, d, dtype, instead):
     if needed > estimator.memory_limit:
         message = (
             f"{type(estimator).__name__}: a full covariance of {d:,} features takes {needed:,.0f} MB in {dtype}, more "
-            f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or raise memory_limit if the memory is there."
+            f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or raise memory_limit where there is room."
         )
         raise ValueError(message)
 

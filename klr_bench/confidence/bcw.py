@@ -146,7 +146,7 @@ class BatchConfidenceWeighted(LinearClassifier):
         precision = np.eye(d) if first else self.precision_
         precision = precision + self.C * gram(X)
         if not np.isfinite(precision).all():
-            message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, for example to [0, 1]."
+            message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, as to [0, 1]."
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
         root = (V * e**-0.5) @ V.T

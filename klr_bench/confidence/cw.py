@@ -72,6 +72,10 @@ class ConfidenceWeighted(ConfidenceLearner):
     ----------
     confidence : float, default=0.7
         In (0.5, 1).
+    safeguard : bool, default=True
+        Hold back what an example adds to S^-1, so that S stays positive definite.  On noisy data S shrinks without end,
+        and without the safeguard rounding makes it indefinite; examples whose variance is not positive are then passed
+        over.
     covariance, n_epochs, memory_limit
         See `ConfidenceLearner`, also for the fitted attributes.
 
@@ -80,11 +84,18 @@ class ConfidenceWeighted(ConfidenceLearner):
     Crammer, Dredze, Pereira (2008), figure 1, and JMLR 13 (2012).
     """
 
-    _parameter_constraints = ConfidenceLearner._parameter_constraints | {"confidence": [CONFIDENCE]}
+    _parameter_constraints = ConfidenceLearner._parameter_constraints | {
+        "confidence": [CONFIDENCE],
+        "safeguard": ["boolean"],
+    }
 
-    def __init__(self, confidence=0.7, *, covariance="full", n_epochs=1, memory_limit=4000.0):
+    def __init__(self, confidence=0.7, safeguard=True, *, covariance="full", n_epochs=1, memory_limit=4000.0):
         super().__init__(covariance, n_epochs, memory_limit)
         self.confidence = confidence
+        self.safeguard = safeguard
+
+    def _limit(self, dtype):
+        return super()._limit(dtype) if self.safeguard else math.inf
 
     def _update(self):
         return confident, (ndtri(self.confidence), math.inf)
@@ -112,7 +123,8 @@ class SoftConfidenceWeighted(ConfidenceLearner):
     Wang, Zhao, Hoi (2012), propositions 1 and 2.
     """
 
-    _parameter_constraints = ConfidenceWeighted._parameter_constraints | {
+    _parameter_constraints = ConfidenceLearner._parameter_constraints | {
+        "confidence": [CONFIDENCE],
         "variant": [Options(int, {1, 2})],
         "C": [POSITIVE],
     }

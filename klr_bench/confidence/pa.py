@@ -49,3 +49,8 @@ class PassiveAggressive(OnlineLinearClassifier):
     def _update(self):
         bound = self.C if self.variant == 1 else math.inf
         return passive_aggressive, (bound, 0.5 / self.C if self.variant == 2 else 0.0)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.variant == 0  # one noisy example can undo it
+        return tags

@@ -75,16 +75,21 @@ def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
     """
     if "source" in spec:
         content = {"source": spec["source"], "code": source_hash(spec["source"][TARGET])}
-        selecting = {key: spec[key] for key in (*_SELECTING, "n_train") if spec.get(key)}
-        return content_hash(content | {"positive": spec.get("positive")} | selecting)
+        selecting = {key: spec[key] for key in _SELECTING if spec.get(key)}
+        return content_hash(content | {"positive": spec.get("positive")} | selecting | _parts(spec))
     if spec["format"] == "file":
         sha256s = [_own_sha256(path) for path in _own_files(spec)]
     else:
         sha256s = [_known_sha256(file) for file in files(spec)]
+    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec)} | _parts(spec))
+
+
+def _parts(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a spec makes of the rows that are read: which of them are to train on, and what is derived."""
     parts = {} if spec.get("n_train") is None else {"n_train": spec["n_train"]}
     if spec.get("derive"):
         parts |= {"derive": spec["derive"], "code": source_hash(spec["derive"][TARGET])}
-    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec), **parts})
+    return parts
 
 
 def _known_sha256(file: Mapping[str, Any]) -> str:

@@ -110,14 +110,19 @@ def sniffed_format(path: Path) -> str:
 
 
 def stored(X: Any) -> Any:
-    """Return a matrix as float32, dense where it is small enough, else CSR with sorted indices."""
+    """Return a matrix as float32, dense where it is small enough or hardly sparse, else CSR with sorted indices."""
     n, d = X.shape
-    if d <= WIDE and n * d * 4 <= DENSE_BYTES:
+    if d <= WIDE and (n * d * 4 <= DENSE_BYTES or _count(X) * 8 >= n * d * 4):
         dense = X.toarray() if sp.issparse(X) else X
         return np.ascontiguousarray(dense, dtype=np.float32)
     matrix = sp.csr_matrix(X, dtype=np.float32)
     matrix.sort_indices()
     return matrix
+
+
+def _count(X: Any) -> int:
+    """Return the numbers that are not 0, each of which takes 8 bytes in CSR."""
+    return int(X.nnz if sp.issparse(X) else np.count_nonzero(X))
 
 
 def _stacked(parts: Sequence[Any]) -> Any:

@@ -75,3 +75,30 @@ def factors(
     values -= np.quantile(values[:500], 1 - share, axis=0).astype(np.float32)
     X = sp.csr_matrix(np.maximum(values, 0.0) / np.maximum(values.max(axis=0), np.float32(1e-6)))
     return X, (a + b * np.abs(b) > 0).astype(np.int64)
+
+
+def dense_factors(
+    n_samples: int, n_features: int, n_factors: int, decay: float, noise: float, seed: int
+) -> tuple[NDArray[np.float32], Labels]:
+    """Return dense correlated rows of norm 1, X float32 (n, d), and labels of a linear rule with noise, y in {0, 1}.
+
+    Before it is scaled, a row is normal: `n_factors` common factors, the k-th with weight k^-decay, which have
+    nothing to do with the label, and independent features with standard deviations from 1 to 1/20.  The label is the
+    sign of w'x plus normal noise, `noise` times as large; w is spread over the whitened features.  Without noise
+    w'x/||x|| classifies perfectly.
+    """
+    random = np.random.default_rng(seed)
+    spread = np.geomspace(1.0, 0.05, n_features, dtype=np.float32)
+    weights = random.standard_normal(n_features, dtype=np.float32) / spread
+    loadings = random.standard_normal((n_factors, n_features), dtype=np.float32) / np.float32(np.sqrt(n_features))
+    loadings *= np.float32(np.sqrt(n_features / n_factors)) * np.arange(1, n_factors + 1)[:, None] ** np.float32(-decay)
+    loadings -= np.outer(loadings @ weights, weights) / (weights @ weights)
+    X = random.standard_normal((n_samples, n_features), dtype=np.float32)
+    X *= spread
+    score = X @ weights
+    factors = random.standard_normal((n_samples, n_factors), dtype=np.float32)
+    for start in range(0, n_samples, 4096):
+        X[start : start + 4096] += factors[start : start + 4096] @ loadings
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    y = score + noise * score.std() * random.standard_normal(n_samples) > 0
+    return X, y.astype(np.int64)

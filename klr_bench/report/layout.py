@@ -82,6 +82,7 @@ def caption(table: Table) -> list[str]:
         lines.append(
             "Settled after: seconds of training from which on the test accuracy is at most 0.5 point below its last."
         )
+    lines += [block.data for block in table.blocks if block.data]
     if table.absent:
         lines.append(f"No rows yet: {', '.join(table.absent)}.")
     return lines

@@ -103,6 +103,11 @@ class Plan:
         found: Mapping[str, Any] = (self.published or {}).get("against") or {}
         return found.get(name)
 
+    def data_name(self, name: str) -> str:
+        """Return what the paper calls the data that a data set was taken from."""
+        names: Mapping[str, str] = (self.published or {}).get("data") or {}
+        return names.get(name, self.published_name(name))
+
     def source(self, table: str | None) -> tuple[str, tuple[str, ...]] | None:
         """Return the paper and the tables to compare with, None where there are none.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from klr_bench.report.derived import SOURCES, compared
 from klr_bench.report.plan import Column, Plan
-from klr_bench.report.published import Published, published_of_line
+from klr_bench.report.published import Published, data_rows, published_of_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +32,7 @@ class Metric:
 
 METRICS = (
     Metric("accuracy", "Accuracy", "percent", "difference"),
+    Metric("error_rate", "Error rate", "percent", "difference"),
     Metric("last_accuracy", "Last accuracy", "percent", "difference"),
     Metric("log_loss", "Log loss", "", "difference"),
     Metric("brier", "Brier score", "", "difference"),
@@ -40,6 +41,7 @@ METRICS = (
     Metric("sparsity", "Sparsity", "percent", "difference"),
     # The papers print no spread of these: it is that of the sparsity, which carries the mark.
     Metric("n_support", "Support vectors", "count", ""),
+    Metric("pass_time_s", "Pass alone", "s", "ratio"),
     Metric("fit_time_s", "Training time", "s", "ratio"),
     Metric("settled_s", "Settled after", "s", ""),
     Metric("nonzero_fraction", "Non-zero", "percent", "difference"),
@@ -49,8 +51,15 @@ METRICS = (
     Metric("accuracy_gain", "Gain", "percent", "difference"),
     Metric("n_iter_ratio", "Iterations ratio", "percent", "difference"),
 )
-UNUSUAL = ("brier", "ece", "auc", *[metric.name for metric in METRICS[-7:]])
+UNUSUAL = ("error_rate", "brier", "ece", "auc", *[metric.name for metric in METRICS[-7:]])
 """Shown only where an experiment asks for them."""
+SIZES = {
+    "n_train": "training rows",
+    "n_test": "test rows",
+    "n_examples": "rows",
+    "n_features": "features",
+    "nnz_per_instance": "numbers a row that are not 0",
+}
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,8 @@ class Block:
     label: str
     lines: list[Line]
     metrics: list[Metric]
+    data: str = ""
+    """What the data set is like, here and in the paper, where one of the tables says so."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +183,20 @@ def _block(
         lines.append(_line(column, plan, rows, repeats, found, besides))
     usual = [m.name for m in METRICS if m.name not in UNUSUAL and not (m.name == "log_loss" and source)]
     metrics = _metrics(lines, plan.metrics or usual, only_published=only_published)
-    return Block(dataset, plan.dataset_label(dataset), lines, metrics)
+    data = _data(plan, dataset, [row for rows in groups.values() for row in rows], source)
+    return Block(dataset, plan.dataset_label(dataset), lines, metrics, data)
+
+
+def _data(plan: Plan, dataset: str, rows: list[Row], source: tuple[str, tuple[str, ...]] | None) -> str:
+    """Return the size of a data set beside the paper's; "" where its tables have none."""
+    name = plan.data_name(dataset)
+    printed = data_rows(*source, name) if source else []
+    counted = [row for row in rows if row["n_train"] > 0]
+    if not printed or not counted:
+        return ""
+    ours = ", ".join(f"{SIZES[size]} {counted[0][size]:,.0f}" for size in ("n_train", "n_test", "n_features"))
+    theirs = ", ".join(f"{SIZES[row.metric]} {int(row.mean):,}" for row in printed)
+    return f"{plan.dataset_label(dataset)}: {ours}. In table {printed[0].table}, {name}: {theirs}."
 
 
 def _metrics(lines: list[Line], asked: list[str], *, only_published: bool) -> list[Metric]:

@@ -1,6 +1,7 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
-    python scripts/benchmark [floor] [loop] [grid] [budget] [batch] [sparse] [growth] [l1] [output=results/benchmark]
+    python scripts/benchmark [floor] [loop] [grid] [budget] [batch] [sparse] [growth] [l1] [confidence]
+                              [output=results/benchmark]
 
 floor   one pass against the products and the exponential alone, for several numbers of features
 loop    one pass against a compiled loop that computes one kernel value at a time, on MAGIC and Adult
@@ -11,6 +12,8 @@ sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inv
 growth  time and memory from 5,000 to 465,000 examples
 l1      solvers of L1-regularised kernel logistic regression, liblinear, saga, skglm and celer (klr-bench[peers]): the
         time to a duality gap, on MNIST and cod-rna; half an hour, most of it the slow ones
+confidence  linear learners with a covariance: passes over 450,000 rows of Covertype, and 2,000 features in blocks
+        against a compiled loop of rank-one updates; three minutes
 
 MAGIC, Adult, IJCNN1, MNIST and cod-rna are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes
 them as CSV, and what they were measured on.
@@ -31,6 +34,7 @@ from pathlib import Path
 
 import batch
 import budget
+import confidence
 import grid
 import growth
 import kernel_floor
@@ -50,6 +54,7 @@ PARTS = {
     "sparse": sparse.measure,
     "growth": growth.measure,
     "l1": l1.measure,
+    "confidence": confidence.measure,
 }
 
 

@@ -23,6 +23,7 @@ SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
     "checkerboard": lambda n, seed: synthetic.checkerboard(n, 4, 0.1, seed),
     "sparse_text": lambda n, seed: synthetic.sparse_text(n, 300, 30, 20, 0.3, seed),
     "factors": lambda n, seed: synthetic.factors(n, 20, 3, 0.3, 0.5, seed),
+    "dense_factors": lambda n, seed: synthetic.dense_factors(n, 30, 5, 0.5, 0.3, seed),
 }
 
 
@@ -134,3 +135,13 @@ def test_breast_cancer_has_212_malignant_tumours() -> None:
     X, y = bundled.breast_cancer()
     assert X.shape == (569, 30)
     assert (y == "malignant").sum() == 212
+
+
+def test_dense_factors_are_of_norm_one_and_a_linear_rule_of_the_whitened_rows_classifies_them() -> None:
+    X, y = synthetic.dense_factors(6000, 40, 5, 0.5, 0.0, 0)
+    assert X.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-5)
+    w = np.linalg.lstsq(X, 2 * y - 1, rcond=None)[0]
+    assert np.mean((X @ w > 0) == y) > 0.97
+    plain = X.T @ (2 * y - 1)
+    assert np.mean((X @ plain > 0) == y) < 0.9
