@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, log_softmax
 
 Metrics = dict[str, float | int]
 N_BINS = 15
 Bin = tuple[int, int, float, float]
-"""(number of the bin, rows in it, mean predicted probability of the positive class, share of positive rows)"""
+"""(number of the bin, rows in it, mean predicted probability of the positive class, share of positive rows)
+
+Of more than two classes the probability is that of the predicted class, and the share that of rows predicted right.
+"""
 
 
 def accuracy(estimator: Any, X: Any, y: NDArray[np.int8]) -> float:
@@ -24,10 +27,13 @@ def accuracy(estimator: Any, X: Any, y: NDArray[np.int8]) -> float:
 def quality(estimator: Any, X: Any, y: NDArray[np.int8]) -> tuple[Metrics, float, list[Bin]]:
     """Return accuracy, error rate and AUC, and for a classifier with probabilities log loss, Brier score and ECE.
 
-    X (n, d), y (n,) with labels -1 and +1.  The AUC is left out where y has one class only.  The second value is the
-    time of the prediction in seconds: a kernel expansion is evaluated once, for all of them.  The third are the bins
-    of the probabilities, none without them.
+    X (n, d), y (n,) with labels -1 and +1, or 0, 1, ... of more than two classes.  The AUC is left out where y has one
+    class only, and where the classifier has more than two.  The second value is the time of the prediction in seconds:
+    a kernel expansion is evaluated once, for all of them.  The third are the bins of the probabilities, none without
+    them.
     """
+    if len(getattr(estimator, "classes_", ())) > 2:
+        return _quality_of_many(estimator, X, y)
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
     started = time.perf_counter()
@@ -53,6 +59,46 @@ def quality(estimator: Any, X: Any, y: NDArray[np.int8]) -> tuple[Metrics, float
     return metrics, seconds, bins
 
 
+def _quality_of_many(estimator: Any, X: Any, y: NDArray[np.int8]) -> tuple[Metrics, float, list[Bin]]:
+    """Return what `quality` does, for a classifier of more than two classes.
+
+    The Brier score is mean_i sum_k (P(k|x_i) - [y_i = k])^2, between 0 and 2.
+    """
+    unknown = np.setdiff1d(y, estimator.classes_).tolist()
+    if unknown:
+        message = f"rows to test on have the classes {unknown}, of which there is no training row; use more of these."
+        raise ValueError(message)
+    logs = None
+    started = time.perf_counter()
+    if _is_softmax(estimator, X[:100]):
+        logs = log_softmax(estimator.decision_function(X), axis=1)  # exact where softmax is 0
+        predicted = estimator.classes_[np.argmax(logs, axis=1)]
+    else:
+        predicted = estimator.predict(X)
+    seconds = time.perf_counter() - started
+    right = predicted == y
+    metrics: Metrics = {"accuracy": float(np.mean(right)), "error_rate": 1.0 - float(np.mean(right))}
+    if not hasattr(estimator, "predict_proba"):
+        return metrics, seconds, []
+    probability = estimator.predict_proba(X) if logs is None else np.exp(logs)
+    if logs is None:
+        logs = np.log(np.maximum(probability, np.finfo(probability.dtype).eps))
+    truth = estimator.classes_ == y[:, None]
+    metrics["log_loss"] = float(-np.mean(logs[truth]))
+    metrics["brier"] = float(np.mean(np.sum((probability - truth) ** 2, axis=1)))
+    bins = reliability(probability.max(axis=1), np.where(right, 1, -1).astype(np.int8))
+    metrics["ece"] = expected_calibration_error(bins)
+    return metrics, seconds, bins
+
+
+def _is_softmax(estimator: Any, X: Any) -> bool:
+    """Tell by some rows whether the probabilities are the softmax of the decision values, up to rounding."""
+    if not (hasattr(estimator, "decision_function") and hasattr(estimator, "predict_proba")):
+        return False
+    probability = np.exp(log_softmax(estimator.decision_function(X), axis=1))
+    return np.allclose(estimator.predict_proba(X), probability, rtol=1e-3, atol=1e-6)
+
+
 def reliability(probability: NDArray[np.floating[Any]], y: NDArray[np.int8]) -> list[Bin]:
     """Return the bins that have rows: [0, 1/15), [1/15, 2/15), ..., [14/15, 1] of the positive class's probability.
 
@@ -69,7 +115,7 @@ def expected_calibration_error(bins: Sequence[Bin]) -> float:
     """Return the mean over the rows of |share of positive rows - mean predicted probability| of their bin.
 
     That is sum_b (n_b / n) |positive_b - predicted_b| over 15 bins of equal width of the predicted probability of the
-    positive class.
+    positive class; of more than two classes, of the predicted class and whether it is right.
     """
     rows = sum(n for _, n, _, _ in bins)
     return sum(n * abs(positive - predicted) for _, n, predicted, positive in bins) / rows

@@ -15,7 +15,7 @@ import numpy as np
 
 from klr_bench.build import TARGET, build, parameters
 from klr_bench.errors import KlrBenchError
-from klr_bench.metrics import accuracy
+from klr_bench.metrics import accuracy, quality
 from klr_bench.online.base import OnlineKernelClassifier
 from klr_bench.online.many import SharedFit
 from klr_bench.splits import Prepared, fold_rows
@@ -102,8 +102,11 @@ def score_fold(
     folds: int,
     seed: int,
     max_examples: int | None = None,
+    score: str = "accuracy",
 ) -> list[float | None]:
-    """Return the accuracy of each learner on one held-out fold of the training rows; None where it cannot be fitted.
+    """Return the score of each learner on one held-out fold of the training rows; None where it cannot be fitted.
+
+    `score` is "accuracy", or "log_loss", of which the negative is returned: more is better.
 
     The folds are those of the first `max_examples` training rows; the kernel's width is that of all of them.
     """
@@ -121,11 +124,11 @@ def score_fold(
     scores: list[float | None] = [None] * len(estimators)
     for group in sharing(estimators):
         try:
-            found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out)
+            found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out, score)
         except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
             continue
-        for i, score in zip(group, found, strict=True):
-            scores[i] = score
+        for i, value in zip(group, found, strict=True):
+            scores[i] = value
     return scores
 
 
@@ -139,13 +142,23 @@ def sharing(estimators: Sequence[Any]) -> list[list[int]]:
     return list(groups.values())
 
 
-def group_scores(estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test: Any) -> list[float | None]:
-    """Return the accuracy of each estimator of a group on the test rows; None where its rule refuses an example."""
+def group_scores(
+    estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test: Any, score: str = "accuracy"
+) -> list[float | None]:
+    """Return the score of each estimator of a group on the test rows; None where its rule refuses an example."""
+    if score == "log_loss":
+        return [_negative_log_loss(estimator.fit(X, y), X_test, y_test) for estimator in estimators]
     if len(estimators) == 1:
         return [accuracy(estimators[0].fit(X, y), X_test, y_test)]
     fitted = SharedFit(estimators, X, y)  # type: ignore[no-untyped-call]
     right = np.mean(fitted.predict(X_test) == y_test[:, None], axis=0)  # type: ignore[no-untyped-call]
-    return [None if refused else float(score) for refused, score in zip(fitted.refused, right, strict=True)]
+    return [None if refused else float(share) for refused, share in zip(fitted.refused, right, strict=True)]
+
+
+def _negative_log_loss(estimator: Any, X: Any, y: Any) -> float | None:
+    """Return -log_loss; None for a classifier without probabilities, or where it is not a number."""
+    value = quality(estimator, X, y)[0].get("log_loss", math.nan)
+    return None if math.isnan(value) else -float(value)
 
 
 def choose(scores: Sequence[Sequence[float | None]]) -> int | None:

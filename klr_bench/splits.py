@@ -31,7 +31,8 @@ class Split:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1."""
+    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1, or of more
+    than two classes 0, 1, ..."""
 
     X_train: Any
     y_train: NDArray[np.int8]

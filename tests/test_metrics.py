@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from klr_bench import BatchConfidenceWeighted, KernelPegasos, NonConservativeKLR
@@ -73,6 +74,33 @@ def test_log_loss_is_exact_where_probabilities_are_0_and_1():
 
     fitted = Sure().fit(X, Y)
     assert quality(fitted, X[:1], np.array([1]))[0]["log_loss"] == 800.0
+
+
+THREE = np.digitize(X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * RANDOM.standard_normal(300), [-0.3, 0.8]).astype(np.int8)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB(), SVC(), SGDClassifier()], ids=str)
+def test_quality_of_three_classes_is_that_of_scikit_learn(estimator):
+    fitted = estimator.fit(X[:200], THREE[:200])
+    measured, _, bins = quality(fitted, X[200:], THREE[200:])
+    accuracy = fitted.score(X[200:], THREE[200:])
+    expected = {"accuracy": accuracy, "error_rate": 1 - accuracy}
+    if hasattr(fitted, "predict_proba"):
+        probability = fitted.predict_proba(X[200:])
+        right = np.where(fitted.predict(X[200:]) == THREE[200:], 1, -1)
+        expected["log_loss"] = log_loss(THREE[200:], probability)
+        expected["brier"] = sum(np.mean((probability[:, k] - (THREE[200:] == k)) ** 2) for k in range(3))
+        expected["ece"] = calibration_error(probability.max(axis=1), right)
+    assert measured == pytest.approx(expected)
+    assert sum(n for _, n, _, _ in bins) == (100 if "ece" in expected else 0)
+
+
+def test_log_loss_of_three_classes_is_exact_and_an_unseen_class_is_refused():
+    fitted = LogisticRegression().fit(X, THREE)
+    fitted.coef_[:], fitted.intercept_[:] = 0, [0, 0, 900]
+    assert quality(fitted, X[:1], np.array([1]))[0]["log_loss"] == 900.0
+    with pytest.raises(ValueError, match=r"classes \[3\]"):
+        quality(fitted, X[:2], np.array([1, 3]))
 
 
 def test_no_probabilities_no_log_loss_one_class_no_auc():

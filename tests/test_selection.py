@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
+from sklearn.metrics import log_loss
 
 from klr_bench import OSKL, NonConservativeKLR
 from klr_bench.errors import KlrBenchError
@@ -77,6 +78,16 @@ def test_scores_are_the_held_out_accuracy_of_a_plain_fit():
         for learner in (NonConservativeKLR(eta=0.1, gamma=3.0), OSKL(G=2.0, gamma=3.0, random_state=9))
     ]
     assert score_fold(learners, kernel, split, 2, folds=4, seed=9) == expected
+
+
+def test_scores_may_be_log_losses():
+    split = data()
+    rows, out = fold_rows(200, 4, 2)
+    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.KernelPegasos"}]
+    found = score_fold(learners, {"kernel": "rbf", "gamma": 3.0}, split, 2, folds=4, seed=9, score="log_loss")
+    fitted = NonConservativeKLR(eta=0.1, gamma=3.0).fit(split.X_train[rows], split.y_train[rows])
+    probability = fitted.predict_proba(split.X_train[out])[:, 1]
+    assert found == [pytest.approx(-log_loss(split.y_train[out], probability)), None]
 
 
 def test_a_learner_that_cannot_be_fitted_has_no_score():

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 KERNELS = ("rbf", "poly", "linear")
 BACKENDS = ("loky", "serial")
+SCORES = ("accuracy", "log_loss")
+"""What selection chooses by: the highest accuracy, or the lowest log loss."""
 FIGURES = (
     *("accuracy_support", "accuracy_examples", "support_examples"),
     *("accuracy_support_curve", "accuracy_time", "objective_time", "gap_time", "nonzero_time"),
@@ -70,6 +72,7 @@ class SelectionConfig:
 
     folds: int = 5
     max_examples: int | None = None
+    score: str = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,7 @@ def check_ranges(config: Config) -> None:
     check_choice("kernel.kernel", kernel["kernel"], KERNELS)
     for name in config.figures or ():
         check_choice("figures", name, FIGURES)
+    check_choice("selection.score", config.selection.score, SCORES)
     check_choice("trace.spacing", config.trace.spacing, SPACINGS)
     check_choice("parallel.backend", config.parallel.backend, BACKENDS)
     if config.metrics == []:

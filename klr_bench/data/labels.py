@@ -67,10 +67,10 @@ def encoded(
 ) -> tuple[NDArray[np.int8], tuple[str, ...]]:
     """Return y (n,) and the labels of its values: two classes, or with ``multiclass: true`` all there are.
 
-    With two classes y is -1 or +1 (see `binary`), with many it counts the labels from 0, in the order of numbers where
+    With two classes y is -1 or +1 (see `binary`), with more it counts the labels from 0, in the order of numbers where
     all are, else of text.  Raises KlrBenchError.
     """
-    if not spec.get("multiclass"):
+    if not spec.get("multiclass") or len(labels.spellings) == 2:
         return binary(codes, labels, spec.get("positive"), where, n_train)
     names = _sorted(labels.spellings)
     missing = set(range(len(names))) - set(codes[:n_train].tolist())
@@ -139,7 +139,7 @@ def _positive_code(labels: Labels, positive: Any, where: str) -> int:
     if len(names) > 2:
         message = (
             f"{where}: {len(names)} classes ({', '.join(_some(_sorted(names)))}), two are needed. "
-            "Choose one against the rest with data.positive=LABEL."
+            "Choose one against the rest with data.positive=LABEL, or keep all with multiclass: true in its YAML."
         )
         raise KlrBenchError(message)
     return names.index(_sorted(names)[-1])

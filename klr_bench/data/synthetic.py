@@ -102,3 +102,55 @@ def dense_factors(
     X /= np.linalg.norm(X, axis=1)[:, None]
     y = score + noise * score.std() * random.standard_normal(n_samples) > 0
     return X, y.astype(np.int64)
+
+
+def gaussian_mixtures(
+    n_samples: int, n_classes: int, components: int, spread: float, seed: int
+) -> tuple[NDArray[np.float64], Labels]:
+    """Return points of the plane, X (n, 2), and their classes, y in {0, ..., n_classes - 1}.
+
+    Each class is a mixture of as many Gaussians as `components` says, with means drawn from the standard normal
+    distribution times 3 and covariances whose axes are `spread` times 1/2 to 3/2 long and turned at random.
+    """
+    random = np.random.default_rng(seed)
+    means = 3.0 * random.standard_normal((n_classes, components, 2))
+    angle = random.uniform(0.0, np.pi, (n_classes, components))
+    axes = spread * random.uniform(0.5, 1.5, (n_classes, components, 2))
+    y, component = random.integers(0, n_classes, n_samples), random.integers(0, components, n_samples)
+    noise, turned = axes[y, component] * random.standard_normal((n_samples, 2)), angle[y, component]
+    along = np.column_stack([np.cos(turned), np.sin(turned)])
+    across = np.column_stack([-np.sin(turned), np.cos(turned)])
+    return means[y, component] + noise[:, :1] * along + noise[:, 1:] * across, y
+
+
+def sparse_binary(
+    n_samples: int, n_features: int, n_on: int, n_classes: int, topics: int, blocks: int, share: float, seed: int
+) -> tuple[Any, Labels]:
+    """Return rows with exactly `n_on` features that are 1, as a CSR matrix, and their classes, 0, 1, ...
+
+    Each class has `topics` topics, a topic is two of `blocks` blocks of 100 features, drawn at random: a block says
+    little about the class, two of them all.  A row has one topic of its class; a share of its features, `share` on
+    average, comes from there, the others are drawn from all by Zipf's law.
+    """
+    random = np.random.default_rng(seed)
+    y = random.integers(0, n_classes, n_samples)
+    words = random.permutation(n_features)[: 100 * blocks].reshape(blocks, 100)
+    pairs = random.permuted(np.tile(np.arange(blocks), (n_classes * topics, 1)), axis=1)[:, :2]
+    topic = y * topics + random.integers(0, topics, n_samples)
+    edges = np.cumsum(1.0 / np.arange(1, n_features + 1))
+
+    def draw(rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        common = np.searchsorted(edges, random.uniform(high=edges[-1], size=len(rows)))
+        block = pairs[topic[rows], random.integers(0, 2, len(rows))]
+        own = words[block, random.integers(0, 100, len(rows))]
+        return np.where(random.uniform(size=len(rows)) < share, own, common).astype(np.int32)
+
+    on = np.sort(draw(np.repeat(np.arange(n_samples), n_on)).reshape(n_samples, n_on), axis=1)
+    while True:  # what a row has twice is drawn anew
+        row, column = np.nonzero(on[:, 1:] == on[:, :-1])
+        if not len(row):
+            break
+        on[row, column] = draw(row)
+        on[row] = np.sort(on[row], axis=1)
+    indptr = np.arange(0, n_samples * n_on + 1, n_on)
+    return sp.csr_matrix((np.ones(on.size, dtype=np.float32), on.ravel(), indptr), (n_samples, n_features)), y

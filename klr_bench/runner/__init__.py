@@ -109,21 +109,20 @@ class _Run:
                 dataset = source.load(report)
             self._check_split(dataset, source)
             rows, features = dataset.X.shape
-            values = (-1, "+1") if len(dataset.classes) == 2 else range(len(dataset.classes))
-            labels = ", ".join(f"{name!r} is {value}" for name, value in zip(dataset.classes, values, strict=True))
-            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {labels}")
+            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {_described(dataset.classes)}")
 
     def _check_split(self, dataset: Dataset, source: Source) -> None:
         """Refuse a data set with too few rows to train on."""
         n_folds = self.config.selection.folds
+        labels = np.unique(dataset.y)
         for repeat in range(self.config.repeats):
             y = dataset.y[make_split(dataset, source.spec["split"], source.seed, repeat).train]
-            rarer = min(int((y == value).sum()) for value in np.unique(dataset.y))
+            rarer = min(int((y == label).sum()) for label in labels)
             if rarer < 1 or len(y) < 2 * n_folds:
                 message = (
-                    f"{dataset.name}: repeat {repeat} has {len(y)} training rows, {rarer} of the rarer class; at least "
-                    f"one of each class and {2 * n_folds} in all (two a fold) are needed: use more data, or fewer "
-                    f"folds (selection.folds={n_folds})."
+                    f"{dataset.name}: repeat {repeat} has {len(y)} training rows, {rarer} of the rarest class; at "
+                    f"least one of each class and {2 * n_folds} in all (two a fold) are needed: use more data, or "
+                    f"fewer folds (selection.folds={n_folds})."
                 )
                 raise KlrBenchError(message)
 
@@ -203,6 +202,14 @@ class _Run:
     def _say(self, text: str) -> None:
         if not self.quiet:
             self.console.print(text, highlight=False)
+
+
+def _described(classes: Sequence[str]) -> str:
+    """Return a few words on how the labels are read."""
+    if len(classes) > 2:
+        return f"{len(classes)} classes: {', '.join(classes)}"
+    negative, positive = classes
+    return f"{negative!r} is -1, {positive!r} is +1"
 
 
 def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Console) -> Outcome:

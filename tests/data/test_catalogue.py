@@ -64,7 +64,8 @@ def test_every_file_says_what_a_data_set_needs(name: str) -> None:
     text = (DIRS[0] / "dataset" / f"{name}.yaml").read_text(encoding="utf-8")
     assert text.splitlines()[0] == f"# @package datasets.{name}"
     spec = SPECS[name]
-    assert {"label", "reference", "format", "positive", "scale", "split"} <= set(spec)
+    assert {"label", "reference", "format", "scale", "split"} <= set(spec)
+    assert "positive" in spec or spec["multiclass"]
     assert spec["format"] in {"csv", "svmlight", "idx", "generated", "bundled", "file"}
     assert spec["scale"] in {None, "minmax"}
     drawn = "n_test" in spec["split"]
@@ -92,9 +93,13 @@ def test_sets_without_files_have_the_declared_size(name: str, cache: Path) -> No
     made = load(name, spec, cache=cache, mirror=None)
     assert made.X.shape == (spec["n_samples"], spec["n_features"])
     assert made.X.dtype == np.float32
-    assert sp.issparse(made.X) == (name in ("sparse_text", "rcv1_like", "gisette_like"))
-    assert set(made.y.tolist()) == {-1, 1}
-    assert made.classes[1] == str(spec["positive"])
+    assert sp.issparse(made.X) == (name.startswith("sparse") or name in ("rcv1_like", "gisette_like"))
+    assert made.n_train_official == spec.get("n_train")
+    if len(made.classes) > 2:
+        assert set(made.y.tolist()) == set(range(len(made.classes)))
+    else:
+        assert set(made.y.tolist()) == {-1, 1}
+        assert made.classes[1] == str(spec["positive"])
     assert (made.name, made.hash) == (name, dataset_hash(name, spec))
     assert not cache.exists()
 

@@ -264,14 +264,24 @@ def test_one_and_three_classes_are_refused(write: Write, kind: Callable[..., Arr
     path = write(row.format("7") * 3)
     assert refusal(kind, path) == f"{path}: all 3 rows have the label '7'; two classes are needed."
     path = write("".join(row.format(label) for label in ["10", "9", "8", "9"]))
-    expected = f"{path}: 3 classes (8, 9, 10), two are needed. Choose one against the rest with data.positive=LABEL."
-    assert refusal(kind, path) == expected
+    expected = f"{path}: 3 classes (8, 9, 10), two are needed. Choose one against the rest with data.positive=LABEL"
+    assert refusal(kind, path) == expected + ", or keep all with multiclass: true in its YAML."
 
 
 def test_a_label_column_of_numbers_is_refused_in_one_line(write: Write) -> None:
     path = write("".join(f"{i},{i}\n" for i in range(500)))
     message = refusal(delimited, path)
     assert "500 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...), two are needed" in message
+
+
+@pytest.mark.parametrize(("kind", "row"), [(svmlight, "{} 1:3\n"), (delimited, "3,{}\n")], ids=["svmlight", "csv"])
+def test_many_classes_are_kept_where_they_are_wanted(write: Write, kind: Callable[..., Arrays], row: str) -> None:
+    path = write("".join(row.format(label) for label in ["10", "9", "8", "9"]))
+    arrays = kind(path, multiclass=True)
+    assert arrays.classes == ("8", "9", "10")
+    assert (arrays.y.dtype, arrays.y.tolist()) == (np.int8, [2, 1, 0, 1])
+    two = kind(write("".join(row.format(label) for label in ["b", "a"]), "two"), multiclass=True)
+    assert (two.classes, two.y.tolist()) == (("a", "b"), [1, -1])
 
 
 def test_an_unknown_positive_label_is_refused_with_the_nearest(write: Write) -> None:

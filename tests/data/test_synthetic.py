@@ -18,12 +18,15 @@ from klr_bench.data import deformed as module
 from klr_bench.data.deformed import deformed
 from klr_bench.data.readers import Arrays
 
+N_CLASSES = {"gaussian_mixtures": 3, "sparse_binary": 5}
 SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
     "moons": lambda n, seed: synthetic.moons(n, 0.1, seed),
     "checkerboard": lambda n, seed: synthetic.checkerboard(n, 4, 0.1, seed),
     "sparse_text": lambda n, seed: synthetic.sparse_text(n, 300, 30, 20, 0.3, seed),
     "factors": lambda n, seed: synthetic.factors(n, 20, 3, 0.3, 0.5, seed),
     "dense_factors": lambda n, seed: synthetic.dense_factors(n, 30, 5, 0.5, 0.3, seed),
+    "gaussian_mixtures": lambda n, seed: synthetic.gaussian_mixtures(n, 3, 2, 0.8, seed),
+    "sparse_binary": lambda n, seed: synthetic.sparse_binary(n, 500, 20, 5, 2, 4, 0.6, seed),
 }
 
 
@@ -38,7 +41,7 @@ def test_a_set_is_the_same_for_the_same_seed(name: str, n: int, seed: int) -> No
     np.testing.assert_array_equal(dense(X), dense(again))
     np.testing.assert_array_equal(y, y_again)
     assert X.shape[0] == len(y) == n
-    assert set(y.tolist()) <= {0, 1}
+    assert set(y.tolist()) <= set(range(N_CLASSES.get(name, 2)))
     assert np.isfinite(dense(X)).all()
 
 
@@ -49,9 +52,9 @@ def test_another_seed_gives_another_set(name: str) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_classes_are_balanced_and_in_random_order(name: str) -> None:
-    y = SETS[name](2000, 0)[1]
-    assert 0.45 < y.mean() < 0.55
-    assert 0.4 < np.mean(y[1:] != y[:-1]) < 0.6
+    y, k = SETS[name](2000, 0)[1], N_CLASSES.get(name, 2)
+    assert np.abs(np.bincount(y) / 2000 - 1 / k).max() < 0.05
+    assert abs(np.mean(y[1:] == y[:-1]) - 1 / k) < 0.1
 
 
 def test_moons_without_noise_lie_on_two_half_circles() -> None:
@@ -123,6 +126,24 @@ def test_images_that_cannot_be_bent_are_refused(size: int, n_samples: int) -> No
     arrays = images()
     with pytest.raises(ValueError, match="expected square images and an even number of them"):
         deformed(Arrays(arrays.X[:, :size], arrays.y, arrays.classes), n_samples=n_samples, seed=0)
+
+
+def test_mixtures_have_the_spreads_that_they_say() -> None:
+    X, y = synthetic.gaussian_mixtures(60_000, 3, 1, 0.8, 4)
+    for k in range(3):
+        axes = np.sqrt(np.linalg.eigvalsh(np.cov(X[y == k].T)))
+        assert (axes > 0.8 * 0.49).all()
+        assert (axes < 0.8 * 1.51).all()
+
+
+def test_rows_of_sparse_binary_have_20_features_on_and_topics_of_two_blocks() -> None:
+    X, y = synthetic.sparse_binary(3000, 7000, 20, 5, 10, 20, 0.6, 0)
+    assert (X.shape, X.dtype) == ((3000, 7000), np.float32)
+    assert (np.diff(X.indptr) == 20).all()
+    assert (X.data == 1).all()
+    assert X.has_canonical_format
+    learner = KNeighborsClassifier(15).fit(X[:2500], y[:2500])
+    assert learner.score(X[2500:], y[2500:]) > 0.4, "a fifth is chance"
 
 
 def test_digits_are_even_or_odd() -> None:

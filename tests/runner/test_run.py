@@ -204,6 +204,26 @@ def test_refuses_what_cannot_be_compared_or_learned(config):
     assert not Path(config.results_dir).exists()
 
 
+def test_more_than_two_classes(config):
+    source = {"_target_": "klr_bench.data.synthetic.gaussian_mixtures", "n_classes": 3, "components": 1, "spread": 0.8}
+    three = SMALL | {"multiclass": True, "source": source | {"n_samples": 300, "seed": 3}}
+    logistic = algorithm("sklearn.linear_model.LogisticRegression", {"C": [1e-6, 1.0]})
+    config = replace(config, datasets={"three": three}, algorithms={"lr": logistic}, sweep={})
+    for score in ("accuracy", "log_loss"):
+        outcome, text = run(replace(config, selection=SelectionConfig(3, score=score), force=True))
+        assert (outcome.n_computed, outcome.n_failed) == (2, 0)
+        assert "three: 300 rows, 2 features; 3 classes: 0, 1, 2" in text
+        rows = records(config)
+        assert rows.accuracy.min() > 0.85
+        assert rows.log_loss.max() < 0.4
+        assert [json.loads(params)["C"] for params in rows.params] == [1.0, 1.0]
+    refused, _ = run(replace(config, algorithms={"nc": NC}))
+    assert {record.status for record in refused.failed} == {"error"}
+    few = three | {"source": source | {"n_samples": 12, "seed": 3}, "split": {"test_size": 0.75}}
+    with pytest.raises(KlrBenchError, match="0 of the rarest class"):
+        run(replace(config, repeats=20, datasets={"three": few}, selection=SelectionConfig(2)))
+
+
 def test_a_second_run_computes_nothing_and_force_computes_all(config):
     run(config)
     assert run(config)[0] == runner.Outcome(0, 6, [])
