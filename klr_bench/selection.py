@@ -24,6 +24,8 @@ Spec = dict[str, Any]
 """An estimator: ``_target_`` and parameters."""
 
 KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
+SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs")
+"""Parameters that online learners have in common if they are trained in one pass."""
 WIDTH_SAMPLE = 2000
 
 
@@ -122,7 +124,7 @@ def score_fold(
     X_held_out, y_held_out = data.X_train[held_out], data.y_train[held_out]
     estimators = [make(learner, resolved, seed) for learner in learners]
     scores: list[float | None] = [None] * len(estimators)
-    for group in sharing(estimators):
+    for group in sharing(estimators, len(np.unique(y))):
         try:
             found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out, score)
         except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
@@ -132,12 +134,15 @@ def score_fold(
     return scores
 
 
-def sharing(estimators: Sequence[Any]) -> list[list[int]]:
-    """Return the positions of the estimators in groups: online learners that can share a pass, others alone."""
+def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
+    """Return the positions of the estimators in groups: online learners that can share a pass, others alone.
+
+    They can if there are two classes, and if they have the same kernel, precision and number of epochs.
+    """
     groups: dict[Any, list[int]] = {}
     for position, estimator in enumerate(estimators):
         online = hasattr(estimator, "_rule") and type(estimator).fit is OnlineKernelClassifier.fit
-        key = (estimator.dtype, estimator.n_epochs) if online else position
+        key = tuple(getattr(estimator, name) for name in SHARED) if online and n_classes == 2 else position
         groups.setdefault(key, []).append(position)
     return list(groups.values())
 

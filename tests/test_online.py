@@ -390,7 +390,7 @@ def test_refuses_one_class_three_classes_and_new_labels():
     with pytest.raises(ValueError, match="needs two classes; got one class"):
         OSKL().fit(X, np.ones(len(X)))
     with pytest.raises(ValueError, match="Only binary classification is supported"):
-        OSKL().fit(X, np.arange(len(X)) % 3)
+        KernelPegasos().fit(X, np.arange(len(X)) % 3)
     learner = OSKL().partial_fit(X, y)
     with pytest.raises(ValueError, match=r"y has labels \[7\], which are not among the classes \[-1, 1\]"):
         learner.partial_fit(X[:1], [7])

@@ -11,8 +11,10 @@ from numbers import Real
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from klr_bench.losses import sigmoid, softplus
-from klr_bench.online.base import BY_RADIUS, POSITIVE, RADIUS, OnlineKernelClassifier
+from klr_bench.online.base import BY_RADIUS, POSITIVE, RADIUS
 from klr_bench.online.engine import rule
+from klr_bench.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.online.softmax import rule_of_many
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
 """The codes under which the rule knows the auxiliary functions."""
@@ -37,7 +39,13 @@ def step_on_auxiliary(y, f, u, t, parameters):
     return loss >= bound or u < loss / bound, 1.0, eta * y * slope
 
 
-class AuxiliaryKLR(OnlineKernelClassifier):
+@rule_of_many
+def softmax_step_on_auxiliary(z, r, u, parameters):
+    insert, _, c = step_on_auxiliary(1.0, z, u, 0, parameters)
+    return insert, c
+
+
+class AuxiliaryKLR(SoftmaxKernelClassifier):
     """Updates on an example with probability l(z) / h(z), along the gradient of h, with z = y f(x).
 
     l(z) = log(1 + e^-z) is the loss; h >= l is one of
@@ -46,7 +54,8 @@ class AuxiliaryKLR(OnlineKernelClassifier):
     - "log_one_plus_gamma": log(1 + gamma e^-z);
     - "hard_cutoff": max(l(z), l(delta)), which updates whenever z <= delta and never otherwise.
 
-    With gamma = 1 the first two are `NonConservativeKLR`.
+    With gamma = 1 the first two are `NonConservativeKLR`.  Of more than two classes z is the log-odds of the right one:
+    the softmax loss is l(z), and the functions h(z) of f are convex and not below it, as the paper's bound needs it.
 
     Parameters
     ----------
@@ -60,7 +69,7 @@ class AuxiliaryKLR(OnlineKernelClassifier):
     aux_delta : float, default=1.0
         delta of the third h.
     average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `OnlineKernelClassifier`, also for the fitted attributes.
+        See `SoftmaxKernelClassifier`, also for the fitted attributes.
 
     References
     ----------
@@ -68,7 +77,8 @@ class AuxiliaryKLR(OnlineKernelClassifier):
     """
 
     _rule = step_on_auxiliary
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+    _rule_of_many = softmax_step_on_auxiliary
+    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
         "h": [StrOptions(set(H))],
@@ -102,6 +112,3 @@ class AuxiliaryKLR(OnlineKernelClassifier):
 
     def _rule_arguments(self):
         return [self._step_size(), H[self.h], math.log(self.aux_gamma), self.aux_delta], self.R
-
-    def _is_logistic(self):
-        return True

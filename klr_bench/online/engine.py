@@ -228,17 +228,13 @@ class OnlineState:
         left, right = self.kernel.left(rows, self.origin), self.kernel.right(rows, self.origin)
         gram = np.ascontiguousarray(self.kernel.values(left, right))
         diagonal = self.kernel.diagonal(rows)
-        n_rows, shape = self.row.max() + 1, u.shape
+        n_rows, shape = self.row.max() + 1, (len(self.row), len(y))
         f = np.zeros(shape)
         f[:n_rows] = expand(self.kernel, self.left.rows, self.weights.columns[:n_rows], right)
         stores = (self.coef, self.average, self.since, self.weights, self.inserted)
         block = tuple(np.zeros(shape, dtype=store.array.dtype) for store in stores)
-        tiny = float(np.finfo(X.dtype).tiny)
-        for rule, learners, parameters, radii in groups:
-            _recursion(
-                rule, learners, parameters, radii, y, u, gram, diagonal, self.t, len(self.support), self.row, f,
-                tuple(store.array for store in stores), block, self.scalars, self.counts, tiny,
-            )  # fmt: skip
+        arrays, tiny = tuple(store.array for store in stores), float(np.finfo(X.dtype).tiny)
+        self._run(groups, y, u, gram, diagonal, f, arrays, block, tiny)
         new = np.flatnonzero(block[-1].any(axis=0))
         self.support.append(X[new])
         if not self.by_index:
@@ -246,6 +242,13 @@ class OnlineState:
         for store, columns in zip(stores, block, strict=True):
             store.append(columns[:, new])
         self.t += len(y)
+
+    def _run(self, groups, y, u, gram, diagonal, f, stores, block, tiny):
+        for rule, learners, parameters, radii in groups:
+            _recursion(
+                rule, learners, parameters, radii, y, u, gram, diagonal, self.t, len(self.support), self.row, f,
+                stores, block, self.scalars, self.counts, tiny,
+            )  # fmt: skip
 
     @property
     def refused(self):

@@ -20,7 +20,8 @@ def _streams(learners):
 def fit_many(learners, X, y):
     """Fit learners of any classes of `klr_bench.online` that share kernel, precision and number of epochs.
 
-    Each becomes what its own `fit` would make of it, up to rounding.
+    Each becomes what its own `fit` would make of it, up to rounding.  Where y has more than two classes, they are
+    fitted one by one.
 
     Parameters
     ----------
@@ -37,6 +38,8 @@ def fit_many(learners, X, y):
     ValueError
         Where the learners do not share the kernel, or one of them refuses its parameters or an example.
     """
+    if len(np.unique(y)) > 2:
+        return [learner.fit(X, y) for learner in learners]
     fitted = SharedFit(learners, X, y)
     for i, learner in enumerate(learners):
         if fitted.state.refused[i]:
@@ -47,7 +50,7 @@ def fit_many(learners, X, y):
 
 
 class SharedFit:
-    """The result of a shared pass, before it is cut into learners: for predictions of all of them at once.
+    """The result of a shared pass over two classes, before it is cut into learners: for predictions of all at once.
 
     A learner whose rule refuses an example is left out from there on, and `refused` marks it.
     """
@@ -58,6 +61,9 @@ class SharedFit:
         first = learners[0]
         X, y = first._validate(X, y, dtype=first._dtypes(), reset=True)
         first._set_classes(y)
+        if len(first.classes_) > 2:
+            message = f"learners share a pass over two classes only; got {len(first.classes_)}: fit them one by one."
+            raise ValueError(message)
         first._n_first = len(y)
         for learner in learners[1:]:
             learner.n_features_in_, learner.classes_ = first.n_features_in_, first.classes_

@@ -11,8 +11,10 @@ from numbers import Real
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from klr_bench.losses import sigmoid
-from klr_bench.online.base import BY_RADIUS, RADIUS, OnlineKernelClassifier
+from klr_bench.online.base import BY_RADIUS, RADIUS
 from klr_bench.online.engine import rule
+from klr_bench.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.online.softmax import rule_of_many
 
 
 @rule
@@ -24,11 +26,21 @@ def gradient_step_by_margin(y, f, u, t, parameters):
     return u < probability, 1.0, eta * y * sigmoid(-y * f)
 
 
-class MarginKLR(OnlineKernelClassifier):
+@rule_of_many
+def softmax_gradient_step_by_length(z, r, u, parameters):
+    eta = parameters[0]
+    if not eta < 2.0:
+        return False, math.nan
+    length = r * sigmoid(-z)
+    return u < (2.0 - eta) / (2.0 - eta + eta * (1.0 - length)), eta * sigmoid(-z)
+
+
+class MarginKLR(SoftmaxKernelClassifier):
     """Updates on an example with a probability that falls with its margin.
 
     With z = y f(x), the probability is (2 - eta) / (2 - eta + eta sigma(z)); the update that follows is
-    f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).
+    f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  Of more than two classes 1 - sigma(z) in the probability is the
+    length of the gradient, which is at most the loss, as the paper's bound needs it.
 
     Parameters
     ----------
@@ -37,7 +49,7 @@ class MarginKLR(OnlineKernelClassifier):
     R : float > 0, default=1e3
         Radius of the ball in the kernel's space; `inf` for none.
     average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `OnlineKernelClassifier`, also for the fitted attributes.
+        See `SoftmaxKernelClassifier`, also for the fitted attributes.
 
     References
     ----------
@@ -45,7 +57,8 @@ class MarginKLR(OnlineKernelClassifier):
     """
 
     _rule = gradient_step_by_margin
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+    _rule_of_many = softmax_gradient_step_by_length
+    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "eta": [Interval(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS})],
         "R": [RADIUS],
     }
@@ -77,6 +90,3 @@ class MarginKLR(OnlineKernelClassifier):
             super()._refuse(t, f)
         message = f"The 'eta' parameter of MarginKLR must be below 2. Got R/sqrt(T) = {eta:g}; use a smaller R."
         raise ValueError(message)
-
-    def _is_logistic(self):
-        return True

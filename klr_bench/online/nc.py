@@ -8,8 +8,10 @@ from __future__ import annotations
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.losses import sigmoid
-from klr_bench.online.base import BY_RADIUS, POSITIVE, RADIUS, OnlineKernelClassifier
+from klr_bench.online.base import BY_RADIUS, POSITIVE, RADIUS
 from klr_bench.online.engine import rule
+from klr_bench.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.online.softmax import rule_of_many
 
 
 @rule
@@ -18,10 +20,16 @@ def gradient_step(y, f, u, t, parameters):
     return True, 1.0, eta * y * sigmoid(-y * f)
 
 
-class NonConservativeKLR(OnlineKernelClassifier):
+@rule_of_many
+def softmax_gradient_step(z, r, u, parameters):
+    return True, parameters[0] * sigmoid(-z)
+
+
+class NonConservativeKLR(SoftmaxKernelClassifier):
     """Stochastic gradient descent on the logistic loss, projected into a ball of radius R.
 
-    At each example, with z = y f(x):  f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).
+    At each example, with z = y f(x):  f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  Of more than two classes it
+    is the gradient step on the softmax loss.
 
     Parameters
     ----------
@@ -30,7 +38,7 @@ class NonConservativeKLR(OnlineKernelClassifier):
     R : float > 0, default=1e3
         Radius of the ball in the kernel's space; `inf` for none.
     average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `OnlineKernelClassifier`, also for the fitted attributes.
+        See `SoftmaxKernelClassifier`, also for the fitted attributes.
 
     References
     ----------
@@ -38,7 +46,8 @@ class NonConservativeKLR(OnlineKernelClassifier):
     """
 
     _rule = gradient_step
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+    _rule_of_many = softmax_gradient_step
+    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
     }
@@ -63,6 +72,3 @@ class NonConservativeKLR(OnlineKernelClassifier):
 
     def _rule_arguments(self):
         return [self._step_size()], self.R
-
-    def _is_logistic(self):
-        return True

@@ -9,9 +9,11 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.losses import LOSSES, derivative
-from klr_bench.online.base import POSITIVE, RADIUS, OnlineKernelClassifier
+from klr_bench.losses import LOSSES, derivative, sigmoid
+from klr_bench.online.base import POSITIVE, RADIUS
 from klr_bench.online.engine import rule
+from klr_bench.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.online.softmax import rule_of_many
 
 SMOOTH_LOSSES = ("logit", "exponential", "square")
 
@@ -25,10 +27,18 @@ def sampled_sign_step(y, f, u, t, parameters):
     return u < abs(slope) / G, 1.0, -math.copysign(step, slope)
 
 
-class OSKL(OnlineKernelClassifier):
+@rule_of_many
+def sampled_direction_step(z, r, u, parameters):
+    G, step = parameters[2], parameters[3]
+    return u < r * sigmoid(-z) / G, step / r
+
+
+class OSKL(SoftmaxKernelClassifier):
     """Makes an example a support vector with probability |l'(y, f(x))| / G.
 
-    The update that follows is f <- project_R( f - eta G sign(l'(y, f(x))) k(x, .) ): an unbiased gradient step.
+    The update that follows is f <- project_R( f - eta G sign(l'(y, f(x))) k(x, .) ): an unbiased gradient step.  Of
+    more than two classes, with the logit loss, |l'| is the length of the gradient, and its direction is in the sign's
+    place.
 
     Parameters
     ----------
@@ -44,7 +54,7 @@ class OSKL(OnlineKernelClassifier):
     delta : float > 0, default=0.1
         Of the square loss.
     average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `OnlineKernelClassifier`, also for the fitted attributes.
+        See `SoftmaxKernelClassifier`, also for the fitted attributes.
 
     References
     ----------
@@ -52,7 +62,8 @@ class OSKL(OnlineKernelClassifier):
     """
 
     _rule = sampled_sign_step
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+    _rule_of_many = sampled_direction_step
+    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "G": [POSITIVE],
         "eta": [POSITIVE, None],
         "R": [RADIUS],
@@ -96,7 +107,7 @@ class OSKL(OnlineKernelClassifier):
         return [LOSSES[self.loss], self.delta, self.G, eta * self.G], self.R
 
     def _refuse(self, t, f):
-        if not math.isfinite(f):
+        if self.loss == "logit" or not math.isfinite(f):
             super()._refuse(t, f)
         message = (
             f"OSKL: |l'(y, f(x))| of the {self.loss} loss exceeds G = {self.G:g} at example {t}; "
