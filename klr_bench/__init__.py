@@ -19,6 +19,7 @@ _EXPORTS = {
     "BOGDPlusPlus": "klr_bench.online.budget.bogd",
     "ConfidenceWeighted": "klr_bench.confidence.cw",
     "DualCDKLR": "klr_bench.batch.dual",
+    "FeatureGeneratingMachine": "klr_bench.confidence.sbcw",
     "Forgetron": "klr_bench.online.budget.forgetron",
     "ImportVectorMachine": "klr_bench.batch.ivm",
     "KernelOGD": "klr_bench.online.ogd",
@@ -36,7 +37,10 @@ _EXPORTS = {
     "ProjectronPlusPlus": "klr_bench.online.budget.projectron",
     "RandomizedBudgetPerceptron": "klr_bench.online.budget.rbp",
     "SecondOrderPerceptron": "klr_bench.confidence.sop",
+    "SOFS": "klr_bench.confidence.sofs",
     "SoftConfidenceWeighted": "klr_bench.confidence.cw",
+    "SparDCA": "klr_bench.confidence.spardca",
+    "SparseBatchConfidenceWeighted": "klr_bench.confidence.sbcw",
 }
 
 __all__ = ["__version__", *_EXPORTS]

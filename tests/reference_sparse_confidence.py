@@ -1,0 +1,135 @@
+"""Slow, obvious sparse confidence-weighted learners: dense, float64, features whitened by the root of a covariance."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import sqrtm
+from scipy.optimize import brentq
+
+
+def conjugate_gradient(norms, sigma):
+    """The norms of w_k that maximise w'z - (sigma/2)||w||^2 - (1/2)(sum ||w_k||)^2, by sorting the norms of z_k."""
+    ordered, tau = np.sort(norms)[::-1], 0.0
+    for m in range(1, len(norms) + 1):
+        candidate = ordered[:m].sum() / (sigma + m)
+        if ordered[m - 1] > candidate:
+            tau = candidate
+    return np.maximum(norms - tau, 0.0) / sigma
+
+
+def omega(sizes, sigma):
+    return 0.5 * sigma * np.sum(sizes**2) + 0.5 * np.sum(sizes) ** 2
+
+
+def norms_of(z, parts):
+    return np.array([np.linalg.norm(z[part]) for part in parts])
+
+
+def whitened_weights(z, parts, sigma):
+    w, norms = np.zeros(len(z)), norms_of(z, parts)
+    for part, norm, size in zip(parts, norms, conjugate_gradient(norms, sigma), strict=True):
+        if norm > 0:
+            w[part] = size / norm * z[part]
+    return w
+
+
+def covariance(X, C):
+    return np.linalg.inv(np.eye(X.shape[1]) + C * X.T @ X)
+
+
+def whiten(X, groups, C, with_covariance):
+    """The whitened features, the parts of the groups in them, and the root that leads from w to the weights."""
+    blocks = [sqrtm(covariance(X[:, g], C)).real if with_covariance else np.eye(len(g)) for g in groups]
+    ends = np.cumsum([len(g) for g in groups])
+    parts = [slice(end - len(g), end) for g, end in zip(groups, ends, strict=True)]
+    Z = np.hstack([X[:, g] @ B for g, B in zip(groups, blocks, strict=True)])
+    return Z, parts, blocks
+
+
+def dual_objective(a, Z, y, parts, C, q, sigma):
+    z = Z.T @ (a * y)
+    w = whitened_weights(z, parts, sigma)
+    conjugate = w @ z - omega(norms_of(w, parts), sigma)
+    return a.sum() - (q == 2) * np.sum(a**2) / (4 * C) - conjugate
+
+
+def primal_objective(w, Z, y, parts, C, q, sigma):
+    return omega(norms_of(w, parts), sigma) + C * np.sum(np.maximum(0.0, 1.0 - y * (Z @ w)) ** q)
+
+
+def ascend(Z, y, parts, C, q, sigma, n_passes):
+    """Algorithm 3; a step beyond the maximum of the dual along its coordinate ends there.  Returns a, w, objectives."""
+    a, z = np.zeros(len(y)), np.zeros(Z.shape[1])
+    soft, bound = (0.0, C) if q == 1 else (0.5 / C, np.inf)
+    objectives = []
+    for _ in range(n_passes):
+        for i in range(len(y)):
+
+            def slope(step, i=i, z=z):
+                w = whitened_weights(z + step * y[i] * Z[i], parts, sigma)
+                return 1.0 - soft * (a[i] + step) - y[i] * (w @ Z[i])
+
+            curvature = Z[i] @ Z[i] + soft
+            step = slope(0.0) / curvature if curvature else np.inf
+            step = np.clip(step, -a[i], bound - a[i])
+            if step != 0 and slope(step) * step < 0:
+                step = brentq(slope, 0.0, step, xtol=1e-300, rtol=1e-14, maxiter=500)
+            a[i] += step
+            z = z + step * y[i] * Z[i]
+            objectives.append(dual_objective(a, Z, y, parts, C, q, sigma))
+    return a, whitened_weights(z, parts, sigma), objectives
+
+
+def select_groups(X, y, C, q, sigma, p, r, n_passes, with_covariance):
+    """Algorithm 2, without a tolerance: the groups, the weights of the features, the dual objectives."""
+    a, groups, thetas, coef = np.ones(len(y)), [], [], np.zeros(X.shape[1])
+    while sum(map(len, groups)) < p:
+        scores = np.abs(X.T @ (a * y))
+        scores[[j for g in groups for j in g]] = -1.0
+        best = np.argsort(-scores, kind="stable")[: min(r, p - sum(map(len, groups)))]
+        best = np.sort(best[scores[best] > 0])
+        if not len(best):
+            break
+        groups.append(best)
+        Z, parts, blocks = whiten(X, groups, C, with_covariance)
+        a, w, objectives = ascend(Z, y, parts, C, q, sigma, n_passes)
+        thetas.append(objectives[-1])
+        coef[:] = 0.0
+        for g, part, B in zip(groups, parts, blocks, strict=True):
+            coef[g] = B @ w[part]
+    return groups, coef, thetas
+
+
+def sofs(X, y, B, r, n_epochs=1):
+    """Weights and variances; after each example the B features with the least (variance, number) are kept."""
+    X = X / np.maximum(np.linalg.norm(X, axis=1), 1e-300)[:, None]
+    d = X.shape[1]
+    w, s, seen = np.zeros(d), np.ones(d), np.zeros(d, dtype=bool)
+    updates = 0
+    for x, label in list(zip(X, y, strict=True)) * n_epochs:
+        margin, v = label * (w @ x), np.sum(s * x * x)
+        if margin >= 1 or v == 0:
+            continue
+        updates += 1
+        seen |= x != 0
+        beta = 1.0 / (v + r)
+        w += (1.0 - margin) * beta * label * s * x
+        s -= beta * (s * x) ** 2
+        kept = sorted(np.flatnonzero(seen), key=lambda j: (s[j], j))[:B]
+        w[np.setdiff1d(np.arange(d), kept)] = 0.0
+    return w, s, updates
+
+
+def spardca(X, y, C, l1, q, orders):
+    """Weights and dual variables after a pass in each of the orders."""
+    a, z = np.zeros(len(y)), np.zeros(X.shape[1])
+    soft, bound = (0.0, C) if q == 1 else (0.5 / C, np.inf)
+    for order in orders:
+        for i in order:
+            w = np.sign(z) * np.maximum(np.abs(z) - l1, 0.0)
+            curvature = X[i] @ X[i] + soft
+            step = (1.0 - y[i] * (w @ X[i]) - soft * a[i]) / curvature if curvature else np.inf
+            step = np.clip(step, -a[i], bound - a[i])
+            a[i] += step
+            z += step * y[i] * X[i]
+    return np.sign(z) * np.maximum(np.abs(z) - l1, 0.0), a
