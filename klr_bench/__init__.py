@@ -35,6 +35,7 @@ _EXPORTS = {
     "PrimalCDKLR": "klr_bench.batch.primal",
     "Projectron": "klr_bench.online.budget.projectron",
     "ProjectronPlusPlus": "klr_bench.online.budget.projectron",
+    "PrototypeKLR": "klr_bench.prototype.estimator",
     "RandomizedBudgetPerceptron": "klr_bench.online.budget.rbp",
     "SecondOrderPerceptron": "klr_bench.confidence.sop",
     "SOFS": "klr_bench.confidence.sofs",

@@ -1,0 +1,58 @@
+"""Where learning begins: the first prototypes, the width that suits them, and the units of the coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+SAMPLE = 1000
+"""Rows of which typical distances are found."""
+CLUSTERED = 10_000
+"""Rows that k-means sees."""
+
+
+def first_prototypes(rows, J, init, random):
+    """Return J prototypes (J, d): rows drawn at random, or centres of k-means on some rows, relative to the origin."""
+    n = len(rows)
+    if init == "random":
+        return _dense(rows.block(np.sort(random.permutation(n)[:J]))[0])
+    from sklearn.cluster import MiniBatchKMeans
+
+    X, _ = rows.block(np.sort(random.permutation(n)[:CLUSTERED]))
+    seed = random.randint(2**31 - 1)
+    return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X).cluster_centers_
+
+
+def typical_distance(kernel, rows, U, random):
+    """Return the median of the squared distances, as the kernel takes them, of some rows to the prototypes U (d, J)."""
+    X, _ = rows.block(np.sort(random.permutation(len(rows))[:SAMPLE]))
+    D = kernel.distances(X, U)
+    return float(np.median(D)) or float(np.mean(D)) or 1.0
+
+
+def first_coefficients(y, n_classes):
+    """Return b_0 for b = 0, (M,): the logarithms of the frequencies of the classes; of two their difference."""
+    logs = np.log(np.bincount(y, minlength=n_classes) / len(y))
+    return logs[1:] - logs[:1] if n_classes == 2 else logs - logs.mean()
+
+
+def unit_of(layout, X, lazy):
+    """Return the unit of each coordinate of x: 1 for b, 0.1 for theta, for u how far the features of X (n, d) spread."""
+    unit = np.ones(layout.size)
+    unit[layout.places["theta"]] = 0.1
+    unit[layout.places["u"]] = _spread(X, lazy) or 1.0
+    return unit
+
+
+def _spread(X, lazy):
+    """Return the root mean square of the deviations of features from their means, of CSR rows from 0.
+
+    In the lazy form it is that of the entries that are not 0: the others move nothing.
+    """
+    if sp.issparse(X):
+        return float(np.sqrt(np.sum(np.square(X.data, dtype=np.float64)) / max(X.nnz if lazy else np.prod(X.shape), 1)))
+    return float(np.sqrt(np.mean(np.var(X, axis=0, dtype=np.float64))))
+
+
+def _dense(X):
+    return X.toarray() if sp.issparse(X) else X
