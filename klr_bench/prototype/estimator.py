@@ -265,9 +265,7 @@ class PrototypeKLR(ClassifierMixin, BaseEstimator):
         else:
             watched = rows if n <= WATCHED else rows.taken(np.sort(random.permutation(n)[:WATCHED]))
             iterates = self._iterates(x, rows, watched, parts, solver, random)
-            self._go_on(
-                iterates, watched if held_out is None else held_out, held_out, callback, until_end=solver == "adam"
-            )
+            self._go_on(iterates, watched, held_out, callback, until_end=solver == "adam")
 
     def _fit_coefficients(self, x, rows):
         """Fit b to the kernel values of prototypes that stay as they are."""
@@ -313,7 +311,9 @@ class PrototypeKLR(ClassifierMixin, BaseEstimator):
 
     def _go_on(self, iterates, watched, held_out, callback, *, until_end):
         """Go through the iterates, unless `until_end`, until one is hardly better than the one before."""
-        model = self._model if held_out is None else self._model.without_penalty()
+        model = self._model
+        if held_out is not None:
+            watched, model = held_out, model.without_penalty()
         before = model.objective(self._x, watched)
         best = before, self._x
         for x, undone in iterates:

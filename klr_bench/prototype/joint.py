@@ -51,7 +51,7 @@ def _adam_step(x, slopes, mean, square, unit, rate, l1, t):
 
 
 def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each pass over the rows, in random order, and whether it was undone; the rate falls as a cosine does.
+    """Yield x after each pass, in random order, and whether it was undone; the rate falls to 0 as a cosine does.
 
     A pass after which the objective of the rows `watched` is above the best by more than noise is undone, and the rate
     halved: steps too long end at the prior of the classes, where slopes vanish.

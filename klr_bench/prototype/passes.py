@@ -1,8 +1,8 @@
 """The alternating passes: one over the rows for b, one for the prototypes, one for theta, until convergence.
 
 prototype_klr, "Implementation details": the rate of b is annealed, those of u and theta are constant.  Here each is
-safeguarded: a pass after which the objective is higher is undone, and its rate halved for a while.  Where a batch is all rows a
-pass is one step against the slopes, and its length is searched for, so that the objective never rises.
+safeguarded: a pass after which the objective is higher is undone, and its rate halved for a while.  Where a batch is
+all rows a pass is one step against the slopes, and its length is searched for, so that the objective never rises.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEAST = 1 / 64
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of passes in mini-batches, and whether one was undone that may still do with a lower rate.
+    """Yield x after each round of passes, and whether one was undone that may still do with a lower rate.
 
     `watched` are the rows of which the objective is judged.
     """

@@ -37,7 +37,7 @@ def first_coefficients(y, n_classes):
 
 
 def unit_of(layout, X, lazy):
-    """Return the unit of each coordinate of x: 1 for b, 0.1 for theta, for u how far the features of X (n, d) spread."""
+    """Return the unit of each coordinate of x: 1 for b, 0.1 for theta, for u the spread of the features of X."""
     unit = np.ones(layout.size)
     unit[layout.places["theta"]] = 0.1
     unit[layout.places["u"]] = _spread(X, lazy) or 1.0
