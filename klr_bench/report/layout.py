@@ -82,10 +82,16 @@ def caption(table: Table) -> list[str]:
         lines.append(
             "Settled after: seconds of training from which on the test accuracy is at most 0.5 point below its last."
         )
+    if any(cell.published for cell in _cells(table, "pass_time_s")):
+        lines.append("Pass alone: part of the training time; of the paper's two times that is the sum.")
     lines += [block.data for block in table.blocks if block.data]
     if table.absent:
         lines.append(f"No rows yet: {', '.join(table.absent)}.")
     return lines
+
+
+def _cells(table: Table, metric: str) -> list[Cell]:
+    return [line.cells[metric] for block in table.blocks for line in block.lines]
 
 
 def _ours(line: Line, metrics: list[Metric], compared: bool) -> list[str]:

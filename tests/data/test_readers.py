@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
+from klr_bench.data import readers
 from klr_bench.data.readers import Arrays, read, sniffed_format, stored
 from klr_bench.errors import KlrBenchError
 
@@ -165,6 +166,15 @@ def test_many_features_stay_sparse(write: Write) -> None:
     assert X.has_sorted_indices
     assert X.nnz == 3  # the explicit zero is gone
     assert X[0, 9000] == 2
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_a_large_matrix_is_kept_dense_where_that_is_no_larger(layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "DENSE_BYTES", 1)
+    X = np.arange(40.0).reshape(8, 5) * ([1, 1, 1, 0, 0] * np.ones((8, 1)))
+    assert isinstance(stored(layout(X)), np.ndarray), "23 of 40 numbers"
+    X[:, 2] = 0
+    assert sp.issparse(stored(layout(X))), "15 of 40"
 
 
 def test_sparse_matrices_are_stored_with_sorted_indices() -> None:
