@@ -19,8 +19,8 @@ SCORES = ("accuracy", "log_loss")
 """What selection chooses by: the highest accuracy, or the lowest log loss."""
 FIGURES = (
     *("accuracy_support", "accuracy_examples", "support_examples"),
-    *("accuracy_support_curve", "accuracy_time", "objective_time", "gap_time", "nonzero_time"),
-    *("sparsity_gamma", "lambda_panels"),
+    *("accuracy_support_curve", "accuracy_time", "objective_time", "gap_time", "nonzero_time", "log_loss_time"),
+    *("sparsity_gamma", "lambda_panels", "log_loss_prototypes", "prototype_pictures"),
 )
 """Names of klr_bench.report.figures."""
 SPACINGS = ("even", "log")

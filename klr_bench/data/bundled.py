@@ -15,6 +15,12 @@ def digits() -> tuple[Any, NDArray[np.str_]]:
     return X, np.where(y % 2 == 0, "even", "odd")
 
 
+def ten_digits() -> tuple[Any, NDArray[np.int64]]:
+    """Return the 8 x 8 images of handwritten digits (1797, 64), values 0 to 16, and which digits they are."""
+    X, y = load_digits(return_X_y=True)
+    return X, y
+
+
 def breast_cancer() -> tuple[Any, NDArray[np.str_]]:
     """Return the Wisconsin diagnostic measurements (569, 30) and which tumours are malignant."""
     data = load_breast_cancer()

@@ -7,13 +7,11 @@ from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from klr_bench.binary import POSITIVE
 from klr_bench.kernels import KERNELS
@@ -21,6 +19,7 @@ from klr_bench.prototype.joint import adam, coefficients, lbfgs
 from klr_bench.prototype.kernels import PrototypeKernel
 from klr_bench.prototype.model import PARTS, Layout, Model, Rows
 from klr_bench.prototype.passes import in_batches, on_all_rows
+from klr_bench.prototype.prediction import PrototypeClassifier
 from klr_bench.prototype.start import first_coefficients, first_prototypes, typical_distance, unit_of
 
 COUNT = Interval(Integral, 1, None, closed="left")
@@ -33,7 +32,7 @@ WATCHED = 20_000
 """Rows of which the objective is judged after a pass in mini-batches."""
 
 
-class PrototypeKLR(ClassifierMixin, BaseEstimator):
+class PrototypeKLR(PrototypeClassifier):
     """Kernel logistic regression on a few prototypes that need not be training examples, of two classes or more.
 
     P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)); the mean log loss + l1 sum |u_jk| + (l2/2) sum b_yj^2 is minimised
@@ -333,50 +332,6 @@ class PrototypeKLR(ClassifierMixin, BaseEstimator):
         message = f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes."
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
-    def _publish(self, x):
-        """Set the fitted attributes from x."""
-        self._x = x
-        b0, B, U, theta = self._model.layout.views(x)
-        self.prototypes_ = U.T if self._origin is None else U.T + self._origin
-        self.n_support_ = len(self.prototypes_)
-        self.gamma_ = float(np.exp(theta[0]))
-        two = len(self.classes_) == 2
-        self.dual_coef_ = B[:, 0] if two else B.T
-        self.intercept_ = float(b0[0]) if two else b0
-
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
         return self.max_iter, 1
-
-    def kernel_values(self, X):
-        """Return the kernel values of the rows of X with the prototypes, (n_samples, n_prototypes)."""
-        check_is_fitted(self)
-        rows = self._new_rows(X)
-        return np.concatenate([self._model.kernel_values(self._x, block) for block, _ in rows.blocks()])
-
-    def decision_function(self, X):
-        """Return the scores (n_samples, n_classes), float64; of two classes (n_samples,), above 0 for the second."""
-        check_is_fitted(self)
-        scores = self._model.scores(self._x, self._new_rows(X))
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict_proba(self, X):
-        """Return the probabilities of the classes, (n_samples, n_classes)."""
-        scores = self.decision_function(X)
-        return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
-
-    def predict(self, X):
-        """Return the most probable classes of the rows of X, (n_samples,)."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
-
-    def _new_rows(self, X):
-        X = validate_data(self, X, dtype=self._x.dtype, accept_sparse="csr", order="C", reset=False)
-        if self.lazy and not sp.issparse(X):
-            X = sp.csr_matrix(X)
-        return Rows(X, None, None if sp.issparse(X) else self._origin)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

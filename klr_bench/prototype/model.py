@@ -117,7 +117,7 @@ class Model:
         return self._slopes(x, X, y, parts)[1]
 
     def slopes_of_all(self, x, rows, parts=PARTS):
-        """Return the objective without l1 of all rows, and its slopes (P,), float64; 0 by what is not asked for."""
+        """Return the objective without l1 of all rows, and its slopes (P,), float64; 0 by a part not asked for."""
         _, B, _, _ = self.layout.views(x)
         total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
         for X, y in rows.blocks():

@@ -67,6 +67,8 @@ EXAMPLES = Axis("t", "Examples seen", counted=True)
 TIME = Axis("elapsed_s", "Training time (s)", counted=True)
 OBJECTIVE = Axis("objective", "Objective")
 GAP = Axis("duality_gap", "Duality gap / objective", logarithmic=True)
+PROTOTYPES = Axis("n_prototypes", "Prototypes", counted=True)
+LOG_LOSS = Axis("log_loss", "Log loss on test rows")
 NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
 
 
@@ -136,10 +138,10 @@ def panels_of(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw,
                 axes.set_ylabel(y)
         legend_columns = math.ceil(len(handles) / legend_rows)
         drawn.legend(handles=handles, loc="outside lower center", ncols=legend_columns, handlelength=3)
-        return {f"{name}.{kind}": _saved(drawn, kind) for kind in ("png", "svg")}
+        return {f"{name}.{kind}": saved(drawn, kind) for kind in ("png", "svg")}
 
 
-def _saved(figure: Figure, kind: str) -> bytes:
+def saved(figure: Figure, kind: str) -> bytes:
     content = io.BytesIO()
     undated = {"Software": None} if kind == "png" else {"Date": None}
     figure.savefig(content, format=kind, metadata=undated)

@@ -16,6 +16,7 @@ from klr_bench.report.drawing import (
     ACCURACY,
     EXAMPLES,
     GAP,
+    LOG_LOSS,
     NONZERO,
     OBJECTIVE,
     SUPPORT,
@@ -27,7 +28,7 @@ from klr_bench.report.drawing import (
     panels_of,
 )
 from klr_bench.report.labels import placed
-from klr_bench.report.parameters import lambda_panels, sparsity_gamma
+from klr_bench.report.parameters import lambda_panels, log_loss_prototypes, sparsity_gamma
 from klr_bench.report.tables import Block, Line, Table
 
 if TYPE_CHECKING:
@@ -67,19 +68,25 @@ TRACED = {
     "objective_time": (TIME, OBJECTIVE),
     "gap_time": (TIME, GAP),
     "nonzero_time": (TIME, NONZERO),
+    "log_loss_time": (TIME, LOG_LOSS),
 }
 USUAL = ("accuracy_support", "accuracy_examples", "support_examples")
-FIGURES = ("accuracy_support", *TRACED, "sparsity_gamma", "lambda_panels")
+FIGURES = ("accuracy_support", *TRACED, "sparsity_gamma", "lambda_panels", "log_loss_prototypes", "prototype_pictures")
 
 
 def draw_all(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
     """Draw the figures that the experiment asks for, of those that there are rows for; return names and contents."""
-    drawing = {"accuracy_support": accuracy_support, "lambda_panels": lambda_panels, "sparsity_gamma": sparsity_gamma}
+    drawing = {
+        "accuracy_support": accuracy_support,
+        "lambda_panels": lambda_panels,
+        "log_loss_prototypes": log_loss_prototypes,
+        "sparsity_gamma": sparsity_gamma,
+    }
     files: dict[str, bytes] = {}
     for name in table.figures or USUAL:
         if name in TRACED:
             files |= traced(name, table, records, traces)
-        else:
+        elif name in drawing:  # prototype_pictures are drawn from models, not from a table
             files |= drawing[name](table)
     return files
 
@@ -144,7 +151,7 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
     handles.append(Line2D([], [], color="#999999", linewidth=0.8, label="calibrated"))
-    return panels_of("reliability", blocks, handles, draw, "Predicted probability", "Share of positives")
+    return panels_of("reliability", blocks, handles, draw, "Predicted probability", "Observed share")
 
 
 def _checkpoints(traces: pd.DataFrame, metrics: set[str]) -> pd.DataFrame:

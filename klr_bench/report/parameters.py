@@ -1,15 +1,28 @@
-"""Figures against a parameter: gamma of the auxiliary function, lambda of the L1 penalty."""
+"""Figures against a parameter: gamma of the auxiliary function, lambda of the L1 penalty, prototypes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from klr_bench.report.drawing import ACCURACY, COLOURS, NONZERO, TIME, Look, count_axis, dashed, looks_of, panels_of
+from klr_bench.report.drawing import (
+    ACCURACY,
+    COLOURS,
+    LOG_LOSS,
+    NONZERO,
+    PROTOTYPES,
+    TIME,
+    Column,
+    Look,
+    count_axis,
+    dashed,
+    looks_of,
+    panels_of,
+)
 from klr_bench.report.tables import Block, Line, Table
-from klr_bench.variants import as_number, parse_variant
+from klr_bench.variants import as_number, parse_variant, variant_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,3 +84,36 @@ def lambda_panels(table: Table) -> dict[str, bytes]:
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
     return panels_of("lambda_panels", [block for block, _ in panels], handles, draw, "lambda / lambda_max", "")
+
+
+def log_loss_prototypes(table: Table) -> dict[str, bytes]:
+    """Draw log loss against the number of prototypes, with its spread; a curve for each other variation."""
+
+    def curve_of(line: Line) -> Column:
+        rest = {name: value for name, value in parse_variant(line.variant).items() if name != "n_prototypes"}
+        return line.algorithm, variant_text(rest)
+
+    blocks = [block for block in table.blocks if any(line.cells["log_loss"].mean for line in block.lines)]
+    lines = [line for block in blocks for line in block.lines if "n_prototypes" in parse_variant(line.variant)]
+    names = {line.algorithm: line.label.removesuffix(line.variant_label).strip() for line in lines}
+    looks = looks_of({curve_of(line): f"{names[line.algorithm]} {curve_of(line)[1]}".strip() for line in lines})
+
+    def draw(axes: Axes, block: Block) -> None:
+        for column, look in looks.items():
+            cells = {
+                as_number(parse_variant(line.variant)["n_prototypes"]) or 0.0: line.cells["log_loss"]
+                for line in block.lines
+                if line in lines and curve_of(line) == column and line.cells["log_loss"].mean is not None
+            }
+            x = sorted(cells)
+            spread = [cells[J].std or 0.0 for J in x]
+            shown = {"marker": look.marker, "linestyle": look.dashes, "color": look.colour, "markersize": 4}
+            axes.errorbar(x, [cells[J].mean or 0.0 for J in x], spread, **shown, linewidth=1.1, elinewidth=0.7)
+        count_axis(axes.xaxis, PROTOTYPES)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+
+    handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    return panels_of("log_loss_prototypes", blocks, handles, draw, PROTOTYPES.label, LOG_LOSS.label)

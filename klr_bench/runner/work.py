@@ -120,6 +120,9 @@ def _at_checkpoint(data: Prepared) -> Any:
             measured["objective"], measured["duality_gap"] = estimator.objective_, estimator.duality_gap_
         if hasattr(estimator, "coef_"):
             measured["nonzero_fraction"] = float(np.mean(estimator.coef_ != 0))
+        if hasattr(estimator, "checkpoint"):
+            measured |= estimator.checkpoint()
+            measured["log_loss"] = metrics.quality(estimator, data.X_test, data.y_test)[0]["log_loss"]
         return measured
 
     return evaluate

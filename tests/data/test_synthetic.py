@@ -152,6 +152,12 @@ def test_digits_are_even_or_odd() -> None:
     assert y[:5].tolist() == ["even", "odd", "even", "odd", "even"]  # the set begins with 0, 1, 2, 3, 4
 
 
+def test_ten_digits_are_ten() -> None:
+    X, y = bundled.ten_digits()
+    assert X.shape == (1797, 64)
+    assert y[:12].tolist() == [*range(10), 0, 1]
+
+
 def test_breast_cancer_has_212_malignant_tumours() -> None:
     X, y = bundled.breast_cancer()
     assert X.shape == (569, 30)
