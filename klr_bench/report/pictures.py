@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from klr_bench.data import load
 from klr_bench.report.drawing import STYLE, saved
 from klr_bench.splits import make_split
+from klr_bench.variants import parse_variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def prototype_pictures(
             (int(t), Picture(dict(zip(group["metric"], group["value"], strict=True))))
             for t, group in points.groupby("t")
         ]
-        name = f"prototypes_{row['dataset']}_{json.loads(row['params'])['n_prototypes']}.png"
+        name = "_".join(["prototypes", row["dataset"], *parse_variant(row["variant"]).values()]) + ".png"
         files[name] = _drawn(X, np.searchsorted(np.unique(y), y), passes, str(spec.get("label", row["dataset"])))
     return files
 
