@@ -31,7 +31,7 @@ class Adam:
 
 MEAN, SQUARE, EPSILON = 0.9, 0.999, 1e-8
 """beta_1, beta_2 and epsilon of Adam."""
-SLACK = 0.02
+SLACK = 0.1
 """Share of the best objective, and of the progress so far, by which a pass may end above it: batches are noisy."""
 
 
