@@ -137,6 +137,24 @@ def last(estimator: Any, X: Any, y: NDArray[np.int8]) -> Metrics:
     return {"last_accuracy": accuracy(classifier, X, y), "last_n_support": int(classifier.n_support_)}
 
 
+def selection(estimator: Any, relevant: NDArray[np.int64] | None) -> Metrics:
+    """Return how many features a fitted classifier has selected, and the share of the `relevant` that is among them.
+
+    They are its `selected_features_`, else those with a weight in `coef_` other than 0; nothing where it has neither.
+    The share is left out where `relevant` is None.
+    """
+    chosen = getattr(estimator, "selected_features_", None)
+    if chosen is None:
+        coef = np.atleast_2d(getattr(estimator, "coef_", np.empty((1, 0))))
+        if coef.shape != (1, getattr(estimator, "n_features_in_", None)):
+            return {}
+        chosen = np.flatnonzero(coef[0])
+    metrics: Metrics = {"n_selected": len(chosen)}
+    if relevant is not None:
+        metrics["relevant_found"] = float(np.mean(np.isin(relevant, chosen)))
+    return metrics
+
+
 def size(estimator: Any, n_train: int) -> Metrics:
     """Return how many support vectors, updates, iterations and non-zero coefficients a fitted classifier has.
 

@@ -76,16 +76,23 @@ class Record:
     """What a batch learner has minimised at the end, and the duality gap over it."""
     pass_time_s: float | None = None
     """Of fit_time_s, that of the pass over the examples, where a learner does something else before."""
+    n_selected: int | None = None
+    """Features that a linear classifier uses."""
+    relevant_found: float | None = None
+    """The share of the relevant features of a generated set that is among them."""
 
 
 COLUMNS = tuple(column.name for column in fields(Record))
-ADDED = ("last_accuracy", "last_n_support", "ece", "objective", "duality_gap", "pass_time_s")
+ADDED = (
+    *("last_accuracy", "last_n_support", "ece", "objective", "duality_gap", "pass_time_s", "n_selected"),
+    "relevant_found",
+)
 """Columns that files of schema version 1 may lack."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
 REPORTED = (
     *("accuracy", "error_rate", "last_accuracy", "log_loss", "brier", "ece", "auc", "sparsity", "n_support"),
-    *("pass_time_s", "fit_time_s"),
+    *("n_selected", "relevant_found", "pass_time_s", "fit_time_s"),
     *("settled_s", "nonzero_fraction", "n_iter", "objective", "duality_gap", "accuracy_gain", "n_iter_ratio"),
 )
 """What a report can show and `metrics` of an experiment may name: columns of records.csv, and what it derives."""

@@ -31,13 +31,14 @@ class Split:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1, or of more
-    than two classes 0, 1, ..."""
+    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1, or of more than two classes
+    0, 1, ...; features that matter."""
 
     X_train: Any
     y_train: NDArray[np.int8]
     X_test: Any
     y_test: NDArray[np.int8]
+    relevant: NDArray[np.int64] | None = None
 
 
 def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
@@ -129,7 +130,7 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
             raise KlrBenchError(message)
         scaler = MinMaxScaler().fit(X_train)
         X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
-    return Prepared(X_train, dataset.y[split.train], X_test, dataset.y[split.test])
+    return Prepared(X_train, dataset.y[split.train], X_test, dataset.y[split.test], dataset.relevant)
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:

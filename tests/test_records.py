@@ -51,7 +51,8 @@ def test_the_columns_are_those_of_schema_version_1() -> None:
     expected = (
         "key experiment dataset algorithm variant params repeat status message accuracy error_rate log_loss "
         "brier auc sparsity nonzero_fraction n_support n_updates n_iter n_train n_test n_features fit_time_s "
-        "predict_time_s peak_memory_mb seed last_accuracy last_n_support ece objective duality_gap pass_time_s"
+        "predict_time_s peak_memory_mb seed last_accuracy last_n_support ece objective duality_gap pass_time_s "
+        "n_selected relevant_found"
     )
     assert (records.SCHEMA_VERSION, " ".join(COLUMNS)) == (1, expected)
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from klr_bench.config import schema
 from klr_bench.errors import KlrBenchError
 from klr_bench.records import ADDED, REPORTED, Bin, Record, Store, Trace
-from klr_bench.report import figures, report
+from klr_bench.report import feature_figures, figures, report
 from klr_bench.report.layout import caption, grid
 from klr_bench.report.plan import Plan
 from klr_bench.report.reading import read_records
@@ -442,7 +442,7 @@ def test_records_of_before_there_were_all_columns(make: Make) -> None:
 
 
 def test_the_figures_have_the_names_of_the_configuration() -> None:
-    assert figures.FIGURES == schema.FIGURES
+    assert (*figures.FIGURES, *feature_figures.DRAWN) == schema.FIGURES
 
 
 def test_an_experiment_says_which_figures_it_has(make: Make) -> None:

@@ -37,9 +37,10 @@ class GroupSelector(LinearClassifier):
         "gap_tol": [NOT_NEGATIVE],
         "sigma": [POSITIVE],
         "memory_limit": [POSITIVE],
+        "refit": ["boolean"],
     }
 
-    def __init__(self, C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit):
+    def __init__(self, C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit):
         self.C = C
         self.q = q
         self.n_features_to_select = n_features_to_select
@@ -49,6 +50,7 @@ class GroupSelector(LinearClassifier):
         self.gap_tol = gap_tol
         self.sigma = sigma
         self.memory_limit = memory_limit
+        self.refit = refit
 
     def fit(self, X, y, callback=None):
         """Select features and learn their weights.
@@ -86,6 +88,11 @@ class GroupSelector(LinearClassifier):
                 self.stopped_by_ = "callback"
                 break
         self._publish(problem, thetas)
+        if self.refit:
+            whole = Subproblem(X, signs, self.C, self.q, self.sigma, covariance=self._covariance)
+            whole.add(problem.features)
+            whole.solve(self.n_passes, self.gap_tol)
+            self.coef_[whole.features] = whole.weights
         return self
 
     def steps(self, n_samples):
@@ -147,6 +154,9 @@ class SparseBatchConfidenceWeighted(GroupSelector):
     memory_limit : float, default=4000.0
         MB that selected columns and covariances may take: the selection ends with a warning before they take more (the
         second rule), and nothing is selected, with an error, where the first group does.
+    refit : bool, default=False
+        Whether the weights are learned anew at the end, with all selected features as one group: algorithm 1 on them.
+        It is not in the paper: there, (sum_k m_k)^2 takes the weights of most groups to 0.
 
     Attributes
     ----------
@@ -183,8 +193,9 @@ class SparseBatchConfidenceWeighted(GroupSelector):
         gap_tol=1e-3,
         sigma=1e-2,
         memory_limit=4000.0,
+        refit=False,
     ):
-        super().__init__(C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit)
+        super().__init__(C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit)
 
 
 class FeatureGeneratingMachine(GroupSelector):
@@ -193,7 +204,7 @@ class FeatureGeneratingMachine(GroupSelector):
     Parameters
     ----------
     C : float, default=10.0
-    q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit
+    q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit
         As there, and so are the fitted attributes; more passes come near the accurate solutions of the original.
 
     References
@@ -215,8 +226,9 @@ class FeatureGeneratingMachine(GroupSelector):
         gap_tol=1e-3,
         sigma=1e-2,
         memory_limit=4000.0,
+        refit=False,
     ):
-        super().__init__(C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit)
+        super().__init__(C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit)
 
 
 def highest(scores, r):

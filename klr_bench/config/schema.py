@@ -21,8 +21,9 @@ FIGURES = (
     *("accuracy_support", "accuracy_examples", "support_examples"),
     *("accuracy_support_curve", "accuracy_time", "objective_time", "gap_time", "nonzero_time", "log_loss_time"),
     *("sparsity_gamma", "lambda_panels", "log_loss_prototypes", "prototype_pictures"),
+    *("accuracy_selected", "time_selected", "relevant_selected"),
 )
-"""Names of klr_bench.report.figures."""
+"""Names of klr_bench.report.figures and klr_bench.report.feature_figures."""
 SPACINGS = ("even", "log")
 MAX_SEED = 2**32 - 1
 LEFT_TO_SELECTION = "cv"

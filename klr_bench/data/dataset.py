@@ -36,6 +36,7 @@ class Dataset:
     classes: tuple[str, ...]  # the labels that became -1 and +1, or 0, 1, ..., as the file spells them
     n_train_official: int | None  # rows [0, n) are the official training file, the rest the official test file
     hash: str
+    relevant: NDArray[np.int64] | None = None  # of a generated set: the features that the labels depend on
 
 
 def load(
@@ -60,7 +61,7 @@ def load(
     if spec.get("n_train") is not None:
         arrays = replace(arrays, n_train_official=_first_rows(name, spec["n_train"], len(arrays.y)))
     name = dataset_name(name, spec)
-    return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key)
+    return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key, arrays.relevant)
 
 
 def dataset_name(name: str, spec: Mapping[str, Any]) -> str:
@@ -144,14 +145,14 @@ def _own_name(path: Path) -> str:
 def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
     """Return the arrays of a generated or bundled set."""
     try:
-        X, targets = build(spec["source"])
+        X, targets, *relevant = build(spec["source"])
     except (TypeError, ValueError) as error:
         message = f"{name}: its source {spec['source']} cannot be called: {error}. Correct its parameters."
         raise KlrBenchError(message) from error
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encoded(codes, labels, spec, name)
-    return Arrays(stored(X), y, classes)
+    return Arrays(stored(X), y, classes, relevant=relevant[0] if relevant else None)
 
 
 def _derived(arrays: Arrays, name: str, spec: Mapping[str, Any]) -> Arrays:

@@ -33,6 +33,7 @@ class Arrays:
     y: NDArray[np.int8]  # (n,)
     classes: tuple[str, ...]
     n_train_official: int | None = None
+    relevant: NDArray[np.int64] | None = None
 
 
 def read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:

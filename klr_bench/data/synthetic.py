@@ -154,3 +154,45 @@ def sparse_binary(
         on[row] = np.sort(on[row], axis=1)
     indptr = np.arange(0, n_samples * n_on + 1, n_on)
     return sp.csr_matrix((np.ones(on.size, dtype=np.float32), on.ravel(), indptr), (n_samples, n_features)), y
+
+
+def correlated_blocks(
+    n_samples: int,
+    n_features: int,
+    n_blocks: int,
+    block_size: int,
+    correlation: float,
+    presence: float,
+    length: int,
+    label_noise: float,
+    seed: int,
+) -> tuple[Any, Labels, NDArray[np.int64]]:
+    """Return rows of many features of which few matter, as CSR, the labels, and the numbers of those that matter.
+
+    A block of features is in a row with probability `presence`, and then all its features are: normal, of variance 1,
+    with this correlation between each two.  The label is the sign of the sum over the blocks of w'x, where w is +1 or
+    -1 at random: within a block what matters are differences, in which the variance is least.  The relevant features
+    lie anywhere among `n_features`.  Of the others a row has `length` on average (Poisson), by Zipf's law, with normal
+    numbers of variance 1.  Each label is flipped with probability `label_noise`.
+    """
+    random = np.random.default_rng(seed)
+    size = n_blocks * block_size
+    places = random.permutation(n_features)
+    relevant, others = places[:size], places[size:]
+    common = random.standard_normal((n_samples, n_blocks, 1))
+    own = random.standard_normal((n_samples, n_blocks, block_size))
+    there = random.uniform(size=(n_samples, n_blocks, 1)) < presence
+    blocks = there * (np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own)
+    signs = random.choice([-1.0, 1.0], size)
+    f = blocks.reshape(n_samples, size) @ signs
+    y = (f > 0) ^ (random.uniform(size=n_samples) < label_noise)
+    zipf = 1.0 / np.arange(1, len(others) + 1)
+    lengths = random.poisson(length, n_samples)
+    row = np.repeat(np.arange(n_samples), lengths)
+    word = others[random.choice(len(others), size=row.size, p=zipf / zipf.sum())]
+    at, which = np.nonzero(blocks.reshape(n_samples, size))
+    values = np.concatenate([blocks.reshape(n_samples, size)[at, which], random.standard_normal(row.size)])
+    index = np.concatenate([at, row]), np.concatenate([relevant[which], word])
+    X = sp.csr_matrix((values, index), shape=(n_samples, n_features))
+    X.sum_duplicates()
+    return X, y.astype(np.int64), np.sort(relevant)

@@ -41,6 +41,8 @@ METRICS = (
     Metric("sparsity", "Sparsity", "percent", "difference"),
     # The papers print no spread of these: it is that of the sparsity, which carries the mark.
     Metric("n_support", "Support vectors", "count", ""),
+    Metric("n_selected", "Features", "count", ""),
+    Metric("relevant_found", "Relevant found", "percent", ""),
     Metric("pass_time_s", "Pass alone", "s", "ratio"),
     Metric("fit_time_s", "Training time", "s", "ratio"),
     Metric("settled_s", "Settled after", "s", ""),
@@ -51,7 +53,10 @@ METRICS = (
     Metric("accuracy_gain", "Gain", "percent", "difference"),
     Metric("n_iter_ratio", "Iterations ratio", "percent", "difference"),
 )
-UNUSUAL = ("error_rate", "brier", "ece", "auc", *[metric.name for metric in METRICS[-7:]])
+UNUSUAL = (
+    *("error_rate", "brier", "ece", "auc", "n_selected", "relevant_found"),
+    *[metric.name for metric in METRICS[-7:]],
+)
 """Shown only where an experiment asks for them."""
 SIZES = {
     "n_train": "training rows",

@@ -54,6 +54,7 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace], list[Bin]]:
             clock.end(estimator, int(estimator.n_iter_))
         measured, predict_time, bins = metrics.quality(estimator, data.X_test, data.y_test)
         measured |= metrics.size(estimator, len(data.y_train)) | metrics.last(estimator, data.X_test, data.y_test)
+        measured |= metrics.selection(estimator, data.relevant)
     record = Record(
         **_identity(cell, flat_parameters(chosen, kernel)),
         status="timeout" if clock.timed_out else "ok",
