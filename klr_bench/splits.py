@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +54,10 @@ def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: in
     these two draw from all rows, official parts or not, and with ``equal_classes`` as many of each class.  With
     ``n_train`` alone that many rows, of the official training part if there is one, are drawn once: repeats differ in
     their order alone.  With folds, repeat 0 is tested on the first fifth of a permutation of all rows, repeat 1 on the
-    next, and so on.
-    Raises KlrBenchError where the official split is asked for and there is none, or a part would be empty.
+    next, and so on.  With ``runs``, pairs of a number of rows and how often it comes, the rows are runs of these
+    lengths, of which the first, third, fifth ... are for training.
+    Raises KlrBenchError where the official split is asked for and there is none, the runs are not of all rows, or a
+    part would be empty.
     """
     n = len(dataset.y)
     if folds := split.get("folds"):
@@ -65,6 +67,9 @@ def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: in
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     if split.get("n_test"):
         return _drawn(dataset, split, random)
+    if runs := split.get("runs"):
+        even = _in_even_runs(dataset, runs)
+        return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
     if dataset.n_train_official is not None:
         n_train = dataset.n_train_official
         return Split(random.permutation(n_train), np.arange(n_train, n))
@@ -95,6 +100,14 @@ def _drawn(dataset: Dataset, split: Mapping[str, Any], random: np.random.RandomS
         raise KlrBenchError(message)
     train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
+
+
+def _in_even_runs(dataset: Dataset, runs: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+    lengths = np.repeat(*np.array(runs).T)
+    if lengths.sum() != len(dataset.y):
+        message = f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {len(dataset.y)}."
+        raise KlrBenchError(message)
+    return np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
 
 
 def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:

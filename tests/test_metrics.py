@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 from klr_bench import BatchConfidenceWeighted, KernelPegasos, NonConservativeKLR
-from klr_bench.metrics import expected_calibration_error, quality, reliability, size
+from klr_bench.metrics import expected_calibration_error, quality, reliability, selection, size
 from klr_bench.trace import Trace
 
 RANDOM = np.random.RandomState(0)
@@ -122,6 +122,17 @@ def test_the_time_of_the_pass_is_part_of_the_fit():
     started = time.perf_counter()
     learner = BatchConfidenceWeighted().fit(X, Y)
     assert 0 < size(learner, 300)["pass_time_s"] < time.perf_counter() - started
+
+
+def test_selected_features_and_the_relevant_ones_among_them():
+    svm = LinearSVC(penalty="l1", dual=False, C=0.003).fit(X, Y)
+    chosen = np.flatnonzero(svm.coef_[0])
+    assert 0 < len(chosen) < 3
+    assert selection(svm, None) == {"n_selected": len(chosen)}
+    assert selection(svm, np.array([0, 1, 2])) == {"n_selected": len(chosen), "relevant_found": len(chosen) / 3}
+    svm.selected_features_ = np.array([2, 0])  # what an estimator says goes before its weights
+    assert selection(svm, np.array([0, 1])) == {"n_selected": 2, "relevant_found": 0.5}
+    assert selection(SVC().fit(X, Y), np.array([0])) == {}
 
 
 def test_the_clock_stands_while_a_checkpoint_is_evaluated():

@@ -445,6 +445,29 @@ def test_the_figures_have_the_names_of_the_configuration() -> None:
     assert (*figures.FIGURES, *feature_figures.DRAWN) == schema.FIGURES
 
 
+def test_figures_against_selected_features(make: Make) -> None:
+    rows = [
+        row(name, f"n_features_to_select={p}", repeat, n_selected=p, relevant_found=0.01 * p, accuracy=0.5 + 0.01 * p)
+        for name in ("sbcw", "fgm")
+        for p in (20, 5, 10)
+        for repeat in (0, 1)
+    ]
+    rows += [row("l1svm", f"C={C}; q=2", 0, n_selected=n, accuracy=0.6, key=f"l{C}") for C, n in ((0.1, 0), (1, 7))]
+    names = list(feature_figures.DRAWN)
+    folder = make(rows, only=True, figures=names)
+    written = report(folder, console=Console(file=io.StringIO()))
+    assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+    lines = table(folder).blocks[0].lines
+    sbcw = [line for line in lines if line.algorithm == "sbcw"]
+    assert {feature_figures._curve(line) for line in sbcw} == {("sbcw", "")}
+    found = feature_figures._points(sbcw, feature_figures.DRAWN["relevant_selected"])
+    assert [(x, y) for x, y, _ in found] == [pytest.approx((x, x)) for x in (5, 10, 20)]
+    svm = [line for line in lines if line.algorithm == "l1svm"]
+    assert {feature_figures._curve(line) for line in svm} == {("l1svm", "q=2")}
+    assert [x for x, _, _ in feature_figures._points(svm, figures.ACCURACY)] == [7.0], "zero features are no point"
+    assert report(make(rows, only=True, figures=["accuracy_support"]), console=Console(file=io.StringIO())) != written
+
+
 def test_an_experiment_says_which_figures_it_has(make: Make) -> None:
     traces = [(10, 0.1, "accuracy", 0.5), (10, 0.1, "n_support", 5.0), (99, 0.2, "accuracy", 0.8)]
     rows = [row("auxiliary", f"aux_gamma={gamma}", 0, sparsity=0.5, key=f"k{gamma}") for gamma in ("1", "2", "11")]

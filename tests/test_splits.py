@@ -92,6 +92,15 @@ def test_refuses_a_number_of_rows_that_there_is_not(official, n_train, most):
         make_split(dataset(20, official), {"n_train": n_train}, 0, 0)
 
 
+def test_even_days_to_train_and_odd_days_to_test():
+    split = make_split(dataset(20), {"runs": [[3, 1], [5, 3], [2, 1]]}, 0, 0)  # days of 3, 5, 5, 5, 2 rows
+    assert sorted(split.train) == [0, 1, 2, *range(8, 13), 18, 19]
+    assert list(split.train) != sorted(split.train)
+    assert list(split.test) == [*range(3, 8), *range(13, 18)]
+    with pytest.raises(KlrBenchError, match=r"toy: split: runs: of 18 rows in all, but there are 20"):
+        make_split(dataset(20), {"runs": [[3, 1], [5, 3]]}, 0, 0)
+
+
 def test_splits_depend_on_seed_data_set_and_repeat_alone():
     def order(seed=0, name="toy", repeat=0):
         return make_split(dataset(name=name), {"test_size": 0.2}, seed, repeat).train.tolist()

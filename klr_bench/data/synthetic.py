@@ -172,8 +172,9 @@ def correlated_blocks(
     A block of features is in a row with probability `presence`, and then all its features are: normal, of variance 1,
     with this correlation between each two.  The label is the sign of the sum over the blocks of w'x, where w is +1 or
     -1 at random: within a block what matters are differences, in which the variance is least.  The relevant features
-    lie anywhere among `n_features`.  Of the others a row has `length` on average (Poisson), by Zipf's law, with normal
-    numbers of variance 1.  Each label is flipped with probability `label_noise`.
+    lie anywhere among `n_features`.  Of the others `length` are drawn for a row on average (Poisson), by Zipf's law,
+    each with a normal number of variance 1; those that are drawn twice get the sum.  Each label is flipped with
+    probability `label_noise`.
     """
     random = np.random.default_rng(seed)
     size = n_blocks * block_size

@@ -146,6 +146,41 @@ def test_rows_of_sparse_binary_have_20_features_on_and_topics_of_two_blocks() ->
     assert learner.score(X[2500:], y[2500:]) > 0.4, "a fifth is chance"
 
 
+def blocks(n: int, **changes: Any) -> tuple[Any, Any, Any]:
+    given = {"n_features": 400, "n_blocks": 6, "block_size": 3, "correlation": 0.7, "presence": 0.5, "length": 20}
+    return synthetic.correlated_blocks(n, **(given | {"label_noise": 0.0, "seed": 0} | changes))
+
+
+def test_correlated_blocks_depend_on_the_relevant_features_alone() -> None:
+    X, y, relevant = blocks(4000)
+    assert (X.shape, len(np.unique(relevant))) == ((4000, 400), 18)
+    others = np.setdiff1d(np.arange(400), relevant)
+    zipf = 1 / np.arange(1, 383)
+    distinct = np.sum(1 - np.exp(-20 * zipf / zipf.sum()))  # each of them is drawn a Poisson number of times
+    assert X[:, others].nnz / 4000 == pytest.approx(distinct, rel=0.02)
+    assert 0.45 < y.mean() < 0.55
+    full = LogisticRegression(C=100, max_iter=1000).fit(X[:3000][:, relevant], y[:3000])
+    assert full.score(X[3000:][:, relevant], y[3000:]) > 0.95
+    assert LogisticRegression().fit(X[:3000][:, others], y[:3000]).score(X[3000:][:, others], y[3000:]) < 0.57
+
+
+def test_correlated_blocks_have_the_correlations_that_they_say() -> None:
+    X, _, relevant = blocks(20_000, presence=1.0)
+    R = np.corrcoef(X[:, relevant].toarray().T)
+    np.fill_diagonal(R, 0.0)
+    strong = np.abs(R - 0.7) < 0.03
+    assert (strong.sum(axis=1) == 2).all(), "with the two others of its block"
+    assert np.abs(R[~strong]).max() < 0.03
+
+
+def test_correlated_blocks_are_the_same_for_the_same_seed() -> None:
+    (X, y, relevant), again, other = blocks(50), blocks(50), blocks(50, seed=1)
+    assert (again[0] != X).nnz == 0
+    assert y.tolist() == again[1].tolist()
+    np.testing.assert_array_equal(relevant, again[2])
+    assert set(relevant) != set(other[2])
+
+
 def test_digits_are_even_or_odd() -> None:
     X, y = bundled.digits()
     assert X.shape == (1797, 64)
