@@ -477,6 +477,15 @@ def test_an_experiment_says_which_figures_it_has(make: Make) -> None:
     assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
 
 
+def test_a_legend_has_the_curves_that_there_are(make: Make) -> None:
+    make([row("nc", "", 0)], only=True, traces=[(10, 0.1, "accuracy", 0.5), (99, 0.2, "accuracy", 0.8)])
+    folder = make([row("pegasos", "lam=cv", 0)], only=True)
+    report(folder, console=Console(file=io.StringIO()))
+    svg = (folder / "report" / "accuracy_examples.svg").read_text(encoding="utf-8")
+    assert "Baseline" in svg
+    assert "Pegasos" not in svg
+
+
 def test_parameters_are_called_as_in_the_paper(make: Make) -> None:
     algorithms = {"auxiliary": {"label": "Auxiliary", "terms": {"aux_gamma": "gamma"}}}
     folder = make([row("auxiliary", "aux_gamma=2; R=1", 0)], only=True, algorithms=algorithms, sweep={})

@@ -82,7 +82,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
+            Two classes of any kind; decision values above 0 mean the second in sorted order.  A
+            `SoftmaxKernelClassifier` takes more.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
 
@@ -107,8 +108,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         ----------
         X, y, callback
             As for `fit`.
-        classes : array of shape (2,), default=None
-            Both classes; needed at the first call if y has only one of them.
+        classes : array of shape (n_classes,), default=None
+            All classes; needed at the first call if y has not all of them.
 
         Returns
         -------
@@ -136,7 +137,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
-        """Return the probabilities of the two classes, (n_samples, 2), where the loss is the logistic one."""
+        """Return the probabilities of the classes, (n_samples, n_classes), where the loss is the logistic one."""
         return self._probabilities(X)
 
     def _is_logistic(self):

@@ -110,14 +110,15 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
             curve = curves.get((block.dataset, *column))
             if curve is not None:
                 values = [axis.factor * curve[f"trace_{axis.metric}"].to_numpy() for axis in (x, y)]
-                (drawn,) = axes.plot(*values, color=look.colour)
-                drawn.set(marker=look.marker, markersize=4, linewidth=1.2, linestyle=look.dashes)
+                (line,) = axes.plot(*values, color=look.colour)
+                line.set(marker=look.marker, markersize=4, linewidth=1.2, linestyle=look.dashes)
         count_axis(axes.xaxis, x)
         count_axis(axes.yaxis, y)
         if y.logarithmic:
             axes.set_yscale("log")
 
-    handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    drawn = [column for column in looks if any((block.dataset, *column) in curves for block in blocks)]
+    handles = [looks[column].handle(dashes=looks[column].dashes) for column in drawn]
     return panels_of(name, blocks, handles, draw, x.label, y.label)
 
 
