@@ -443,7 +443,7 @@ def test_a_report_of_nothing_says_how_to_make_it(stub: Runner, capsys: pytest.Ca
         ("klr-bench re", ["report "]),
         (
             "klr-bench run experiment=osk",
-            ["experiment=oskl_adult ", "experiment=oskl_covtype ", "experiment=oskl_magic "],
+            ["experiment=oskl_adult ", "experiment=oskl_covtype ", "experiment=oskl_magic ", "experiment=oskl_mnist "],
         ),
         ("klr-bench run dataset=[magic,mu", ["dataset=[magic,mushrooms"]),
         ("klr-bench run dataset=[magic,magi", []),
@@ -468,7 +468,7 @@ def test_words_that_fit(line: str, expected: list[str]) -> None:
     ("line", "expected"),
     [
         ("klr-bench da", ["data "]),
-        ("klr-bench run experiment=osk", ["oskl_adult ", "oskl_covtype ", "oskl_magic "]),
+        ("klr-bench run experiment=osk", ["oskl_adult ", "oskl_covtype ", "oskl_magic ", "oskl_mnist "]),
         (
             "klr-bench run experiment=",
             [f"{name} " for name in config_files.names("experiment", [config_files.config_dir()])],
