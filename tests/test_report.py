@@ -20,7 +20,7 @@ from rich.console import Console
 from klr_bench.config import schema
 from klr_bench.errors import KlrBenchError
 from klr_bench.records import ADDED, REPORTED, Bin, Record, Store, Trace
-from klr_bench.report import feature_figures, figures, report
+from klr_bench.report import curves, feature_figures, figures, report
 from klr_bench.report.layout import caption, grid
 from klr_bench.report.plan import Plan
 from klr_bench.report.reading import read_records
@@ -459,13 +459,38 @@ def test_figures_against_selected_features(make: Make) -> None:
     assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
     lines = table(folder).blocks[0].lines
     sbcw = [line for line in lines if line.algorithm == "sbcw"]
-    assert {feature_figures._curve(line) for line in sbcw} == {("sbcw", "")}
-    found = feature_figures._points(sbcw, feature_figures.DRAWN["relevant_selected"])
+    assert {curves.curve_of(line) for line in sbcw} == {("sbcw", "")}
+    found = curves.points_of(sbcw, "relevant_found", 100.0)
     assert [(x, y) for x, y, _ in found] == [pytest.approx((x, x)) for x in (5, 10, 20)]
     svm = [line for line in lines if line.algorithm == "l1svm"]
-    assert {feature_figures._curve(line) for line in svm} == {("l1svm", "q=2")}
-    assert [x for x, _, _ in feature_figures._points(svm, figures.ACCURACY)] == [7.0], "zero features are no point"
+    assert {curves.curve_of(line) for line in svm} == {("l1svm", "q=2")}
+    assert [x for x, _, _ in curves.points_of(svm, "accuracy")] == [7.0], "zero features are no point"
     assert report(make(rows, only=True, figures=["accuracy_support"]), console=Console(file=io.StringIO())) != written
+
+
+def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
+    assert curves.verdicts(table(make())) == []
+    found = {
+        ("sbcw", 10): 0.2,
+        ("sbcw", 30): 0.6,
+        ("fgm", 10): 0.2,
+        ("fgm", 20): 0.41,
+        ("sofs", 30): 0.1,
+        ("fgm", 40): 1.0,
+    }
+    rows = [
+        row(name, f"n_features_to_select={p}", 0, n_selected=p, relevant_found=share)
+        for (name, p), share in found.items()
+    ]
+    algorithms = {"sbcw": {"label": "SBCW"}, "fgm": {"label": "FGM"}, "sofs": {"label": "SOFS"}}
+    sweep = {name: {"n_features_to_select": [10, 20, 30, 40]} for name in algorithms}
+    config = {"algorithms": algorithms, "sweep": sweep, "published": None}
+    built = table(make(rows, only=True, **config))
+    begin = "MAGIC: At each number of features from 10 to 30, SBCW finds at least as many of the relevant ones as"
+    assert curves.verdicts(built) == [f"{begin} each other method, but for FGM at 20 (41.0 against 40.0 %)."]
+    assert curves.verdicts(built)[0] in caption(built)
+    rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
+    assert curves.verdicts(table(make(rows, only=True, **config))) == [f"{begin} each other method."]
 
 
 def test_an_experiment_says_which_figures_it_has(make: Make) -> None:

@@ -17,7 +17,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from klr_bench import AROW, SOFS, FeatureGeneratingMachine, SparDCA, SparseBatchConfidenceWeighted
+from klr_bench import (
+    AROW,
+    SOFS,
+    BatchConfidenceWeighted,
+    FeatureGeneratingMachine,
+    SparDCA,
+    SparseBatchConfidenceWeighted,
+)
+from klr_bench.confidence.columns import occurring
 from klr_bench.confidence.groups import Subproblem, conjugate
 from klr_bench.confidence.sbcw import highest
 
@@ -185,6 +193,17 @@ def test_without_covariances_or_with_tiny_ones_it_is_the_same():
     np.testing.assert_allclose(sbcw.coef_, fgm.coef_, rtol=1e-5, atol=1e-12 * np.abs(fgm.coef_).max())
 
 
+def test_refit_is_algorithm_1_on_the_selected_features():
+    X, y = toy()
+    common = {"C": 0.5, "n_features_to_select": 9, "n_group": 3, "tol": 0.0, "sigma": 1e-9}
+    selected = SparseBatchConfidenceWeighted(**common).fit(X, y)
+    model = SparseBatchConfidenceWeighted(**common, refit=True).fit(X, y)
+    assert model.selected_features_.tolist() == selected.selected_features_.tolist()
+    batch = BatchConfidenceWeighted(0.5, 2).fit(X[:, model.selected_features_], y)
+    np.testing.assert_allclose(model.coef_[model.selected_features_], batch.coef_, rtol=1e-6, atol=1e-8)
+    assert np.count_nonzero(model.coef_) == 9
+
+
 def test_the_stopping_rules():
     X, y = toy()
     common = {"n_group": 3, "n_features_to_select": 30}
@@ -193,9 +212,9 @@ def test_the_stopping_rules():
     assert early.stopped_by_ == "tol"
     assert abs(early.theta_[-1] - early.theta_[-2]) <= 0.05 * early.theta_[-1]
     assert len(early.theta_) == 2 or abs(early.theta_[-2] - early.theta_[-3]) > 0.05 * early.theta_[-2]
-    with pytest.warns(UserWarning, match="memory_limit=0.0135"):
-        small = SparseBatchConfidenceWeighted(**common, tol=0.0, memory_limit=0.0135).fit(X, y)
-    assert (small.stopped_by_, small.n_iter_) == ("memory_limit", 3)  # 120 rows x 12 numbers x 9 features
+    with pytest.warns(UserWarning, match="memory_limit=0.006"):
+        small = SparseBatchConfidenceWeighted(**common, tol=0.0, memory_limit=0.006).fit(X, y)
+    assert (small.stopped_by_, small.n_iter_) == ("memory_limit", 3)  # 0.0058 MB
     with pytest.raises(ValueError, match=r"3 features take 0\.\d MB, more than memory_limit=0\.001.*Select fewer"):
         SparseBatchConfidenceWeighted(**common, memory_limit=0.001).fit(X, y)
     X[:, 4:] = 0.0
@@ -329,6 +348,16 @@ def test_layouts_and_precisions_agree(estimator):
         (np.repeat(doubled.data / 2, 2), np.repeat(doubled.indices, 2), 2 * doubled.indptr), shape=X.shape
     )
     np.testing.assert_allclose(pickle.loads(pickle.dumps(estimator)).fit(doubled, y).coef_, dense.coef_, rtol=1e-9)
+
+
+def test_columns_that_occur():
+    X = sp.csr_matrix([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 3.0]])
+    columns, there = occurring(X)
+    assert columns.tolist() == [1, 3]
+    np.testing.assert_array_equal(there.toarray(), [[2.0, 1.0], [0.0, 3.0]])
+    columns, there = occurring(X.toarray())
+    assert columns.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(there.toarray(), X.toarray())
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=lambda estimator: type(estimator).__name__)

@@ -161,7 +161,8 @@ class Subproblem:
     """
 
     def __init__(self, X, y, C, q, sigma, *, covariance):
-        self._X, self._y, self._C, self._sigma, self._covariance = X, y, C, sigma, covariance
+        self._X = sp.csr_matrix(X)
+        self._y, self._C, self._sigma, self._covariance = y, C, sigma, covariance
         self._bound, self._softness = (C, 0.0) if q == 1 else (np.inf, 0.5 / C)
         self.features = np.empty(0, dtype=np.int64)
         """Those of all groups, in the order in which they were added, (p,)."""
@@ -174,7 +175,7 @@ class Subproblem:
         """Add a group of features (r,) that are in no group yet, not more than there are in the first."""
         p, r = len(self.features), len(features)
         self.features = np.append(self.features, features)
-        self._rows = sp.csr_matrix(self._X[:, self.features])
+        self._rows = self._X[:, self.features]
         self._rows.sort_indices()
         self._begin = np.append(self._begin, p + r)
         self._group = np.repeat(np.arange(len(self._begin) - 1), np.diff(self._begin))
@@ -187,11 +188,9 @@ class Subproblem:
     def size_mb(self, features=()):
         """Return the MB that rows and covariances take, with one more group of these features."""
         chosen, wide = np.append(self.features, features).astype(np.int64), max(self._S.shape[1], len(features))
-        entries = len(self._y) * len(chosen)
-        if sp.issparse(self._X):
-            wanted = np.zeros(self._X.shape[1], dtype=bool)
-            wanted[chosen] = True
-            entries = np.count_nonzero(wanted[self._X.indices])
+        wanted = np.zeros(self._X.shape[1], dtype=bool)
+        wanted[chosen] = True
+        entries = np.count_nonzero(wanted[self._X.indices])
         return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(chosen) * wide) / 1e6
 
     def solve(self, n_passes, gap_tol):

@@ -13,7 +13,8 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, Options
 
-from klr_bench.confidence.base import COUNT, POSITIVE, LinearClassifier, without_duplicates
+from klr_bench.confidence.base import COUNT, POSITIVE, LinearClassifier
+from klr_bench.confidence.columns import occurring
 from klr_bench.confidence.groups import Subproblem
 
 GROUPS = 15
@@ -68,11 +69,11 @@ class GroupSelector(LinearClassifier):
         self
         """
         X, signs = self._begin(X, y)
-        X = without_duplicates(X)
+        self.coef_ = np.zeros(X.shape[1])
+        self._columns, X = occurring(X)
         problem = Subproblem(X, signs, self.C, self.q, self.sigma, covariance=self._covariance)
         a, thetas, size = np.ones(len(signs)), [], self._group_size()
         free = np.ones(X.shape[1], dtype=bool)
-        self.coef_ = np.zeros(X.shape[1])
         while True:
             room = min(size, self.n_features_to_select - len(problem.features))
             group = highest(np.where(free, np.abs(X.T @ (a * signs)), 0.0), room)
@@ -92,7 +93,7 @@ class GroupSelector(LinearClassifier):
             whole = Subproblem(X, signs, self.C, self.q, self.sigma, covariance=self._covariance)
             whole.add(problem.features)
             whole.solve(self.n_passes, self.gap_tol)
-            self.coef_[whole.features] = whole.weights
+            self.coef_[self.selected_features_] = whole.weights
         return self
 
     def steps(self, n_samples):
@@ -124,8 +125,9 @@ class GroupSelector(LinearClassifier):
 
     def _publish(self, problem, thetas):
         """Set the fitted attributes."""
-        self.coef_[problem.features] = problem.weights
-        self.selected_features_, self.theta_, self.n_iter_ = problem.features, np.array(thetas), len(thetas)
+        self.selected_features_ = self._columns[problem.features]
+        self.coef_[self.selected_features_] = problem.weights
+        self.theta_, self.n_iter_ = np.array(thetas), len(thetas)
 
 
 class SparseBatchConfidenceWeighted(GroupSelector):

@@ -9,13 +9,13 @@ import warnings
 from numbers import Real
 
 import numpy as np
-import scipy.sparse as sp
 from numba import float32, float64, int32, int64, types
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options
 
-from klr_bench.confidence.base import COUNT, POSITIVE, LinearClassifier, without_duplicates
+from klr_bench.confidence.base import COUNT, POSITIVE, LinearClassifier
+from klr_bench.confidence.columns import occurring
 from klr_bench.confidence.engine import read_only
 from klr_bench.jit import compiled
 
@@ -124,18 +124,20 @@ class SparDCA(LinearClassifier):
         self
         """
         X, signs = self._begin(X, y)
-        X = sp.csr_matrix(without_duplicates(X))
+        self.coef_ = np.zeros(X.shape[1])
+        columns, X = occurring(X)
         random = check_random_state(self.random_state)
         bound, softness = (self.C, 0.0) if self.q == 1 else (np.inf, 0.5 / self.C)
-        l1 = self.l1 * (self.q * self.C * np.max(np.abs(X.T @ signs)) if self.l1_relative else 1.0)
+        l1 = self.l1 * (self.q * self.C * np.max(np.abs(X.T @ signs), initial=0.0) if self.l1_relative else 1.0)
         squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
         a, z = np.zeros(len(signs)), np.zeros(X.shape[1])
         for n_iter in range(1, self.max_iter + 1):
             order = random.permutation(len(signs))
             _ascend(X.data, X.indices, X.indptr, signs, order, l1, bound, softness, squares, a, z)
-            self.coef_ = np.sign(z) * np.maximum(np.abs(z) - l1, 0.0)
+            w = np.sign(z) * np.maximum(np.abs(z) - l1, 0.0)
+            self.coef_[columns] = w
             self.n_iter_ = n_iter
-            self._measure(X, signs, a, l1, softness)
+            self._measure(X, signs, w, a, l1, softness)
             if callback is not None and callback(self, n_iter):
                 return self
             if self.converged_:
@@ -148,8 +150,7 @@ class SparDCA(LinearClassifier):
         """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
         return self.max_iter, 1
 
-    def _measure(self, X, y, a, l1, softness):
-        w = self.coef_
+    def _measure(self, X, y, w, a, l1, softness):
         loss = np.maximum(0.0, 1.0 - y * (X @ w))
         smooth = 0.5 * (w @ w)
         dual = a.sum() - 0.5 * softness * (a @ a) - smooth

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
+from klr_bench.report.curves import verdicts
 from klr_bench.report.published import Published
 from klr_bench.report.tables import Block, Cell, Line, Metric, Table
 
@@ -75,6 +76,7 @@ def caption(table: Table) -> list[str]:
         lines.append(f"paper: {paper}, {word} {' and '.join(numbers)}. diff: ours less the paper's{where}; {rule}")
     if any(line.timed_out for block in table.blocks for line in block.lines):
         lines.append("Where no repeat ended within its time limit, the numbers are those at the limit.")
+    lines += verdicts(table)
     if table.machine:
         ratio = "; ratio: the paper's time, on its own machine, over ours" if table.source else ""
         lines.append(f"Training times on {table.machine}{ratio}.")
