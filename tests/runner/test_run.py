@@ -217,7 +217,7 @@ def test_more_than_two_classes(config):
         assert rows.accuracy.min() > 0.85
         assert rows.log_loss.max() < 0.4
         assert [json.loads(params)["C"] for params in rows.params] == [1.0, 1.0]
-    refused, _ = run(replace(config, algorithms={"nc": NC}))
+    refused, _ = run(replace(config, algorithms={"pegasos": algorithm("klr_bench.KernelPegasos")}))
     assert {record.status for record in refused.failed} == {"error"}
     few = three | {"source": source | {"n_samples": 12, "seed": 3}, "split": {"test_size": 0.75}}
     with pytest.raises(KlrBenchError, match="0 of the rarest class"):
