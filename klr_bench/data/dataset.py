@@ -94,8 +94,8 @@ def _parts(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known_sha256(file: Mapping[str, Any]) -> str:
-    """Return the hash that a spec gives for a file; of unknown content what stands for it, its address."""
-    return f"{UNKNOWN}: {file['url']}" if file["sha256"] == UNKNOWN else str(file["sha256"])
+    """Return the hash that a spec gives for a file; of unknown content what stands for it, its address or its name."""
+    return f"{UNKNOWN}: {file['url'] or file['name']}" if file["sha256"] == UNKNOWN else str(file["sha256"])
 
 
 def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:

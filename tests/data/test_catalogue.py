@@ -361,6 +361,9 @@ def test_the_key_of_a_file_of_unknown_content_is_its_address() -> None:
     swapped = rcv1 | {"train": rcv1["test"], "test": rcv1["train"]}
     assert dataset_hash("rcv1", rcv1) != dataset_hash("rcv1", swapped)
     assert dataset_hash("rcv1", rcv1) == dataset_hash("other", rcv1)
+    without = [rcv1 | {part: rcv1[part] | {"url": None} for part in ("train", "test")} for _ in range(2)]
+    without[1] |= {"train": without[1]["train"] | {"name": "other/file"}}
+    assert dataset_hash("rcv1", without[0]) != dataset_hash("rcv1", without[1]), "else its name"
 
 
 def test_sets_with_the_same_key_are_of_the_same_content() -> None:
