@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import expit
@@ -16,6 +16,8 @@ from klr_bench.kernels import KERNELS, Kernel
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 """The constraint of a parameter that is a positive number."""
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
 
 
 class BinaryClassifier(ClassifierMixin, BaseEstimator):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.binary import COUNT as COUNT
+from klr_bench.binary import NOT_NEGATIVE as NOT_NEGATIVE
 from klr_bench.binary import POSITIVE as POSITIVE
 from klr_bench.binary import BinaryClassifier
 from klr_bench.confidence.blocked import Blocked
 from klr_bench.confidence.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
-COUNT = Interval(Integral, 1, None, closed="left")
 CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
 """The constraint of a probability that is more than a guess."""
 PREDICTED_ROWS = 4096

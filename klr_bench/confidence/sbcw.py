@@ -8,18 +8,16 @@ JMLR 15, 2014, without covariances.
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Options
 
-from klr_bench.confidence.base import COUNT, POSITIVE, LinearClassifier
+from klr_bench.confidence.base import COUNT, NOT_NEGATIVE, POSITIVE, LinearClassifier
 from klr_bench.confidence.columns import occurring
 from klr_bench.confidence.groups import Subproblem
 
 GROUPS = 15
 """Iterations in which the paper selects its features."""
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
 class GroupSelector(LinearClassifier):

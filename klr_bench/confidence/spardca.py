@@ -6,20 +6,18 @@ Shalev-Shwartz, Zhang, "Proximal stochastic dual coordinate ascent", arXiv:1211.
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 
 import numpy as np
 from numba import float32, float64, int32, int64, types
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Options
 
-from klr_bench.confidence.base import COUNT, POSITIVE, LinearClassifier
+from klr_bench.confidence.base import COUNT, NOT_NEGATIVE, POSITIVE, LinearClassifier
 from klr_bench.confidence.columns import occurring
 from klr_bench.confidence.engine import read_only
 from klr_bench.jit import compiled
 
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 _vector = float64[::1]
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from klr_bench.binary import POSITIVE, BinaryKernelClassifier
+from klr_bench.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
 from klr_bench.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.l1.matrix import FeatureMatrix, rows_of_a_block
 from klr_bench.l1.problem import Iterate, Problem
 from klr_bench.l1.solvers import SOLVERS, iterates, length
 
-COUNT = Interval(Integral, 1, None, closed="left")
 FEATURES = ("kernel", "fourier", "linear")
 SECOND_STAGE = 0.1
 """Part of lambda that the second stage has (line 296)."""
@@ -99,7 +97,7 @@ class L1KLR(BinaryKernelClassifier):
         "features": [StrOptions(set(FEATURES))],
         "n_components": [COUNT],
         "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
         "n_epochs": [COUNT],
         "two_stage": ["boolean"],

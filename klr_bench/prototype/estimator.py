@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from klr_bench.binary import POSITIVE
+from klr_bench.binary import COUNT, NOT_NEGATIVE, POSITIVE
 from klr_bench.kernels import KERNELS
 from klr_bench.prototype.joint import adam, coefficients, lbfgs
 from klr_bench.prototype.kernels import PrototypeKernel
@@ -22,8 +22,6 @@ from klr_bench.prototype.passes import in_batches, on_all_rows
 from klr_bench.prototype.prediction import PrototypeClassifier
 from klr_bench.prototype.start import first_coefficients, first_prototypes, typical_distance, unit_of
 
-COUNT = Interval(Integral, 1, None, closed="left")
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 USUAL = 10
 """Prototypes where none are asked for."""
 LBFGS_WORK = 5e6

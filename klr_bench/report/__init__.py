@@ -67,7 +67,7 @@ def report(
     files |= feature_figures.draw_all(built)
     if "ece" in (Plan.of(manifest).metrics or ()):
         files |= figures.reliability(built, records, read_reliability(folder / "reliability.csv"))
-    if "prototype_pictures" in (Plan.of(manifest).figures or ()):
+    if "prototype_pictures" in (built.figures or ()):
         files |= pictures.prototype_pictures(records, traces, manifest["config"]["datasets"])
     target = output or folder / "report"
     for name, content in files.items():

@@ -44,7 +44,7 @@ def crossed(block: Block, parameter: str) -> Grid:
 
 def _rest(line: Line, parameter: str) -> str:
     """Return the label of a line without the parameter that the columns have."""
-    name = line.label.removesuffix(line.variant_label).strip()
+    name = line.algorithm_label
     rest = {key: value for key, value in parse_variant(line.variant_label).items() if key != parameter}
     return f"{name} {variant_text(rest)}".strip()
 

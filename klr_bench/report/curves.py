@@ -25,7 +25,7 @@ def curve_of(line: Line) -> tuple[str, str]:
 
 def label_of(line: Line) -> str:
     """Return the print name of a curve."""
-    return f"{line.label.removesuffix(line.variant_label).strip()} {curve_of(line)[1]}".strip()
+    return f"{line.algorithm_label} {curve_of(line)[1]}".strip()
 
 
 def points_of(lines: Sequence[Line], metric: str, factor: float = 1.0) -> list[Point]:

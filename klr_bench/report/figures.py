@@ -47,7 +47,7 @@ def accuracy_support(table: Table) -> dict[str, bytes]:
     """
     blocks = [block for block in table.blocks if any(map(_ours, block.lines))]
     lines = [line for block in blocks for line in block.lines if _ours(line)]
-    looks = looks_of({(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines})
+    looks = looks_of({(line.algorithm, ""): line.algorithm_label for line in lines})
 
     def draw(axes: Axes, block: Block) -> None:
         for (algorithm, _), look in looks.items():

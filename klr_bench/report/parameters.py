@@ -65,7 +65,7 @@ def lambda_panels(table: Table) -> dict[str, bytes]:
     ]
     of_panel = {block.label: metric for block, metric in panels}
     lines = [line for block, _ in panels for line in block.lines]
-    names = {(line.algorithm, ""): line.label.removesuffix(line.variant_label).strip() for line in lines}
+    names = {(line.algorithm, ""): line.algorithm_label for line in lines}
     looks = dashed(looks_of(names))  # the curves lie on each other
 
     def draw(axes: Axes, block: Block) -> None:
@@ -95,7 +95,7 @@ def log_loss_prototypes(table: Table) -> dict[str, bytes]:
 
     blocks = [block for block in table.blocks if any(line.cells["log_loss"].mean for line in block.lines)]
     lines = [line for block in blocks for line in block.lines if "n_prototypes" in parse_variant(line.variant)]
-    names = {line.algorithm: line.label.removesuffix(line.variant_label).strip() for line in lines}
+    names = {line.algorithm: line.algorithm_label for line in lines}
     looks = looks_of({curve_of(line): f"{names[line.algorithm]} {curve_of(line)[1]}".strip() for line in lines})
 
     def draw(axes: Axes, block: Block) -> None:

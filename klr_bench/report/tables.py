@@ -114,6 +114,11 @@ class Line:
     timed_out: bool = False
     """Whether no repeat ended well, and the numbers are those of repeats that a time limit ended."""
 
+    @property
+    def algorithm_label(self) -> str:
+        """The print name of the algorithm alone."""
+        return self.label.removesuffix(self.variant_label).strip()
+
 
 @dataclass(frozen=True)
 class Block:
