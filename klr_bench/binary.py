@@ -18,6 +18,8 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 """The constraint of a parameter that is a positive number."""
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
+NUMBER = Interval(Real, None, None, closed="neither")
+"""Any number but infinity and NaN."""
 
 
 class BinaryClassifier(ClassifierMixin, BaseEstimator):
@@ -78,7 +80,7 @@ class BinaryKernelClassifier(BinaryClassifier):
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [POSITIVE, None],
         "degree": [POSITIVE],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "random_state": ["random_state"],
         "dtype": [StrOptions({"float32", "float64"}), None],
     }

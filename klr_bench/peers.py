@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,10 +9,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from klr_bench.binary import POSITIVE
+from klr_bench.binary import COUNT, NUMBER, POSITIVE
 from klr_bench.kernels import KERNELS
 
 
@@ -50,13 +49,13 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "features": [StrOptions({"nystroem", "fourier"})],
         "solver": [StrOptions({"lbfgs", "sgd"})],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [COUNT],
         "C": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [POSITIVE, None],
         "degree": [POSITIVE],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "coef0": [NUMBER],
+        "max_iter": [COUNT],
         "random_state": ["random_state"],
     }
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.batch.blocks import KernelBlocks
-from klr_bench.binary import POSITIVE, BinaryKernelClassifier
+from klr_bench.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
 from klr_bench.expansion import decide, layout_of
 
 
@@ -85,8 +83,8 @@ class BatchKLR(ExpansionClassifier):
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
         "lam": [POSITIVE],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [NOT_NEGATIVE],
+        "max_iter": [COUNT],
         "cache_size": [POSITIVE],
         "warm_start": ["boolean"],
     }

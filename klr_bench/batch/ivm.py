@@ -11,16 +11,14 @@ At each round every candidate joins the import vectors for one such step; the on
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from klr_bench.batch.base import ExpansionClassifier
 from klr_bench.batch.blocks import slices
-from klr_bench.binary import POSITIVE, BinaryKernelClassifier
+from klr_bench.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
 from klr_bench.rows import in_layout
 
 CANDIDATES = 64
@@ -61,9 +59,9 @@ class ImportVectorMachine(ExpansionClassifier):
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
         "lam": [POSITIVE],
-        "max_import_vectors": [Interval(Integral, 1, None, closed="left")],
-        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_import_vectors": [COUNT],
+        "n_candidates": [COUNT, None],
+        "tol": [NOT_NEGATIVE],
     }
 
     def __init__(

@@ -6,7 +6,8 @@ Orabona, Crammer, "New adaptive algorithms for online classification", NIPS 2010
 
 from __future__ import annotations
 
-from klr_bench.confidence.base import POSITIVE, ConfidenceLearner
+from klr_bench.binary import POSITIVE
+from klr_bench.confidence.base import ConfidenceLearner
 from klr_bench.confidence.engine import rule
 
 

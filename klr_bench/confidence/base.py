@@ -10,10 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.binary import COUNT as COUNT
-from klr_bench.binary import NOT_NEGATIVE as NOT_NEGATIVE
-from klr_bench.binary import POSITIVE as POSITIVE
-from klr_bench.binary import BinaryClassifier
+from klr_bench.binary import COUNT, POSITIVE, BinaryClassifier
 from klr_bench.confidence.blocked import Blocked
 from klr_bench.confidence.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
@@ -47,6 +44,60 @@ class LinearClassifier(BinaryClassifier):
         self._set_classes(y)
         return X, self._signs(y)
 
+
+class IncrementalClassifier(LinearClassifier):
+    """A linear classifier that goes on learning with `partial_fit`.
+
+    A subclass has `_start(X)`, which sets what is known before the first row, for rows like those of X, and
+    `_learn(X, signs, callback)`, which learns from all rows and returns True where the callback asked to stop.
+    """
+
+    n_epochs = 1
+    """Passes that `fit` makes, where they are no parameter."""
+
+    def fit(self, X, y, callback=None):
+        """Forget everything and learn from all rows, in their order.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two classes of any kind; decision values above 0 mean the second in sorted order.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        X, signs = self._begin(X, y)
+        self._start(X)
+        for _ in range(self.n_epochs):
+            if self._learn(X, signs, callback):
+                break
+        return self
+
+    def partial_fit(self, X, y, classes=None, callback=None):
+        """Go on learning, from the rows of X, in their order.
+
+        Parameters
+        ----------
+        X, y, callback
+            As for `fit`.
+        classes : array of shape (2,), default=None
+            Both classes; needed at the first call if y has only one of them.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "coef_")
+        X, signs = self._go_on(X, y, classes, first=first)
+        if first:
+            self._start(X)
+        self._learn(X, signs, callback)
+        return self
+
     def _go_on(self, X, y, classes, *, first):
         """As `_begin`, for a call of `partial_fit`: only the first call forgets, and fixes features and classes."""
         if first:
@@ -62,9 +113,10 @@ class LinearClassifier(BinaryClassifier):
         return X, self._signs(y)
 
 
-class OnlineLinearClassifier(LinearClassifier):
+class OnlineLinearClassifier(IncrementalClassifier):
     """A linear classifier that is learned in one pass over the rows, in their order.
 
+    The result depends on the sequence of rows alone, up to rounding, not on how it is cut into calls of `partial_fit`.
     A subclass returns from `_update()` its compiled update rule and the numbers that the rule gets.
 
     Parameters
@@ -91,50 +143,8 @@ class OnlineLinearClassifier(LinearClassifier):
     def __init__(self, n_epochs):
         self.n_epochs = n_epochs
 
-    def fit(self, X, y, callback=None):
-        """Forget everything and learn from all rows, in their order.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
-        callback : callable, default=None
-            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
-        """
-        X, signs = self._begin(X, y)
+    def _start(self, X):
         self._state = self._new_state(X)
-        for _ in range(self.n_epochs):
-            if self._learn(X, signs, callback):
-                break
-        return self
-
-    def partial_fit(self, X, y, classes=None, callback=None):
-        """Go on learning, from the rows of X, in their order.
-
-        The result depends on the sequence of rows alone, up to rounding, not on how it is cut into calls.
-
-        Parameters
-        ----------
-        X, y, callback
-            As for `fit`.
-        classes : array of shape (2,), default=None
-            Both classes; needed at the first call if y has only one of them.
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "coef_")
-        X, signs = self._go_on(X, y, classes, first=first)
-        if first:
-            self._state = self._new_state(X)
-        self._learn(X, signs, callback)
-        return self
 
     def _new_state(self, X):
         """Return the state before the first example, for rows like those of X: S = I, which PA leaves as it is."""

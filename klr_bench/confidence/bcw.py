@@ -16,7 +16,8 @@ from scipy.linalg import eigh, get_blas_funcs
 from sklearn.utils._param_validation import Options
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.confidence.base import POSITIVE, LinearClassifier, check_memory, without_duplicates
+from klr_bench.binary import POSITIVE
+from klr_bench.confidence.base import IncrementalClassifier, check_memory, without_duplicates
 from klr_bench.confidence.engine import MISTAKES, UPDATES
 from klr_bench.jit import compiled
 
@@ -51,7 +52,7 @@ def _coordinate_steps(Z, y, w, bound, softness, counts):
             counts[UPDATES] += 1
 
 
-class BatchConfidenceWeighted(LinearClassifier):
+class BatchConfidenceWeighted(IncrementalClassifier):
     """S^-1 <- S^-1 + C X'X for a batch, U = S^(1/2), w = U^-1 mean; then, row by row, where the loss is positive
 
         w += alpha y U x,    alpha = min(loss / ||U x||^2, C)  (q = 1)   or   loss / (||U x||^2 + 1/(2C))  (q = 2)
@@ -98,62 +99,28 @@ class BatchConfidenceWeighted(LinearClassifier):
         self.q = q
         self.memory_limit = memory_limit
 
-    def fit(self, X, y, callback=None):
-        """Forget everything and learn from all rows as one batch; the coordinate steps take them in their order.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
-        callback : callable, default=None
-            `callback(estimator, t)` is called after each tile of rows; returning True ends the fit.
-
-        Returns
-        -------
-        self
-        """
-        X, signs = self._begin(X, y)
-        return self._learn(X, signs, callback, first=True)
-
-    def partial_fit(self, X, y, classes=None, callback=None):
-        """Learn from one more batch.
-
-        Parameters
-        ----------
-        X, y, callback
-            As for `fit`.
-        classes : array of shape (2,), default=None
-            Both classes; needed at the first call if y has only one of them.
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "coef_")
-        X, signs = self._go_on(X, y, classes, first=first)
-        return self._learn(X, signs, callback, first=first)
-
     @property
     def covariance_(self):
         """The covariance of the weights."""
         check_is_fitted(self, "coef_")
         return self._root @ self._root
 
-    def _learn(self, X, signs, callback, *, first):
-        d, X = X.shape[1], without_duplicates(X)
+    def _start(self, X):
+        d = X.shape[1]
         check_memory(self, d, np.dtype(np.float64), "SparseBatchConfidenceWeighted, which keeps that of few features")
-        precision = np.eye(d) if first else self.precision_
-        precision = precision + self.C * gram(X)
+        self.precision_, self._mean = np.eye(d), np.zeros(d)
+        self.t_, self.n_batches_, self._counts = 0, 0, np.zeros(2, dtype=np.int64)
+
+    def _learn(self, X, signs, callback):
+        d, X = X.shape[1], without_duplicates(X)
+        precision = self.precision_ + self.C * gram(X)
         if not np.isfinite(precision).all():
             message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, as to [0, 1]."
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
         root = (V * e**-0.5) @ V.T
-        w = np.zeros(d) if first else (V * e**0.5) @ (V.T @ self.coef_)
+        w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root
-        if first:
-            self.t_, self.n_batches_, self._counts = 0, 0, np.zeros(2, dtype=np.int64)
         self.n_batches_ += 1
         bound, softness = (self.C, 0.0) if self.q == 1 else (math.inf, 0.5 / self.C)
         U, rows, self.pass_time_ = root.astype(X.dtype), max(64, TILE // d), 0.0
@@ -166,12 +133,12 @@ class BatchConfidenceWeighted(LinearClassifier):
             if callback is not None:
                 self._publish(w)
                 if callback(self, self.t_):
-                    break
+                    return True
         self._publish(w)
-        return self
+        return False
 
     def _publish(self, w):
-        self.coef_ = self._root @ w
+        self.coef_ = self._mean = self._root @ w
         self.n_mistakes_, self.n_updates_ = map(int, self._counts)
 
 

@@ -12,7 +12,8 @@ from numba import float64
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Options
 
-from klr_bench.confidence.base import CONFIDENCE, POSITIVE, ConfidenceLearner
+from klr_bench.binary import POSITIVE
+from klr_bench.confidence.base import CONFIDENCE, ConfidenceLearner
 from klr_bench.confidence.engine import rule
 from klr_bench.jit import compiled
 

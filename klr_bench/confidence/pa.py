@@ -9,7 +9,8 @@ import math
 
 from sklearn.utils._param_validation import Options
 
-from klr_bench.confidence.base import POSITIVE, OnlineLinearClassifier
+from klr_bench.binary import POSITIVE
+from klr_bench.confidence.base import OnlineLinearClassifier
 from klr_bench.confidence.engine import rule
 
 

@@ -12,7 +12,8 @@ import warnings
 import numpy as np
 from sklearn.utils._param_validation import Options
 
-from klr_bench.confidence.base import COUNT, NOT_NEGATIVE, POSITIVE, LinearClassifier
+from klr_bench.binary import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.confidence.base import LinearClassifier
 from klr_bench.confidence.columns import occurring
 from klr_bench.confidence.groups import Subproblem
 

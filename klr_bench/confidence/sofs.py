@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from numba import boolean, float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
-from klr_bench.confidence.base import COUNT, POSITIVE, LinearClassifier, without_duplicates
+from klr_bench.binary import COUNT, POSITIVE
+from klr_bench.confidence.base import IncrementalClassifier, without_duplicates
 from klr_bench.confidence.engine import MISTAKES, ROWS, UPDATES, read_only
 from klr_bench.jit import compiled
 
@@ -63,7 +64,7 @@ def _signature(real, index):
 
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
-def _learn(data, indices, indptr, y, r, mean, variance, heap, place, size, counts):
+def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts):
     """Learn from CSR rows of norm 1; return how many features are in the heap, whose capacity is its length."""
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
@@ -103,7 +104,7 @@ def _learn(data, indices, indptr, y, r, mean, variance, heap, place, size, count
     return size
 
 
-class SOFS(LinearClassifier):
+class SOFS(IncrementalClassifier):
     """AROW with the variances s alone, on rows of norm 1; after each example, weights of all but B features become 0.
 
     Where the margin m is below 1, with v = sum_j s_j x_j^2 and beta = 1/(v + r):
@@ -146,66 +147,24 @@ class SOFS(LinearClassifier):
         self.r = r
         self.n_epochs = n_epochs
 
-    def fit(self, X, y, callback=None):
-        """Forget everything and learn from all rows, in their order.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
-        callback : callable, default=None
-            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
-        """
-        X, signs = self._begin(X, y)
-        self._start(X.shape[1])
-        for _ in range(self.n_epochs):
-            if self._go_through(X, signs, callback):
-                break
-        return self
-
-    def partial_fit(self, X, y, classes=None, callback=None):
-        """Go on learning, from the rows of X, in their order.
-
-        Parameters
-        ----------
-        X, y, callback
-            As for `fit`.
-        classes : array of shape (2,), default=None
-            Both classes; needed at the first call if y has only one of them.
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "coef_")
-        X, signs = self._go_on(X, y, classes, first=first)
-        if first:
-            self._start(X.shape[1])
-        self._go_through(X, signs, callback)
-        return self
-
     @property
     def selected_features_(self):
         """The features that are kept."""
         return np.sort(self._heap[: self._size])
 
-    def _start(self, d):
+    def _start(self, X):
+        d = X.shape[1]
         self.coef_, self.variance_ = np.zeros(d), np.ones(d)
         self._heap = np.zeros(min(d, self.n_features_to_select), dtype=np.int64)
         self._place, self._size = np.full(d, ABSENT), 0
         self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
 
-    def _go_through(self, X, signs, callback):
+    def _learn(self, X, signs, callback):
         """Learn from all rows, a few at a time; return True where the callback asked to stop."""
         X = without_duplicates(X)
         for start in range(0, len(signs), ROWS):
             rows, y = normalize(sp.csr_matrix(X[start : start + ROWS])), signs[start : start + ROWS]
-            self._size = _learn(
+            self._size = _pass(
                 rows.data, rows.indices, rows.indptr, y, self.r, self.coef_, self.variance_, self._heap, self._place,
                 self._size, self._counts,
             )  # fmt: skip

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.confidence.base import POSITIVE, ConfidenceLearner
+from klr_bench.binary import POSITIVE
+from klr_bench.confidence.base import ConfidenceLearner
 from klr_bench.confidence.engine import rule
 
 

@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Options
 
-from klr_bench.confidence.base import COUNT, NOT_NEGATIVE, POSITIVE, LinearClassifier
+from klr_bench.binary import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.confidence.base import LinearClassifier
 from klr_bench.confidence.columns import occurring
 from klr_bench.confidence.engine import read_only
 from klr_bench.jit import compiled

@@ -10,8 +10,9 @@ from numbers import Real
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from klr_bench.binary import NUMBER, POSITIVE
 from klr_bench.losses import sigmoid, softplus
-from klr_bench.online.base import BY_RADIUS, POSITIVE, RADIUS
+from klr_bench.online.base import BY_RADIUS, RADIUS
 from klr_bench.online.engine import rule
 from klr_bench.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.online.softmax import rule_of_many
@@ -83,7 +84,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         "R": [RADIUS],
         "h": [StrOptions(set(H))],
         "aux_gamma": [Interval(Real, 1, None, closed="left")],
-        "aux_delta": [Interval(Real, None, None, closed="neither")],
+        "aux_delta": [NUMBER],
     }
 
     def __init__(

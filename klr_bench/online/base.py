@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.binary import POSITIVE as POSITIVE
-from klr_bench.binary import BinaryKernelClassifier
+from klr_bench.binary import COUNT, BinaryKernelClassifier
 from klr_bench.online import engine
 from klr_bench.rows import in_layout
 
@@ -61,7 +60,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "n_epochs": [COUNT],
         "average": ["boolean"],
     }
 

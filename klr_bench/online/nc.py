@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.binary import POSITIVE
 from klr_bench.losses import sigmoid
-from klr_bench.online.base import BY_RADIUS, POSITIVE, RADIUS
+from klr_bench.online.base import BY_RADIUS, RADIUS
 from klr_bench.online.engine import rule
 from klr_bench.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.online.softmax import rule_of_many

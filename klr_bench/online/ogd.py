@@ -9,8 +9,9 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.binary import POSITIVE
 from klr_bench.losses import LOSSES, derivative
-from klr_bench.online.base import POSITIVE, OnlineKernelClassifier
+from klr_bench.online.base import OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 

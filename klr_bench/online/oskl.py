@@ -9,8 +9,9 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.binary import POSITIVE
 from klr_bench.losses import LOSSES, derivative, sigmoid
-from klr_bench.online.base import POSITIVE, RADIUS
+from klr_bench.online.base import RADIUS
 from klr_bench.online.engine import rule
 from klr_bench.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.online.softmax import rule_of_many

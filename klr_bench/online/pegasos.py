@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.online.base import POSITIVE, OnlineKernelClassifier
+from klr_bench.binary import POSITIVE
+from klr_bench.online.base import OnlineKernelClassifier
 from klr_bench.online.engine import rule
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-from numbers import Integral
 
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.binary import COUNT
 from klr_bench.expansion import decide
 from klr_bench.online.base import OnlineKernelClassifier
 from klr_bench.online.budget.engine import BLOCK, CHUNK, BudgetState
@@ -39,7 +38,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
 
     _by_age = False
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
-        "budget": [Interval(Integral, 1, None, closed="left")],
+        "budget": [COUNT],
     }
 
     def __init__(self, budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs):

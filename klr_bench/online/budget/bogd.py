@@ -6,13 +6,11 @@ Zhao, Wang, Wu, Jin, Hoi (ICML 2012); as compared in Zhang et al. (ICML 2013).
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from klr_bench.binary import NOT_NEGATIVE, POSITIVE
 from klr_bench.jit import compiled
-from klr_bench.online.base import POSITIVE
 from klr_bench.online.budget.base import BudgetKernelClassifier
 from klr_bench.online.budget.engine import FIRST, SCALE, SUM, N, decide, drop, enter, shrink, strategy
 
@@ -147,7 +145,7 @@ class BOGD(BudgetKernelClassifier):
     _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
         "eta": [POSITIVE],
         "gamma_max": [POSITIVE],
-        "lam": [Interval(Real, 0, None, closed="left"), None],
+        "lam": [NOT_NEGATIVE, None],
     }
 
     def __init__(

@@ -20,9 +20,9 @@ import scipy.sparse as sp
 from numba import boolean, float64, int64, types
 from scipy.linalg.lapack import dtrtri
 
+from klr_bench.binary import POSITIVE
 from klr_bench.expansion import layout_of
 from klr_bench.jit import compiled
-from klr_bench.online.base import POSITIVE
 from klr_bench.online.budget.base import BudgetKernelClassifier
 from klr_bench.rows import growing_like, grown, in_layout
 
