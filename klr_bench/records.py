@@ -90,10 +90,12 @@ ADDED = (
 """Columns that files of schema version 1 may lack."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
+DERIVED = ("accuracy_gain", "n_iter_ratio", "log_loss_ratio")
+"""Numbers that compare two columns of a table: `against` of an experiment says which."""
 REPORTED = (
     *("accuracy", "error_rate", "last_accuracy", "log_loss", "brier", "ece", "auc", "sparsity", "n_support"),
     *("n_selected", "relevant_found", "pass_time_s", "fit_time_s"),
-    *("settled_s", "nonzero_fraction", "n_iter", "objective", "duality_gap", "accuracy_gain", "n_iter_ratio"),
+    *("settled_s", "nonzero_fraction", "n_iter", "objective", "duality_gap", *DERIVED),
 )
 """What a report can show and `metrics` of an experiment may name: columns of records.csv, and what it derives."""
 TEXT_COLUMNS = ("key", "experiment", "dataset", "algorithm", "variant", "params", "status", "message")

@@ -184,10 +184,11 @@ def test_any_class_with_keyword_arguments_is_taken() -> None:
 
 
 REFUSED = [
-    (["+foo=1"], r"unknown key 'foo'\. Known: algorithms, budget, data, .*trace\."),
+    (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
     (["+repeat=3"], r"unknown key 'repeat'\. Did you mean 'repeats'\?"),
     (["+kernel.percent=3"], r"unknown key 'kernel\.percent'\. Did you mean 'percentile'\?"),
     (["figures=[accuracy_suport]"], r"figures: unknown value 'accuracy_suport'\. Did you mean 'accuracy_support'\?"),
+    (["+against.acuracy_gain={lam: 1}"], r"against: unknown value 'acuracy_gain'\. Did you mean 'accuracy_gain'\?"),
     (["trace.spacing=cubic"], r"trace\.spacing: unknown value 'cubic'"),
     (["repeats=abc"], r"repeats: expected a whole number, got 'abc'\."),
     (["repeats=2.5"], r"repeats: expected a whole number, got 2\.5\."),
@@ -209,7 +210,7 @@ REFUSED = [
     (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: loky, serial\."),
     (["metrics=[accuracy,log_los]"], r"metrics: unknown value 'log_los'\. Did you mean 'log_loss'\?"),
     (["metrics=ece"], r"metrics: expected a list or null, got 'ece'\."),
-    (["metrics=[]"], r"metrics: expected some of accuracy, .*n_iter_ratio, or null, got none\."),
+    (["metrics=[]"], r"metrics: expected some of accuracy, .*log_loss_ratio, or null, got none\."),
     (["published=3"], r"published: expected keys and values or null, got 3\."),
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),

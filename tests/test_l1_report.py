@@ -14,6 +14,7 @@ from rich.console import Console
 from klr_bench.records import Record, Store
 from klr_bench.report import report
 from klr_bench.report.crossed import crossed
+from klr_bench.report.layout import caption
 from klr_bench.report.reading import read_records
 from klr_bench.report.tables import Table, build
 
@@ -103,10 +104,11 @@ def test_the_gain_of_a_second_stage_is_taken_repeat_by_repeat(make: Make) -> Non
         for stage, accuracies in (("False", (0.8, 0.9)), ("True", (0.82, 0.89, 0.5)))
         for repeat, accuracy in enumerate(accuracies)
     ]
-    published = PUBLISHED | {"table": 6, "against": {"accuracy_gain": {"two_stage": "False"}}}
+    published = PUBLISHED | {"table": 6}
     published["names"] = published["names"] | {"True": "true"}
+    against = {"accuracy_gain": {"two_stage": "False"}}
     sweep = {"l1_multiscale_fista": {"two_stage": [False, True], "lam": [0.5]}}
-    config = {"metrics": ["accuracy", "accuracy_gain"], "published": published, "sweep": sweep}
+    config = {"metrics": ["accuracy", "accuracy_gain"], "published": published, "sweep": sweep, "against": against}
     one, two = table(make(rows, **config)).blocks[0].lines[:2]
     assert one.cells["accuracy_gain"].mean is None
     assert one.cells["accuracy"].published is None
@@ -126,7 +128,7 @@ def test_the_ratio_of_iterations_is_against_the_algorithm_named(make: Make) -> N
         for repeat, n in enumerate(counts)
     ]
     against = {"n_iter_ratio": {"algorithm": "l1_fista", "hessian": None}}
-    lines = table(make(rows, published=PUBLISHED | {"table": 7, "against": against})).blocks[0].lines
+    lines = table(make(rows, published=PUBLISHED | {"table": 7}, against=against)).blocks[0].lines
     ratios = {(line.algorithm, line.variant): line.cells["n_iter_ratio"].mean for line in lines}
     assert ratios["l1_fista", "lam=0.05"] is None
     assert ratios["l1_multiscale_fista", "hessian=decreasing; lam=0.05"] == pytest.approx(0.55)
@@ -145,3 +147,16 @@ def test_where_time_ends_every_repeat_the_numbers_are_those_at_its_limit(make: M
     report(folder, console=console)
     assert "Where no repeat ended within its time limit, the numbers are those at the limit." in console.file.getvalue()
     assert "timeout (repeat 0, 1): after 9 s" in console.file.getvalue()
+
+
+def test_a_ratio_of_log_losses_is_that_of_each_repeat_and_the_caption_says_of_what(make: Make) -> None:
+    rows = [row("l1_multiscale_fista", "lam=0.5", r, log_loss=loss) for r, loss in enumerate((0.2, 0.4))]
+    rows += [row("l1_prox_newton", "lam=0.5", repeat, log_loss=loss) for repeat, loss in enumerate((0.1, 0.1))]
+    against = {"log_loss_ratio": {"algorithm": "l1_multiscale_fista"}}
+    shown = table(make(rows, metrics=["log_loss", "log_loss_ratio"], published=None, against=against))
+    cells = {line.label: line.cells["log_loss_ratio"] for line in shown.blocks[0].lines}
+    assert cells["FISTA lam=0.5"].mean is None
+    assert cells["prox-Newton lam=0.5"].mean == pytest.approx((0.1 / 0.2 + 0.1 / 0.4) / 2)
+    sentences = caption(shown)
+    assert any(s.startswith("Log loss ratio: over that of FISTA, repeat") for s in sentences)
+    assert not any("Training times" in s for s in sentences)

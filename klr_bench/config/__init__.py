@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEFT_TO_SELECTION", "Config", "validate"]
 
-SECTIONS = ("data", "kernel", "selection", "trace", "parallel", "datasets", "algorithms", "sweep")
+SECTIONS = ("data", "kernel", "selection", "trace", "parallel", "datasets", "algorithms", "sweep", "against")
 
 
 def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path] | None = None) -> Config:

@@ -114,6 +114,7 @@ class Config:
     figures: list[Any] | None = None
     published: dict[str, Any] | None = None
     metrics: list[str] | None = None
+    against: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def parse(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
@@ -165,7 +166,7 @@ def check_type(value: Any, hint: Any, key: str) -> Any:
 
 def check_ranges(config: Config) -> None:
     """Refuse values that make no sense for any data; an estimator checks its own parameters."""
-    from klr_bench.records import REPORTED  # not at the top: completion imports this module
+    from klr_bench.records import DERIVED, REPORTED  # not at the top: completion imports this module
 
     kernel, data, jobs = config.kernel, config.data, config.n_jobs
     width, gamma = kernel["percentile"], kernel["gamma"]
@@ -206,6 +207,8 @@ def check_ranges(config: Config) -> None:
         raise KlrBenchError(message)
     for metric in config.metrics or ():
         check_choice("metrics", metric, REPORTED)
+    for number in config.against:
+        check_choice("against", number, DERIVED)
     if kernel["kernel"] == "rbf" and gamma is not None and width is not None:
         message = (
             f"kernel.gamma={gamma:g} and kernel.percentile={width:g} are both given; the percentile would "

@@ -1,8 +1,8 @@
-"""Numbers that compare two columns of a table, repeat by repeat: a gain, and a ratio of iterations.
+"""Numbers that compare two columns of a table, repeat by repeat: a gain, and ratios.
 
-Which column stands for the other is what an experiment says under ``published.against``: for each such number the
-changes to a column that lead to the other, ``{two_stage: "False"}`` or ``{algorithm: l1_fista, hessian: null}``; null
-takes a parameter out of the variant.
+Which column stands for the other is what an experiment says under ``against``: for each such number the changes to a
+column that lead to the other, ``{two_stage: "False"}`` or ``{algorithm: l1_fista, hessian: null}``; null takes a
+parameter out of the variant.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from klr_bench.variants import parse_variant, same_value
 
 Groups = Mapping[Column, list[dict[Hashable, Any]]]
 
-SOURCES = {"accuracy_gain": "accuracy", "n_iter_ratio": "n_iter"}
+SOURCES = {"accuracy_gain": "accuracy", "n_iter_ratio": "n_iter", "log_loss_ratio": "log_loss"}
 
 
 def compared(groups: Groups, column: Column, name: str, changes: Mapping[str, Any] | None) -> list[float]:
@@ -28,7 +28,7 @@ def compared(groups: Groups, column: Column, name: str, changes: Mapping[str, An
     pairs = [
         (row[metric], base[row["repeat"]]) for row in groups[column] if row["status"] == "ok" and row["repeat"] in base
     ]
-    return [float(ours / theirs if name == "n_iter_ratio" else ours - theirs) for ours, theirs in pairs]
+    return [float(ours / theirs if name.endswith("_ratio") else ours - theirs) for ours, theirs in pairs]
 
 
 def _other(groups: Groups, column: Column, changes: Mapping[str, Any]) -> Column | None:

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from klr_bench.report.curves import verdicts
 from klr_bench.report.published import Published
-from klr_bench.report.tables import Block, Cell, Line, Metric, Table
+from klr_bench.report.tables import METRICS, Block, Cell, Line, Metric, Table
 
 MARK = "*"
 NONE = "-"
@@ -77,10 +77,14 @@ def caption(table: Table) -> list[str]:
     if any(line.timed_out for block in table.blocks for line in block.lines):
         lines.append("Where no repeat ended within its time limit, the numbers are those at the limit.")
     lines += verdicts(table)
-    if table.machine:
+    if table.machine and table.shown & {"fit_time_s", "pass_time_s", "settled_s"}:
         ratio = "; ratio: the paper's time, on its own machine, over ours" if table.source else ""
         lines.append(f"Training times on {table.machine}{ratio}.")
-    if any(metric.name == "settled_s" for block in table.blocks for metric in block.metrics):
+    for metric in METRICS:
+        if metric.name in table.compared.keys() & table.shown:
+            over = "over" if metric.name.endswith("_ratio") else "less"
+            lines.append(f"{metric.title}: {over} that of {table.compared[metric.name]}, repeat by repeat.")
+    if "settled_s" in table.shown:
         lines.append(
             "Settled after: seconds of training from which on the test accuracy is at most 0.5 point below its last."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -29,12 +29,14 @@ class Plan:
     figures: list[str] | None = None
     metrics: list[str] | None = None
     """The figures and the columns that were asked for; None: the usual ones."""
+    against: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """For numbers that compare two columns, what leads from a column to the other."""
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Plan:
         """Read the plan from a manifest; KlrBenchError where it has none."""
         config = manifest.get("config")
-        optional = ("labels", "figures", "metrics")  # earlier manifests have neither figures nor metrics
+        optional = ("labels", "figures", "metrics", "against")  # earlier manifests lack some of them
         names = [name for name in cls.__dataclass_fields__ if name not in optional]
         missing = [name for name in names if name not in (config or {})]
         if not isinstance(config, Mapping) or missing:
@@ -49,6 +51,7 @@ class Plan:
             labels=manifest.get("labels") or {},
             figures=config.get("figures"),
             metrics=config.get("metrics"),
+            against=config.get("against") or {},
         )
 
     def columns(self) -> list[Column]:
@@ -97,11 +100,6 @@ class Plan:
         values = {self.published_name(key): self.published_name(v) for key, v in parse_variant(column[1]).items()}
         besides: Mapping[str, Any] = (self.published or {}).get("params") or {}
         return {**values, **(besides.get(column[0]) or {})}
-
-    def against(self, name: str) -> Mapping[str, Any] | None:
-        """Return what leads from a column to the one that a derived number compares it with."""
-        found: Mapping[str, Any] = (self.published or {}).get("against") or {}
-        return found.get(name)
 
     def data_name(self, name: str) -> str:
         """Return what the paper calls the data that a data set was taken from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,10 +52,11 @@ METRICS = (
     Metric("duality_gap", "Gap", "small", ""),
     Metric("accuracy_gain", "Gain", "percent", "difference"),
     Metric("n_iter_ratio", "Iterations ratio", "percent", "difference"),
+    Metric("log_loss_ratio", "Log loss ratio", "percent", ""),
 )
 UNUSUAL = (
     *("error_rate", "brier", "ece", "auc", "n_selected", "relevant_found"),
-    *[metric.name for metric in METRICS[-7:]],
+    *[metric.name for metric in METRICS[-8:]],
 )
 """Shown only where an experiment asks for them."""
 SIZES = {
@@ -147,6 +148,13 @@ class Table:
     """Data sets that were asked for and have no row yet."""
     columns: str | None = None
     """A parameter whose values are the columns, where the experiment asks for that."""
+    compared: Mapping[str, str] = field(default_factory=dict)
+    """For numbers that compare two columns, the other column in words."""
+
+    @property
+    def shown(self) -> set[str]:
+        """The names of the metrics that some block shows."""
+        return {metric.name for block in self.blocks for metric in block.metrics}
 
 
 def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None = None) -> Table:
@@ -175,7 +183,15 @@ def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None 
         # The rows of the user's own file carry the name and the hash of that file.
         absent=[name for name in plan.datasets if name not in groups and name != "file"],
         columns=(plan.published or {}).get("columns"),
+        compared={name: _words(changes, plan) for name, changes in plan.against.items()},
     )
+
+
+def _words(changes: Mapping[str, Any], plan: Plan) -> str:
+    """Return what `changes` to a column lead to, as a report says it; what they take out needs no word."""
+    parts = [plan.label((str(changes["algorithm"]), ""))] if "algorithm" in changes else []
+    parts += [f"{name}={value}" for name, value in changes.items() if name != "algorithm" and value is not None]
+    return "; ".join(parts)
 
 
 def _block(
@@ -189,7 +205,7 @@ def _block(
         values = plan.published_values(column)
         names = plan.published_name(dataset), plan.published_name(column[0])
         found = {m.name: published_of_line(*source, *names, values, m.name) if source else None for m in METRICS}
-        besides = {name: compared(groups, column, name, plan.against(name)) for name in SOURCES if rows}
+        besides = {name: compared(groups, column, name, plan.against.get(name)) for name in SOURCES if rows}
         lines.append(_line(column, plan, rows, repeats, found, besides))
     usual = [m.name for m in METRICS if m.name not in UNUSUAL and not (m.name == "log_loss" and source)]
     metrics = _metrics(lines, plan.metrics or usual, only_published=only_published)
