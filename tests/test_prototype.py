@@ -280,6 +280,16 @@ def test_careless_steps_do_not_end_at_the_class_prior(solver):
             assert careless.fit(X, y).objective_ < 0.6 * np.log(3)
 
 
+@pytest.mark.parametrize("solver", ["adam", "alternating"])
+def test_the_units_of_features_make_no_difference(solver):
+    X, y = three_classes(400)
+    options = {"n_prototypes": 4, "solver": solver, "kernel": "linear", "gamma": 1.0, "max_iter": 3, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        small, large = (PrototypeKLR(**options).fit(unit * X, y).predict_proba(unit * X) for unit in (1.0, 64.0))
+    np.testing.assert_allclose(large, small, atol=1e-3)
+
+
 def test_adam_by_hand():
     layout = Layout(1, 1, 1)
     x, unit = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 1.0, 2.0, 0.1])

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from klr_bench.binary import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.binary import COUNT, NOT_NEGATIVE, NUMBER, POSITIVE
 from klr_bench.kernels import KERNELS
 from klr_bench.prototype.joint import adam, coefficients, lbfgs
 from klr_bench.prototype.kernels import PrototypeKernel
@@ -55,7 +55,8 @@ class PrototypeKLR(PrototypeClassifier):
         for u and for theta in turn, as in the posts.  "auto" is "lbfgs" on small data, else "adam".  Where b alone is
         learned the problem is convex, and L-BFGS on fixed kernel values whatever is said.
     learning_rate : float, default=0.1
-        Of mini-batches: a step of Adam, in units of 1 for b, 0.1 for theta, the spread of the features for u.
+        Of mini-batches: a step of Adam, in units of 0.1 for theta, the spread of the features for u, for b one over
+        the spread of the kernel values at the start (in the lazy form 1).
     batch_size : int or None, default=128
         Rows of a mini-batch; None is all: then "alternating" makes one step a part and pass.
     lazy : bool, default=False
@@ -109,7 +110,7 @@ class PrototypeKLR(PrototypeClassifier):
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [POSITIVE, None],
         "degree": [COUNT],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "random_state": ["random_state"],
         "dtype": [StrOptions({"float32", "float64"}), None],
     }
@@ -298,7 +299,7 @@ class PrototypeKLR(PrototypeClassifier):
             return on_all_rows(self._model, x, rows, parts, max_iter=self.max_iter)
         options = {
             "rate": self.learning_rate,
-            "unit": unit_of(self._model.layout, rows.X, self.lazy),
+            "unit": unit_of(self._model, x, rows),
             "batch_size": self.batch_size or n,
             "max_iter": self.max_iter,
             "random": random,

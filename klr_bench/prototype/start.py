@@ -36,11 +36,18 @@ def first_coefficients(y, n_classes):
     return logs[1:] - logs[:1] if n_classes == 2 else logs - logs.mean()
 
 
-def unit_of(layout, X, lazy):
-    """Return the unit of each coordinate of x: 1 for b, 0.1 for theta, for u the spread of the features of X."""
-    unit = np.ones(layout.size)
-    unit[layout.places["theta"]] = 0.1
-    unit[layout.places["u"]] = _spread(X, lazy) or 1.0
+def unit_of(model, x, rows):
+    """Return the unit of each coordinate of x: 0.1 for theta, for u the spread of the features, 1 for b_0.
+
+    For b it is one over the spread of the kernel values at the start; in the lazy form 1, since there the values of a
+    feature in a prototype, which are free of all rows without it, soon spread them.
+    """
+    unit, places, n = np.ones(len(x)), model.layout.places, len(rows)
+    if not model.kernel.lazy:
+        K = model.kernel_values(x, rows.block(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))[0])
+        unit[model.layout.M : places["b"].stop] = 1 / (_deviation(K) or 1.0)
+    unit[places["theta"]] = 0.1
+    unit[places["u"]] = _spread(rows.X, model.kernel.lazy) or 1.0
     return unit
 
 
@@ -51,6 +58,11 @@ def _spread(X, lazy):
     """
     if sp.issparse(X):
         return float(np.sqrt(np.sum(np.square(X.data, dtype=np.float64)) / max(X.nnz if lazy else np.prod(X.shape), 1)))
+    return _deviation(X)
+
+
+def _deviation(X):
+    """Return the root mean square of the deviations of the columns of X (n, m) from their means."""
     return float(np.sqrt(np.mean(np.var(X, axis=0, dtype=np.float64))))
 
 
