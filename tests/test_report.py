@@ -442,7 +442,7 @@ def test_records_of_before_there_were_all_columns(make: Make) -> None:
 
 
 def test_the_figures_have_the_names_of_the_configuration() -> None:
-    assert (*figures.FIGURES, *feature_figures.DRAWN) == schema.FIGURES
+    assert figures.FIGURES == schema.FIGURES
 
 
 def test_figures_against_selected_features(make: Make) -> None:
@@ -466,6 +466,7 @@ def test_figures_against_selected_features(make: Make) -> None:
     assert {curves.curve_of(line) for line in svm} == {("l1svm", "q=2")}
     assert [x for x, _, _ in curves.points_of(svm, "accuracy")] == [7.0], "zero features are no point"
     assert report(make(rows, only=True, figures=["accuracy_support"]), console=Console(file=io.StringIO())) != written
+    assert report(make(rows, only=True, figures=[]), console=Console(file=io.StringIO())) == []
 
 
 def test_the_report_says_where_another_method_finds_more(make: Make) -> None:

@@ -23,7 +23,7 @@ FIGURES = (
     *("sparsity_gamma", "lambda_panels", "log_loss_prototypes", "prototype_pictures"),
     *("accuracy_selected", "time_selected", "relevant_selected"),
 )
-"""Names of klr_bench.report.figures and klr_bench.report.feature_figures."""
+"""Names of klr_bench.report.figures."""
 SPACINGS = ("even", "log")
 MAX_SEED = 2**32 - 1
 LEFT_TO_SELECTION = "cv"

@@ -43,7 +43,7 @@ def report(
 
     from klr_bench.files import write_atomic
     from klr_bench.records import Store
-    from klr_bench.report import feature_figures, figures, pictures
+    from klr_bench.report import figures, pictures
     from klr_bench.report import formats as writers
     from klr_bench.report.plan import Plan
     from klr_bench.report.reading import read_records, read_reliability, read_traces
@@ -64,7 +64,6 @@ def report(
         if name in formats:
             files[f"table.{name}"] = write(built).encode()
     files |= figures.draw_all(built, records, traces)
-    files |= feature_figures.draw_all(built)
     if "ece" in (Plan.of(manifest).metrics or ()):
         files |= figures.reliability(built, records, read_reliability(folder / "reliability.csv"))
     if "prototype_pictures" in (built.figures or ()):

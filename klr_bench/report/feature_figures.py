@@ -22,16 +22,8 @@ DRAWN = {
 }
 
 
-def draw_all(table: Table) -> dict[str, bytes]:
-    """Draw the figures of this module that the experiment asks for and has rows for; return names and contents."""
-    files: dict[str, bytes] = {}
-    for name in (table.figures or ()) if any(points_of(block.lines, "accuracy") for block in table.blocks) else ():
-        if name in DRAWN:
-            files |= _against_selected(name, table)
-    return files
-
-
-def _against_selected(name: str, table: Table) -> dict[str, bytes]:
+def against_selected(name: str, table: Table) -> dict[str, bytes]:
+    """Draw the figure of DRAWN with this name; return file names and contents, empty where there are no rows for it."""
     y = DRAWN[name]
     blocks = [block for block in table.blocks if points_of(block.lines, y.metric)]
     labels = {curve_of(line): label_of(line) for block in blocks for line in block.lines if points_of([line], y.metric)}

@@ -27,6 +27,7 @@ from klr_bench.report.drawing import (
     looks_of,
     panels_of,
 )
+from klr_bench.report.feature_figures import DRAWN, against_selected
 from klr_bench.report.labels import placed
 from klr_bench.report.parameters import lambda_panels, log_loss_prototypes, sparsity_gamma
 from klr_bench.report.tables import Block, Line, Table
@@ -71,7 +72,10 @@ TRACED = {
     "log_loss_time": (TIME, LOG_LOSS),
 }
 USUAL = ("accuracy_support", "accuracy_examples", "support_examples")
-FIGURES = ("accuracy_support", *TRACED, "sparsity_gamma", "lambda_panels", "log_loss_prototypes", "prototype_pictures")
+FIGURES = (
+    *("accuracy_support", *TRACED, "sparsity_gamma", "lambda_panels", "log_loss_prototypes", "prototype_pictures"),
+    *DRAWN,
+)
 
 
 def draw_all(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[str, bytes]:
@@ -83,9 +87,11 @@ def draw_all(table: Table, records: pd.DataFrame, traces: pd.DataFrame) -> dict[
         "sparsity_gamma": sparsity_gamma,
     }
     files: dict[str, bytes] = {}
-    for name in table.figures or USUAL:
+    for name in USUAL if table.figures is None else table.figures:
         if name in TRACED:
             files |= traced(name, table, records, traces)
+        elif name in DRAWN:
+            files |= against_selected(name, table)
         elif name in drawing:  # prototype_pictures are drawn from models, not from a table
             files |= drawing[name](table)
     return files
