@@ -436,3 +436,13 @@ def test_the_published_figure_of_cw_is_that_of_an_indefinite_covariance(orders):
         held.append(error_rate(X_test, y_test, safe.coef_))
     assert abs(np.mean(plain) - 0.4330) < 2 * 0.0335
     assert np.mean(held) < np.mean(plain) - 0.03
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_of_a_singular_gram_matrix_leaves_a_covariance(dtype):
+    X = np.random.default_rng(0).random((60, 100)).astype(dtype)
+    model = BatchConfidenceWeighted(C=1e6).fit(X, np.arange(60) % 2)
+    e = np.linalg.eigvalsh(model.covariance_)
+    assert np.isfinite(model.coef_).all()
+    assert e.min() > 0
+    assert e.max() == pytest.approx(1.0, rel=1e-6)

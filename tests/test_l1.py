@@ -383,3 +383,15 @@ def test_labels_of_any_kind_and_pickles():
     np.testing.assert_array_equal(model.coef_, plain.coef_)
     np.testing.assert_array_equal(model.predict(X) == "yes", plain.predict(X) == 1)
     assert (model.objective_, model.duality_gap_) == (plain.objective_, plain.duality_gap_)
+
+
+@pytest.mark.parametrize("lams", [(0.5, -0.1), (0.5, 0.0), (0.5, np.nan), ()])
+def test_a_path_takes_positive_lambdas_alone(lams):
+    with pytest.raises(ValueError, match="lams: expected numbers above 0"):
+        l1_path(*toy(), lams)
+
+
+def test_features_that_are_not_finite_are_refused():
+    X, y = toy()
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="features z_i of some rows are not finite"):
+        L1KLR(features="kernel", kernel="poly", degree=2.5, lam=0.1).fit(10 * X, y)

@@ -127,7 +127,7 @@ def test_the_ratio_of_iterations_is_against_the_algorithm_named(make: Make) -> N
         for kind, counts in (("decreasing", (50, 120)), ("current", (100, 100)))
         for repeat, n in enumerate(counts)
     ]
-    against = {"n_iter_ratio": {"algorithm": "l1_fista", "hessian": None}}
+    against = {"n_iter_ratio": {"algorithm": "l1_fista"}}
     lines = table(make(rows, published=PUBLISHED | {"table": 7}, against=against)).blocks[0].lines
     ratios = {(line.algorithm, line.variant): line.cells["n_iter_ratio"].mean for line in lines}
     assert ratios["l1_fista", "lam=0.05"] is None

@@ -330,7 +330,7 @@ def test_validation_rows_are_held_out_and_the_best_pass_is_kept():
         kept = []
         model.fit(X, y, callback=lambda m, t: kept.append(m._x.copy()))
     order = np.random.RandomState(1).permutation(60)
-    out = np.sort(order[:30])
+    out = np.sort(np.concatenate([own[: len(own) // 2] for own in (order[y[order] == code] for code in range(3))]))
     losses = [model._model.objective(x, Rows(X[out], y[out], model._origin)) for x in kept]
     assert model.n_iter_ == 80
     assert 0 < np.argmin(losses) < 80, "this many prototypes overfit"
@@ -367,11 +367,27 @@ def test_bad_input_is_refused_in_a_sentence():
             PrototypeKLR(3, learn_coef=False, learn_prototypes=False, learn_width=False),
             y,
         ),
+        r"nothing is left to learn\.": (PrototypeKLR(3, kernel="linear", learn_coef=False, learn_prototypes=False), y),
+        r"n_prototypes=15: more prototypes than the 1\d training rows": (PrototypeKLR(15, validation_fraction=0.5), y),
         r"'n_prototypes' parameter": (PrototypeKLR(0), y),
     }
     for said, (model, labels) in cases.items():
         with pytest.raises(ValueError, match=said):
             model.fit(X, labels)
+
+
+def test_each_class_keeps_a_row_to_learn_from():
+    X, _ = three_classes(60)
+    rare = np.where(np.arange(60) == 5, 7, np.arange(60) % 2)
+    for seed in range(5):
+        model = PrototypeKLR(4, solver="adam", validation_fraction=0.9, max_iter=3, random_state=seed).fit(X, rare)
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_lbfgs_says_where_it_has_not_converged():
+    X, y = three_classes()
+    with pytest.warns(ConvergenceWarning, match="still falls after max_iter=2"):
+        assert not PrototypeKLR(4, solver="lbfgs", max_iter=2, random_state=0).fit(X, y).converged_
 
 
 @parametrize_with_checks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tracemalloc
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -413,9 +414,20 @@ def test_refuses_parameters(estimator, message):
 def test_extreme_weights_stay_finite_or_are_refused(C):
     X, y = toy(40)
     for cls in SELECTORS.values():
-        assert np.isfinite(cls(C=C, n_features_to_select=6, n_group=2).fit(X, y).coef_).all()
+        model = cls(C=C, n_features_to_select=6, n_group=2)
+        with suppress(ValueError):
+            assert np.isfinite(model.fit(X, y).coef_).all()
 
 
 @parametrize_with_checks(ALL)
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_what_rounding_spoils_is_refused():
+    X = np.random.default_rng(0).normal(size=(60, 40))
+    model = SparseBatchConfidenceWeighted(q=1, n_group=60)
+    with pytest.raises(ValueError, match=r"rounding made the dual objective .*; scale the features"):
+        model.fit(1e8 * np.hstack([X, X]), np.arange(60) % 2)
+    c = np.empty(3)
+    assert not np.isfinite(conjugate(np.array([np.inf, 1.0, np.inf]), 0.01, c)), "it ends"

@@ -118,6 +118,7 @@ class BatchConfidenceWeighted(IncrementalClassifier):
             message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, as to [0, 1]."
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
+        e = np.maximum(e, 1.0)  # of I + C X'X; rounding of X'X may leave less
         root = (V * e**-0.5) @ V.T
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numba import boolean, float32, float64, int32, int64, types
-from scipy.linalg import inv
+from scipy.linalg import eigh
 
 from klr_bench.jit import compiled
 
@@ -35,7 +35,7 @@ def conjugate(norms, sigma, c):
     each tau leaves out some more groups, until it leaves out no more.
     """
     tau, kept = 0.0, -1
-    while True:
+    for _ in range(len(norms) + 1):
         total, above = 0.0, 0
         for k in range(len(norms)):
             if norms[k] > tau:
@@ -182,7 +182,8 @@ class Subproblem:
         if self._covariance:
             own = self._rows[:, p:].astype(np.float64)
             block = np.zeros((r, max(r, self._S.shape[1])))
-            block[:, :r] = inv(np.eye(r) + self._C * (own.T @ own).toarray(), overwrite_a=True)
+            e, V = eigh(np.eye(r) + self._C * (own.T @ own).toarray(), overwrite_a=True)
+            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # less than 1 is rounding
             self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
 
     def size_mb(self, features=()):
@@ -208,6 +209,9 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # it is 0 at a = 0, and rises
+                message = f"rounding made the dual objective {dual:g}; scale the features, for example to [0, 1]."
+                raise ValueError(message)
             if done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
                 break
         return dual

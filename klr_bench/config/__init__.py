@@ -17,7 +17,7 @@ from klr_bench.config.schema import (
     check_ranges,
     parse,
 )
-from klr_bench.config.selected import check_algorithms, check_datasets, check_sweep
+from klr_bench.config.selected import check_against, check_algorithms, check_datasets, check_sweep
 from klr_bench.errors import KlrBenchError
 
 if TYPE_CHECKING:
@@ -58,12 +58,9 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
         message = f"budget: the experiment {config.name} has no learners with a budget in its sweep."
         raise KlrBenchError(message)
     sweep = with_borrowed(config.sweep, Path(config.results_dir), datasets)
-    return replace(
-        config,
-        datasets=datasets,
-        algorithms=algorithms,
-        sweep=check_sweep(sweep, algorithms, given, searched),
-    )
+    kept = check_sweep(sweep, algorithms, given, searched)
+    check_against(config.against, config.sweep, algorithms, searched)
+    return replace(config, datasets=datasets, algorithms=algorithms, sweep=kept)
 
 
 def given_keys(overrides: Sequence[str]) -> set[str]:

@@ -52,6 +52,7 @@ class DataConfig:
     n_features: int | None = None
     label: int | str | None = None
     positive: str | None = None
+    multiclass: bool | None = None
     test_size: float | None = None
 
 
@@ -114,7 +115,7 @@ class Config:
     figures: list[Any] | None = None
     published: dict[str, Any] | None = None
     metrics: list[str] | None = None
-    against: dict[str, dict[str, Any]] = field(default_factory=dict)
+    against: dict[str, Any] = field(default_factory=dict)
 
 
 def parse(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
@@ -207,8 +208,16 @@ def check_ranges(config: Config) -> None:
         raise KlrBenchError(message)
     for metric in config.metrics or ():
         check_choice("metrics", metric, REPORTED)
-    for number in config.against:
+    for number, changes in config.against.items():
         check_choice("against", number, DERIVED)
+        check_type(changes, dict, f"against.{number}")
+    for metric in config.metrics or ():
+        if metric in DERIVED and metric not in config.against:
+            message = (
+                f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
+                "{algorithm: NAME} or {PARAMETER: VALUE}."
+            )
+            raise KlrBenchError(message)
     if kernel["kernel"] == "rbf" and gamma is not None and width is not None:
         message = (
             f"kernel.gamma={gamma:g} and kernel.percentile={width:g} are both given; the percentile would "

@@ -81,6 +81,20 @@ def check_sweep(
     return kept
 
 
+def check_against(
+    against: Mapping[str, Mapping[str, Any]], sweep: Mapping[str, Any], algorithms: Entries, searched: Sequence[Path]
+) -> None:
+    """Refuse a comparison with an algorithm that there is none of, or by a parameter that no sweep varies."""
+    varied = sorted({name for variants in sweep.values() for name in variants or {}})
+    for number, changes in against.items():
+        for name, value in changes.items():
+            where = f"against.{number}.{name}"
+            if name != "algorithm":
+                check_choice(where, name, varied)
+            elif value not in algorithms:
+                config_files.find("algorithm", check_type(value, str, where), searched)  # refuses a misspelt one
+
+
 def _selected(
     group: str,
     entries: Mapping[str, Any],
@@ -139,6 +153,7 @@ def _own_file(spec: Mapping[str, Any], data: DataConfig) -> dict[str, Any]:
         "n_features": data.n_features,
         "label_column": _column(data.label),
         "positive": data.positive,
+        "multiclass": data.multiclass,
         "split": split,
     }
     return {**spec, **{key: value for key, value in said.items() if value is not None}}

@@ -139,7 +139,8 @@ def _positive_code(labels: Labels, positive: Any, where: str) -> int:
     if len(names) > 2:
         message = (
             f"{where}: {len(names)} classes ({', '.join(_some(_sorted(names)))}), two are needed. "
-            "Choose one against the rest with data.positive=LABEL, or keep all with multiclass: true in its YAML."
+            "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
+            "(multiclass: true in a YAML), for learners that can have them."
         )
         raise KlrBenchError(message)
     return names.index(_sorted(names)[-1])

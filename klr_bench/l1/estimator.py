@@ -202,6 +202,12 @@ class L1KLR(BinaryKernelClassifier):
         Of two stages the point is that of the first, a start for the next lambda.
         """
         self.lambda_max_ = problem.lambda_max()
+        if not np.isfinite(self.lambda_max_):
+            message = (
+                "L1KLR: the features z_i of some rows are not finite; scale X, or choose another kernel "
+                "(a degree that is not whole has no value below 0)."
+            )
+            raise ValueError(message)
         self.lam_ = self.lam * self.lambda_max_ if self.lam_relative else float(self.lam)
         problem = Problem(problem.matrix, problem.y, self.lam_, intercept=problem.intercept)
         self._places, self.n_iter_ = slice(None), 0

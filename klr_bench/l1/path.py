@@ -23,7 +23,7 @@ def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, *
     ----------
     X, y
         As for `L1KLR.fit`; the features are computed once.
-    lams : sequence of float > 0
+    lams : float > 0, or sequence of them
         Multiples of lambda_max where `relative`, else values of lambda.
     callback : callable, default=None
         As for `L1KLR.fit`; returning True ends the fit of one lambda.
@@ -35,7 +35,11 @@ def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, *
     list of L1KLR, fitted, in decreasing order of lambda
     """
     models, prepared, start = [], None, None
-    for lam in sorted(np.asarray(lams, dtype=float).tolist(), reverse=True):
+    lams = np.atleast_1d(np.asarray(lams, dtype=float))
+    if not (len(lams) and np.all(lams > 0) and np.all(np.isfinite(lams))):
+        message = f"lams: expected numbers above 0, got {lams.tolist()}."
+        raise ValueError(message)
+    for lam in sorted(lams.tolist(), reverse=True):
         model = L1KLR(**parameters, lam=lam, lam_relative=relative)
         prepared = model.prepare(X, y) if prepared is None else prepared
         if models:

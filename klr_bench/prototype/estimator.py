@@ -75,7 +75,7 @@ class PrototypeKLR(PrototypeClassifier):
     coef0 : float, default=1.0
     random_state : int, RandomState instance or None, default=None
     dtype : {"float32", "float64"} or None, default=None
-        None follows X: float32 stays float32, all else is float64.
+        None follows X: float32 stays float32, all else is float64.  L-BFGS works in float64 in any case.
 
     Attributes
     ----------
@@ -88,6 +88,7 @@ class PrototypeKLR(PrototypeClassifier):
     objective_ : float
         Of the rows that were learned.
     converged_ : bool
+        Whether the last pass gained less than `tol`; of "adam" its falling rate may be the reason.
     n_iter_, n_support_, n_features_in_ : int
         Passes; prototypes; features.
     """
@@ -198,31 +199,40 @@ class PrototypeKLR(PrototypeClassifier):
 
     def _check(self, X):
         """Refuse what cannot be learned."""
-        n = X.shape[0]
         if len(self.classes_) < 2:
             message = f"PrototypeKLR needs two classes or more; got one class: {self.classes_[0]!r}."
-            raise ValueError(message)
-        if self.n_prototypes is not None and self.n_prototypes > n:
-            message = f"n_prototypes={self.n_prototypes}: more prototypes than the {n} training rows; ask for fewer."
             raise ValueError(message)
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
             raise ValueError(message)
-        if not (self.learn_coef or self.learn_prototypes or self.learn_width):
-            message = "learn_coef, learn_prototypes and learn_width are all False: nothing is left to learn."
+        if not self._parts():
+            message = "learn_coef, learn_prototypes and learn_width are False, or of no use: nothing is left to learn."
             raise ValueError(message)
 
+    def _parts(self):
+        """Return what is learned: some of "b", "u", "theta"."""
+        wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
+        return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
+
     def _rows(self, X, codes, random):
-        """Return the rows to learn from, and those to judge convergence by."""
+        """Return the rows to learn from, and those to judge convergence by, the same share of each class."""
         origin = None
         if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
             origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        n_out = int(self.validation_fraction * len(codes))
-        rows = Rows(X, codes, origin)
-        if not n_out:
-            return rows, None
-        order = random.permutation(len(codes))
-        return rows.taken(np.sort(order[n_out:])), rows.taken(np.sort(order[:n_out]))
+        rows, held_out = Rows(X, codes, origin), None
+        if self.validation_fraction:
+            order, out = random.permutation(len(codes)), np.zeros(len(codes), dtype=bool)
+            for code in range(len(self.classes_)):
+                own = order[codes[order] == code]
+                out[own[: int(self.validation_fraction * len(own))]] = True
+            if out.any():
+                rows, held_out = rows.taken(np.flatnonzero(~out)), rows.taken(np.flatnonzero(out))
+        if self.n_prototypes is not None and self.n_prototypes > len(rows):
+            message = (
+                f"n_prototypes={self.n_prototypes}: more prototypes than the {len(rows)} training rows; ask for fewer."
+            )
+            raise ValueError(message)
+        return rows, held_out
 
     def _start(self, rows, random):
         """Return x at the start, and set the model."""
@@ -248,8 +258,7 @@ class PrototypeKLR(PrototypeClassifier):
         return x
 
     def _learn(self, x, rows, held_out, random, callback):
-        wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
-        parts = tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
+        parts = self._parts()
         n, d = rows.X.shape
         solver = self.solver
         if solver == "auto":
@@ -291,6 +300,8 @@ class PrototypeKLR(PrototypeClassifier):
             self._model, x, rows, parts, tol=1e-2 * self.tol, max_iter=self.max_iter, callback=watch
         )
         self._publish(x)
+        if not self.converged_:
+            self._warn()
 
     def _iterates(self, x, rows, watched, parts, solver, random):
         """Return the generator of x after each pass."""
@@ -328,8 +339,11 @@ class PrototypeKLR(PrototypeClassifier):
         self._publish(best[1])
         if self.converged_ or until_end:
             return
+        self._warn()
+
+    def _warn(self):
         message = f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes."
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""

@@ -1,8 +1,8 @@
 """Numbers that compare two columns of a table, repeat by repeat: a gain, and ratios.
 
 Which column stands for the other is what an experiment says under ``against``: for each such number the changes to a
-column that lead to the other, ``{two_stage: "False"}`` or ``{algorithm: l1_fista, hessian: null}``; null takes a
-parameter out of the variant.
+column that lead to the other, ``{two_stage: "False"}`` or ``{algorithm: l1_fista}``; parameters that another algorithm
+does not vary count for nothing.
 """
 
 from __future__ import annotations
@@ -34,14 +34,10 @@ def compared(groups: Groups, column: Column, name: str, changes: Mapping[str, An
 def _other(groups: Groups, column: Column, changes: Mapping[str, Any]) -> Column | None:
     algorithm = str(changes.get("algorithm", column[0]))
     wanted = parse_variant(column[1])
-    for name, value in changes.items():
-        if name != "algorithm" and value is None:
-            wanted.pop(name, None)
-        elif name in wanted:
-            wanted[name] = str(value)
+    wanted |= {name: str(value) for name, value in changes.items() if name in wanted or algorithm != column[0]}
     for known in groups:
         values = parse_variant(known[1])
-        alike = values.keys() == wanted.keys() and all(same_value(values[name], wanted[name]) for name in wanted)
-        if known[0] == algorithm and alike:
+        alike = all(name in wanted and same_value(values[name], wanted[name]) for name in values)
+        if known[0] == algorithm and alike and (algorithm != column[0] or values.keys() == wanted.keys()):
             return known
     return None

@@ -188,9 +188,9 @@ def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None 
 
 
 def _words(changes: Mapping[str, Any], plan: Plan) -> str:
-    """Return what `changes` to a column lead to, as a report says it; what they take out needs no word."""
+    """Return what `changes` to a column lead to, as a report says it."""
     parts = [plan.label((str(changes["algorithm"]), ""))] if "algorithm" in changes else []
-    parts += [f"{name}={value}" for name, value in changes.items() if name != "algorithm" and value is not None]
+    parts += [f"{name}={value}" for name, value in changes.items() if name != "algorithm"]
     return "; ".join(parts)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from joblib import cpu_count
 from rich.console import Console
 
+from klr_bench.build import build
 from klr_bench.config import Config
 from klr_bench.data import Dataset, default_cache
 from klr_bench.data.commands import progress
@@ -80,7 +81,7 @@ class _Run:
     def run(self) -> Outcome:
         started = time.monotonic()
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
-        self._fetch([cell.source for cell in cells])
+        self._fetch(cells)
         previous = self.store.read_manifest()
         self.store.write_manifest(manifest(self.config.name, asdict(self.config), self.n_jobs, previous))
         self.outcome.n_found = len(self.cells) - len(cells)
@@ -102,12 +103,14 @@ class _Run:
             return 1
         return self.config.n_jobs or cpu_count()
 
-    def _fetch(self, sources: Sequence[Source]) -> None:
+    def _fetch(self, cells: Sequence[Cell]) -> None:
         """Have each data set parsed in the cache, and say how its labels are read."""
-        for source in {source.stem: source for source in sources}.values():
+        for source in {cell.source.stem: cell.source for cell in cells}.values():
             with progress(Console(quiet=True) if self.quiet else self.console) as report:
                 dataset = source.load(report)
             self._check_split(dataset, source)
+            if len(dataset.classes) > 2:
+                self._check_learners(dataset, [cell for cell in cells if cell.source.stem == source.stem])
             rows, features = dataset.X.shape
             self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {_described(dataset.classes)}")
 
@@ -123,6 +126,17 @@ class _Run:
                     f"{dataset.name}: repeat {repeat} has {len(y)} training rows, {rarer} of the rarest class; at "
                     f"least one of each class and {2 * n_folds} in all (two a fold) are needed: use more data, or "
                     f"fewer folds (selection.folds={n_folds})."
+                )
+                raise KlrBenchError(message)
+
+    def _check_learners(self, dataset: Dataset, cells: Sequence[Cell]) -> None:
+        """Refuse learners of two classes for a data set with more."""
+        for cell in {cell.algorithm: cell for cell in cells}.values():
+            tags = getattr(build(cell.candidates[0]), "__sklearn_tags__", None)
+            if tags is not None and not tags().classifier_tags.multi_class:
+                message = (
+                    f"{cell.algorithm}: takes two classes, {dataset.name} has {len(dataset.classes)}. Leave it out of "
+                    "algorithm=[...], or choose one class against the rest (of your own file: data.positive=LABEL)."
                 )
                 raise KlrBenchError(message)
 

@@ -275,7 +275,8 @@ def test_one_and_three_classes_are_refused(write: Write, kind: Callable[..., Arr
     assert refusal(kind, path) == f"{path}: all 3 rows have the label '7'; two classes are needed."
     path = write("".join(row.format(label) for label in ["10", "9", "8", "9"]))
     expected = f"{path}: 3 classes (8, 9, 10), two are needed. Choose one against the rest with data.positive=LABEL"
-    assert refusal(kind, path) == expected + ", or keep all with multiclass: true in its YAML."
+    rest = ", or keep all with data.multiclass=true (multiclass: true in a YAML), for learners that can have them."
+    assert refusal(kind, path) == expected + rest
 
 
 def test_a_label_column_of_numbers_is_refused_in_one_line(write: Write) -> None:
