@@ -55,7 +55,7 @@ class PrototypeKLR(PrototypeClassifier):
         for u and for theta in turn, as in the posts.  "auto" is "lbfgs" on small data, else "adam".  Where b alone is
         learned the problem is convex, and L-BFGS on fixed kernel values whatever is said.
     learning_rate : float, default=0.1
-        Of mini-batches: a step of Adam, in units of 0.1 for theta, the spread of the features for u, for b one over
+        Of mini-batches: a step of Adam, in units of 0.1 for theta, the spread of the features for u, for b 0.3 over
         the spread of the kernel values at the start (in the lazy form 1).
     batch_size : int or None, default=128
         Rows of a mini-batch; None is all: then "alternating" makes one step a part and pass.

@@ -39,13 +39,13 @@ def first_coefficients(y, n_classes):
 def unit_of(model, x, rows):
     """Return the unit of each coordinate of x: 0.1 for theta, for u the spread of the features, 1 for b_0.
 
-    For b it is one over the spread of the kernel values at the start; in the lazy form 1, since there the values of a
+    For b it is 0.3 over the spread of the kernel values at the start; in the lazy form 1, since there the values of a
     feature in a prototype, which are free of all rows without it, soon spread them.
     """
     unit, places, n = np.ones(len(x)), model.layout.places, len(rows)
     if not model.kernel.lazy:
         K = model.kernel_values(x, rows.block(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))[0])
-        unit[model.layout.M : places["b"].stop] = 1 / (_deviation(K) or 1.0)
+        unit[model.layout.M : places["b"].stop] = 0.3 / (_deviation(K) or 0.3)
     unit[places["theta"]] = 0.1
     unit[places["u"]] = _spread(rows.X, model.kernel.lazy) or 1.0
     return unit
