@@ -90,8 +90,8 @@ ADDED = (
 """Columns that files of schema version 1 may lack."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
-DERIVED = ("accuracy_gain", "n_iter_ratio", "log_loss_ratio")
-"""Numbers that compare two columns of a table: `against` of an experiment says which."""
+DERIVED = {"accuracy_gain": "accuracy", "n_iter_ratio": "n_iter", "log_loss_ratio": "log_loss"}
+"""Numbers that compare two columns of a table, which `against` of an experiment names, and of what they are taken."""
 REPORTED = (
     *("accuracy", "error_rate", "last_accuracy", "log_loss", "brier", "ece", "auc", "sparsity", "n_support"),
     *("n_selected", "relevant_found", "pass_time_s", "fit_time_s"),

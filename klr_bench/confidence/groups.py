@@ -13,6 +13,8 @@ weights of the features themselves are S_k^(1/2) w_k = c_k S_k g with a number c
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from numba import boolean, float32, float64, int32, int64, types
@@ -230,7 +232,8 @@ class Subproblem:
 
     def dual(self):
         """Return the objective of the dual problem."""
-        return float(self.a.sum() - 0.5 * self._softness * (self.a @ self.a) - self._conjugate)
+        softened = math.sqrt(self._softness) * self.a  # a'a alone may overflow
+        return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
         """Return the objective of the primal problem; Omega(w) = Omega*(z), as both are squares and w the gradient."""

@@ -208,16 +208,15 @@ def check_ranges(config: Config) -> None:
         raise KlrBenchError(message)
     for metric in config.metrics or ():
         check_choice("metrics", metric, REPORTED)
-    for number, changes in config.against.items():
-        check_choice("against", number, DERIVED)
-        check_type(changes, dict, f"against.{number}")
-    for metric in config.metrics or ():
         if metric in DERIVED and metric not in config.against:
             message = (
                 f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
                 "{algorithm: NAME} or {PARAMETER: VALUE}."
             )
             raise KlrBenchError(message)
+    for number, changes in config.against.items():
+        check_choice("against", number, tuple(DERIVED))
+        check_type(changes, dict, f"against.{number}")
     if kernel["kernel"] == "rbf" and gamma is not None and width is not None:
         message = (
             f"kernel.gamma={gamma:g} and kernel.percentile={width:g} are both given; the percentile would "

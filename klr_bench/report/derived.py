@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from klr_bench.records import DERIVED
 from klr_bench.report.plan import Column
 from klr_bench.variants import parse_variant, same_value
 
 Groups = Mapping[Column, list[dict[Hashable, Any]]]
-
-SOURCES = {"accuracy_gain": "accuracy", "n_iter_ratio": "n_iter", "log_loss_ratio": "log_loss"}
 
 
 def compared(groups: Groups, column: Column, name: str, changes: Mapping[str, Any] | None) -> list[float]:
@@ -23,7 +22,7 @@ def compared(groups: Groups, column: Column, name: str, changes: Mapping[str, An
     other = _other(groups, column, changes) if changes else None
     if other is None or other == column:
         return []
-    metric = SOURCES[name]
+    metric = DERIVED[name]
     base = {row["repeat"]: row[metric] for row in groups[other] if row["status"] == "ok"}
     pairs = [
         (row[metric], base[row["repeat"]]) for row in groups[column] if row["status"] == "ok" and row["repeat"] in base

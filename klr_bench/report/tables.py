@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from klr_bench.report.derived import SOURCES, compared
+from klr_bench.records import DERIVED
+from klr_bench.report.derived import compared
 from klr_bench.report.plan import Column, Plan
 from klr_bench.report.published import Published, data_rows, published_of_line
 
@@ -205,7 +206,7 @@ def _block(
         values = plan.published_values(column)
         names = plan.published_name(dataset), plan.published_name(column[0])
         found = {m.name: published_of_line(*source, *names, values, m.name) if source else None for m in METRICS}
-        besides = {name: compared(groups, column, name, plan.against.get(name)) for name in SOURCES if rows}
+        besides = {name: compared(groups, column, name, plan.against.get(name)) for name in DERIVED if rows}
         lines.append(_line(column, plan, rows, repeats, found, besides))
     usual = [m.name for m in METRICS if m.name not in UNUSUAL and not (m.name == "log_loss" and source)]
     metrics = _metrics(lines, plan.metrics or usual, only_published=only_published)
@@ -254,7 +255,7 @@ def _line(
     ok = [row for row in rows if row["status"] == "ok"]
     shown = ok or [row for row in rows if row["status"] == "timeout"]
     cells = {
-        name: _cell(besides.get(name, []) if name in SOURCES else [row.get(name, np.nan) for row in shown], number)
+        name: _cell(besides.get(name, []) if name in DERIVED else [row.get(name, np.nan) for row in shown], number)
         for name, number in found.items()
     }
     labels = plan.label(column), plan.variant_label(column)
