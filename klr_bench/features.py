@@ -1,7 +1,8 @@
 """Feature maps x -> z(x) of length D: the kernel with given centres, random Fourier features, or x itself.
 
-A map is made once from training rows.  `transform(X)` gives features (n, D) in the precision of X, `take(J)` the map of
-the features J alone, so that a sparse classifier computes only what it needs.
+A map is made once from training rows.  `transform(X)` gives features (n, D), those of a kernel in the precision of its
+centres, others in that of X; `take(J)` gives the map of the features J alone, so that a sparse classifier computes only
+what it needs.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class KernelFeatures:
         """Return the kernel values (n, D) of rows X (n, d)."""
         if self.n_features == 0:
             return np.zeros((X.shape[0], 0), dtype=X.dtype)
-        left = self.kernel.left(in_layout(X, sp.issparse(self.centres)), self.origin)
+        X = in_layout(X, sp.issparse(self.centres)).astype(self.centres.dtype, copy=False)
+        left = self.kernel.left(X, self.origin)
         return self.kernel.values(left, self.kernel.right(self.centres, self.origin))
 
 
