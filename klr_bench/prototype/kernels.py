@@ -106,15 +106,19 @@ def _parts(X):
 
 
 def _signatures(n_matrices):
-    """Return the signatures of a function of the three arrays of a CSR block and of some matrices, one a precision."""
+    """Return the signatures of a function of a CSR block, of U and of some more matrices, one a precision.
+
+    The three arrays of the block and U may be read-only, as those of a memory map are.
+    """
     indices = types.Array(int32, 1, "C", readonly=True)
-    return [
-        void(types.Array(real, 1, "C", readonly=True), indices, indices, *[real[:, ::1]] * n_matrices)
-        for real in (float32, float64)
-    ]
+    signatures = []
+    for real in (float32, float64):
+        data, U = (types.Array(real, dimensions, "C", readonly=True) for dimensions in (1, 2))
+        signatures.append(void(data, indices, indices, U, *[real[:, ::1]] * n_matrices))
+    return signatures
 
 
-@compiled(_signatures(2))
+@compiled(_signatures(1))
 def _lazy_distances(data, indices, indptr, U, D):
     """Set D (m, J) to sum_k (x_ik - u_kj)^2 over the features k that row i has."""
     for i in range(len(indptr) - 1):
@@ -125,7 +129,7 @@ def _lazy_distances(data, indices, indptr, U, D):
                 D[i, j] += (value - u[j]) * (value - u[j])
 
 
-@compiled(_signatures(3))
+@compiled(_signatures(2))
 def _lazy_sums(data, indices, indptr, U, A, total):
     """Add A_ij (x_ik - u_kj) to total (d, J) for the features k that row i has."""
     for i in range(len(indptr) - 1):
