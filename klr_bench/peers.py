@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.binary import COUNT, NUMBER, POSITIVE
 from klr_bench.kernels import KERNELS
+from klr_bench.rows import without_duplicates
 
 
 class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -91,6 +92,7 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             message = f"features='fourier' is for kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
             raise ValueError(message)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr")
+        X = without_duplicates(X)
         self.pipeline_: Pipeline = make_pipeline(self._feature_map(*X.shape), self._linear_model(len(y))).fit(X, y)
         self.classes_ = self.pipeline_.classes_
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
@@ -129,7 +131,8 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.pipeline_
 
     def _validated(self, X: Any) -> Any:
-        return validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
+        return without_duplicates(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

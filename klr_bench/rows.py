@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -120,3 +122,11 @@ def in_layout(X, sparse):
     if sp.issparse(X) == sparse:
         return X
     return sp.csr_matrix(X) if sparse else X.toarray()
+
+
+def without_duplicates(X: Any) -> Any:
+    """Return X; a CSR matrix that names a feature of a row twice as a copy with their sum."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X

@@ -6,13 +6,13 @@ import math
 from numbers import Real
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.binary import COUNT, POSITIVE, BinaryClassifier
 from klr_bench.confidence.blocked import Blocked
 from klr_bench.confidence.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
+from klr_bench.rows import without_duplicates
 
 CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
 """The constraint of a probability that is more than a guess."""
@@ -247,11 +247,3 @@ def check_memory(estimator, d, dtype, instead):
             f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or raise memory_limit where there is room."
         )
         raise ValueError(message)
-
-
-def without_duplicates(X):
-    """Return X; a CSR matrix that names a feature of a row twice as a copy with their sum."""
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X

@@ -17,9 +17,10 @@ from sklearn.utils._param_validation import Options
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.binary import POSITIVE
-from klr_bench.confidence.base import IncrementalClassifier, check_memory, without_duplicates
+from klr_bench.confidence.base import IncrementalClassifier, check_memory
 from klr_bench.confidence.engine import MISTAKES, UPDATES
 from klr_bench.jit import compiled
+from klr_bench.rows import without_duplicates
 
 GRAM_ROWS = 2048
 """Rows that X'X is added up over at a time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.confidence.base import without_duplicates
+from klr_bench.rows import without_duplicates
 
 
 def occurring(X):

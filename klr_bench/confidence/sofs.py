@@ -11,9 +11,10 @@ from numba import boolean, float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
 from klr_bench.binary import COUNT, POSITIVE
-from klr_bench.confidence.base import IncrementalClassifier, without_duplicates
+from klr_bench.confidence.base import IncrementalClassifier
 from klr_bench.confidence.engine import MISTAKES, ROWS, UPDATES, read_only
 from klr_bench.jit import compiled
+from klr_bench.rows import without_duplicates
 
 ABSENT = -1
 _places, _vector = int64[::1], float64[::1]

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.prototype.model import Rows
+from klr_bench.rows import without_duplicates
 
 
 class PrototypeClassifier(ClassifierMixin, BaseEstimator):
@@ -58,9 +59,15 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_rows(self, X):
         X = validate_data(self, X, dtype=self._x.dtype, accept_sparse="csr", order="C", reset=False)
-        if self.lazy and not sp.issparse(X):
-            X = sp.csr_matrix(X)
-        return Rows(X, None, None if sp.issparse(X) else self._origin)
+        return Rows(self._tidy(X), None, None if sp.issparse(X) else self._origin)
+
+    def _tidy(self, X):
+        """Return X, CSR rows without duplicates; in the lazy form CSR rows that name no feature that is 0."""
+        X = without_duplicates(X)
+        if self.lazy and not (sp.issparse(X) and np.all(X.data)):
+            X = sp.csr_matrix(X, copy=True)
+            X.eliminate_zeros()
+        return X
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
