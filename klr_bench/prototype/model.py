@@ -19,9 +19,12 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from klr_bench.prototype.kernels import PrototypeKernel
+from klr_bench.rows import in_layout
 
 BLOCK = 2048
 """Rows whose kernel values are in memory at a time, where all rows are needed."""
+DENSE = 2**24
+"""Entries of CSR rows that are made dense at a time."""
 PARTS = ("b", "u", "theta")
 
 
@@ -51,7 +54,10 @@ class Layout:
 
 
 class Rows:
-    """Rows X (n, d), dense or CSR, in blocks that are moved by an origin (d,), and codes y (n,) of the classes."""
+    """Rows X (n, d), dense or CSR, in blocks, and codes y (n,) of the classes.
+
+    Where there is an origin (d,) it is subtracted, and the blocks are dense.
+    """
 
     def __init__(self, X, y=None, origin=None):
         self.X, self.y, self.origin = X, y, origin
@@ -63,13 +69,16 @@ class Rows:
         """Return the rows of a slice or of an array of numbers, and their classes."""
         X = self.X[rows]
         if self.origin is not None:
-            X = X - self.origin
+            X = in_layout(X, sparse=False) - self.origin
         return X, None if self.y is None else self.y[rows]
 
     def blocks(self):
         """Yield all rows, block by block."""
-        for start in range(0, len(self), BLOCK):
-            yield self.block(slice(start, start + BLOCK))
+        size = BLOCK
+        if self.origin is not None and sp.issparse(self.X):
+            size = max(1, min(BLOCK, DENSE // len(self.origin)))
+        for start in range(0, len(self), size):
+            yield self.block(slice(start, start + size))
 
     def shuffled(self, random, size):
         """Yield all rows in random order, `size` at a time."""

@@ -59,7 +59,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_rows(self, X):
         X = validate_data(self, X, dtype=self._x.dtype, accept_sparse="csr", order="C", reset=False)
-        return Rows(self._tidy(X), None, None if sp.issparse(X) else self._origin)
+        return Rows(self._tidy(X), None, self._origin)
 
     def _tidy(self, X):
         """Return X, CSR rows without duplicates; in the lazy form CSR rows that name no feature that is 0."""
