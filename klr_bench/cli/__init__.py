@@ -183,9 +183,9 @@ def _data(arguments: list[str]) -> int:
         raise KlrBenchError(message)
     from rich.console import Console
 
-    from klr_bench import config_files
-    from klr_bench.data import commands
-    from klr_bench.data.cache import default_cache
+    from klr_bench.experiment.config import files as config_files
+    from klr_bench.experiment.data import commands
+    from klr_bench.experiment.data.cache import default_cache
 
     console, searched = Console(), config_files.folders()
     config_files.check_own(searched)
@@ -201,7 +201,7 @@ def _data(arguments: list[str]) -> int:
 
 
 def _list(arguments: list[str]) -> int:
-    from klr_bench import config_files
+    from klr_bench.experiment.config import files as config_files
 
     searched = config_files.folders()
     for kind in [_kind(argument) for argument in arguments] or KINDS:
@@ -226,7 +226,7 @@ def _kind(word: str) -> str:
 
 
 def _show(arguments: list[str]) -> int:
-    from klr_bench import config_files
+    from klr_bench.experiment.config import files as config_files
 
     if len(arguments) != 2:
         got = " ".join(arguments) or "none"

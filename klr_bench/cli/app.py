@@ -23,11 +23,11 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from klr_bench import config_files
 from klr_bench.cli.overrides import prepare
-from klr_bench.config import validate
-from klr_bench.config.schema import all_keys
 from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.schema import all_keys
+from klr_bench.experiment.config.validate import validate
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
@@ -59,7 +59,9 @@ class Task:
     def __call__(self, cfg: DictConfig) -> None:
         from rich.console import Console
 
-        from klr_bench import jit, runner
+        from klr_bench.estimators.core import jit
+        from klr_bench.experiment import runner
+        from klr_bench.report.published import check_published
 
         job = HydraConfig.get()
         console = Console(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
@@ -71,6 +73,8 @@ class Task:
                 console.print(f"{places} cannot be written: compiled code is kept for this run only.")
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
             config = validate(cfg, job.overrides.task, sources)
+            if config.published:
+                check_published(config.published)
             outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
         except BrokenPipeError:
             raise

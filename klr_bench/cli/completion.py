@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from klr_bench import config_files
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
-from klr_bench.config.schema import BACKENDS, KERNELS, all_keys
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
 
 VERBS = ("run", "report", "data", "list", "show", "completion")
 DATA_VERBS = ("list", "fetch", "verify", "info")

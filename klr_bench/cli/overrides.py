@@ -23,7 +23,7 @@ LITERAL = re.compile(rf"(\+{{0,2}}(?:{'|'.join(map(re.escape, LITERAL_KEYS))}))=
 """Values that are taken as they are written: Hydra's lexer refuses blanks, commas, ~ and ? outside quotes."""
 
 OPEN_KEY = re.compile(r"(?:(?:algorithms|datasets|sweep|against)\.[^=]+|sweep|against)=")
-"""Keys that may be set whether a YAML file lists them or not; klr_bench.config refuses the unknown ones."""
+"""Keys that may be set whether a YAML file lists them or not; the configuration refuses the unknown ones."""
 
 EMPTY_GROUP = re.compile(r"\+{0,2}(experiment|dataset|algorithm|parallel)=\s*(null)?\s*", re.IGNORECASE)
 

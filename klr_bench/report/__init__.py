@@ -41,8 +41,8 @@ def report(
         )
         raise KlrBenchError(message)
 
+    from klr_bench.experiment.records import Store
     from klr_bench.files import write_atomic
-    from klr_bench.records import Store
     from klr_bench.report import figures, pictures
     from klr_bench.report import formats as writers
     from klr_bench.report.plan import Plan

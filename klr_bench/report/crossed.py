@@ -8,9 +8,9 @@ CGD         85.1 / 0.02 / 1.5  89.7 / 0.03 / 4.3
 
 from __future__ import annotations
 
+from klr_bench.experiment.variants import as_number, parse_variant, variant_text
 from klr_bench.report.layout import NONE, Grid, comparison, failures_of, number, printed
 from klr_bench.report.tables import Block, Line
-from klr_bench.variants import as_number, parse_variant, variant_text
 
 SEPARATOR = " / "
 

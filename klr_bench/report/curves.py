@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from klr_bench.experiment.variants import parse_variant, variant_text
 from klr_bench.report.tables import Block, Line, Table
-from klr_bench.variants import parse_variant, variant_text
 
 PATH = ("n_features_to_select", "C", "l1")
 """Parameters that the points of a curve differ in; variants that differ in others are curves of their own."""

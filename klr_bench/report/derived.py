@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from klr_bench.records import DERIVED
+from klr_bench.experiment.records import DERIVED
+from klr_bench.experiment.variants import parse_variant, same_value
 from klr_bench.report.plan import Column
-from klr_bench.variants import parse_variant, same_value
 
 Groups = Mapping[Column, list[dict[Hashable, Any]]]
 

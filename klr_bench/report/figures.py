@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.lines import Line2D
 
-from klr_bench.records import FINISHED
+from klr_bench.experiment.records import FINISHED
 from klr_bench.report.drawing import (
     ACCURACY,
     EXAMPLES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from klr_bench.variants import parse_variant, variant_order, variant_text
+from klr_bench.experiment.variants import parse_variant, variant_order, variant_text
 
 NEAR = (0.06, 0.06)
 """Parts of the width and the height of a panel: points that are nearer than both share a label."""

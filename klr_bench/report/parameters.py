@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from klr_bench.experiment.variants import as_number, parse_variant, variant_text
 from klr_bench.report.drawing import (
     ACCURACY,
     COLOURS,
@@ -22,7 +23,6 @@ from klr_bench.report.drawing import (
     panels_of,
 )
 from klr_bench.report.tables import Block, Line, Table
-from klr_bench.variants import as_number, parse_variant, variant_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

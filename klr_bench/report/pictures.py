@@ -12,10 +12,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from klr_bench.data import load
+from klr_bench.experiment.data import load
+from klr_bench.experiment.splits import make_split
+from klr_bench.experiment.variants import parse_variant
 from klr_bench.report.drawing import STYLE, saved
-from klr_bench.splits import make_split
-from klr_bench.variants import parse_variant
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.variants import parse_variant, same_value, variant_order, variant_text
 from klr_bench.report.published import load, tables_of
-from klr_bench.variants import parse_variant, same_value, variant_order, variant_text
 
 Column = tuple[str, str]
 """An algorithm and its variant."""

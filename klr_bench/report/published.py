@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.variants import parse_variant, same_value
+from klr_bench.experiment.variants import parse_variant, same_value
 
 FOLDER = Path(__file__).parent / "published"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.records import (
+from klr_bench.experiment.records import (
     ADDED,
     COLUMNS,
     RELIABILITY_COLUMNS,

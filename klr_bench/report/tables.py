@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from klr_bench.records import DERIVED
+from klr_bench.experiment.records import DERIVED
 from klr_bench.report.derived import compared
 from klr_bench.report.plan import Column, Plan
 from klr_bench.report.published import Published, data_rows, published_of_line

@@ -12,9 +12,9 @@ from sklearn.svm import SVC
 from timing import ROOT, once
 
 from klr_bench import DualCDKLR
-from klr_bench.data import default_cache, load
-from klr_bench.runner.work import peak_memory_mb, reset_peak_memory
-from klr_bench.selection import distance_percentile
+from klr_bench.experiment.data import default_cache, load
+from klr_bench.experiment.runner.work import peak_memory_mb, reset_peak_memory
+from klr_bench.experiment.selection import distance_percentile
 
 LAM = 1e-4
 CASES = {"adult": (32561, True, 256), "ijcnn1": (141691, False, 1024)}

@@ -19,13 +19,13 @@ from klr_bench import (
     SecondOrderPerceptron,
     SoftConfidenceWeighted,
 )
-from klr_bench.confidence.arow import adaptive
-from klr_bench.confidence.cw import confident, softly_confident
-from klr_bench.confidence.engine import RULE
-from klr_bench.data import default_cache, load
-from klr_bench.data.synthetic import dense_factors
-from klr_bench.jit import compiled
-from klr_bench.splits import make_split, prepare
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.linear.arow import adaptive
+from klr_bench.estimators.linear.cw import confident, softly_confident
+from klr_bench.estimators.linear.engine import RULE
+from klr_bench.experiment.data import default_cache, load
+from klr_bench.experiment.data.synthetic import dense_factors
+from klr_bench.experiment.splits import make_split, prepare
 
 LEARNERS = {
     "pa": PassiveAggressive(),

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from timing import best, once, paper_data
 
 from klr_bench import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR
-from klr_bench.online.many import SharedFit
+from klr_bench.estimators.online.many import SharedFit
 
 RADII = [10.0**p for p in range(6)]
 ETAS = [0.01, 0.1, 1.0]

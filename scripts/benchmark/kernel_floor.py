@@ -6,8 +6,8 @@ import numpy as np
 from timing import best, noise
 
 from klr_bench import NonConservativeKLR
-from klr_bench.kernels import exp_negative
-from klr_bench.online import engine
+from klr_bench.estimators.core.kernels import exp_negative
+from klr_bench.estimators.online import engine
 
 N = 32_768
 """Examples: about as many as Adult's."""

@@ -16,14 +16,14 @@ import numpy as np
 import timing
 import yaml
 
-from klr_bench.data import default_cache, load
-from klr_bench.features import FourierFeatures, LinearFeatures
-from klr_bench.l1 import L1KLR
-from klr_bench.l1.matrix import FeatureMatrix
-from klr_bench.l1.peers import PEERS, library_layout, library_model
-from klr_bench.l1.problem import Problem
-from klr_bench.selection import distance_percentile
-from klr_bench.splits import make_split, prepare
+from klr_bench import L1KLR
+from klr_bench.estimators.core.features import FourierFeatures, LinearFeatures
+from klr_bench.estimators.l1.matrix import FeatureMatrix
+from klr_bench.estimators.l1.problem import Problem
+from klr_bench.estimators.peers.l1 import PEERS, library_layout, library_model
+from klr_bench.experiment.data import default_cache, load
+from klr_bench.experiment.selection import distance_percentile
+from klr_bench.experiment.splits import make_split, prepare
 
 N_COMPONENTS = 500
 SOLVERS = {

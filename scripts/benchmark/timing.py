@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from klr_bench.data import default_cache, load
-from klr_bench.selection import distance_percentile
-from klr_bench.splits import make_split, prepare
+from klr_bench.experiment.data import default_cache, load
+from klr_bench.experiment.selection import distance_percentile
+from klr_bench.experiment.splits import make_split, prepare
 
 ROOT = Path(__file__).resolve().parents[2]
 

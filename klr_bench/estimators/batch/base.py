@@ -1,0 +1,171 @@
+"""The scikit-learn side of the batch solvers: parameters, validation, epochs until the gap closes, prediction."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.batch.blocks import KernelBlocks
+from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
+from klr_bench.estimators.core.expansion import decide, layout_of
+
+
+class ExpansionClassifier(BinaryKernelClassifier):
+    """A classifier f = sum_i dual_coef_[i] k(support_vectors_[i], .) whose sigmoid is a probability."""
+
+    def decision_function(self, X):
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
+        check_is_fitted(self, "dual_coef_")
+        X = self._validate(X, dtype=self.support_vectors_.dtype)
+        return decide(self._fitted_kernel, self._by_index, self._origin, self.support_vectors_, self.dual_coef_, X)
+
+    def predict_proba(self, X):
+        """Return the probabilities of the two classes, (n_samples, 2)."""
+        return self._probabilities(X)
+
+    def _begin(self, X, y):
+        """Validate parameters and data, forget what was fitted; return X, in its precision, and y as -1.0 or 1.0."""
+        self._forget()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+        self._set_classes(y)
+        self._fitted_kernel = self._kernel()
+        self._by_index, self._origin = layout_of(X)
+        return X, self._signs(y)
+
+
+class BatchKLR(ExpansionClassifier):
+    """Kernel logistic regression by epochs of coordinate steps over all rows.
+
+    A subclass returns from `_solver(blocks, signs, lam, random, b)` an object with the coefficients `b` (n,), float64;
+    with `epoch()`, which goes through all rows and yields the number of those behind it after each block; and with
+    `objectives()`, which ends an epoch and returns the primal and the dual objective.
+
+    Parameters
+    ----------
+    lam : float > 0
+        Weight of the squared norm.
+    tol : float >= 0
+        The fit ends at (primal - dual) / primal <= tol.
+    max_iter : int
+        Epochs at most.
+    cache_size : float > 0
+        MB of kernel values that are kept at a time.  Where the whole matrix does not fit, its values are computed anew
+        in each epoch, in blocks that fit.
+    warm_start : bool
+        Start from the coefficients of the last fit; it must have been on as many rows.
+    kernel : {"rbf", "poly", "linear"}
+    gamma : float or None
+        Of exp(-gamma ||x - z||^2) and (gamma x'z + coef0)^degree; None is 1 / n_features.
+    degree, coef0 : float
+    random_state : int, RandomState instance or None
+        For the order of the rows, a fresh one every epoch.
+    dtype : {"float32", "float64"} or None
+        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  f and the
+        coefficients are always float64; float32 kernel values limit the gap that means something to about 1e-6.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
+        All training rows.
+    dual_coef_ : ndarray of shape (n_samples,), float64
+        b of f = sum_i b_i k(x_i, .).
+    n_support_ : int
+    n_iter_ : int
+        Whole epochs.
+    objective_, dual_objective_, duality_gap_ : float
+        Primal and dual objective and (primal - dual) / primal after the last whole epoch.
+    n_features_in_ : int
+    """
+
+    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
+        "lam": [POSITIVE],
+        "tol": [NOT_NEGATIVE],
+        "max_iter": [COUNT],
+        "cache_size": [POSITIVE],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        lam=1e-3,
+        *,
+        tol=1e-3,
+        max_iter=1000,
+        cache_size=200,
+        warm_start=False,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+    ):
+        self.lam = lam
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.dtype = dtype
+
+    def fit(self, X, y, callback=None):
+        """Solve the problem on the given rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two classes of any kind; decision values above 0 mean the second in sorted order.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after each block of rows, t rows after the start (n_samples an epoch);
+            the coefficients are then those of this moment, the objectives those of the last whole epoch.  Returning
+            True ends the fit.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Where parameters or data are refused, or kernel values are so large that an objective is not finite.
+        """
+        before = getattr(self, "dual_coef_", None) if self.warm_start else None
+        X, signs = self._begin(X, y)
+        n = len(signs)
+        if before is not None and len(before) != n:
+            message = f"warm_start=True: the last fit was on {len(before)} rows, this one is on {n}."
+            raise ValueError(message)
+        blocks = KernelBlocks(self._fitted_kernel, self._by_index, self._origin, X, self.cache_size)
+        solver = self._solver(blocks, signs, self.lam, self._random, before)
+        self.support_vectors_, self.n_support_ = X.copy(), n
+        self.n_iter_, self.objective_, self.dual_objective_, self.duality_gap_ = 0, np.log(2), 0.0, 1.0
+        while self.n_iter_ < self.max_iter:
+            for behind in solver.epoch():
+                if behind == n:
+                    self._measure(*solver.objectives())
+                    behind = 0
+                self.dual_coef_ = solver.b
+                if callback is not None and callback(self, self.n_iter_ * n + behind):
+                    return self
+            if self.duality_gap_ <= self.tol:
+                return self
+        message = f"{type(self).__name__}: the gap is {self.duality_gap_:.2g} > tol after max_iter={self.max_iter}."
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _measure(self, primal, dual):
+        if not np.isfinite(primal):
+            message = f"{type(self).__name__}: the objective is {primal:g}; kernel values are too large, scale X."
+            raise ValueError(message)
+        self.n_iter_ += 1
+        self.objective_, self.dual_objective_ = float(primal), float(dual)
+        self.duality_gap_ = (self.objective_ - self.dual_objective_) / self.objective_

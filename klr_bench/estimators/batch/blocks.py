@@ -1,0 +1,78 @@
+"""Kernel values of training rows with each other, in blocks of rows that fit a memory limit."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from klr_bench.estimators.core.expansion import evaluate
+from klr_bench.estimators.core.rows import in_layout
+
+LARGEST = 1024
+"""Rows a block where memory allows: larger ones save no time."""
+SMALL = 256
+"""Rows below which matrix products get slow."""
+TILE = 512
+"""Rows by which a block's values are computed: products of this size are still in the cache when they are used."""
+
+
+class KernelBlocks:
+    """The kernel matrix of the rows X (n, d), dense or CSR, of which a block of rows fits in `limit` MB.
+
+    `by_index` and `origin` are what `klr_bench.estimators.core.expansion.layout_of` says of X.
+
+    Attributes: `n`; `whole`, the matrix (n, n) if all of it fits, else None; `size`, the rows of a block.
+
+    Warns once where the limit makes the blocks smaller than is good for speed.
+    """
+
+    def __init__(self, kernel, by_index, origin, X, limit):
+        self.kernel, self.origin, self.n = kernel, origin, X.shape[0]
+        self._rows = in_layout(X, by_index)
+        fitting = int(limit * 1e6 / (self.n * X.dtype.itemsize))
+        self.whole = None
+        if fitting >= self.n:
+            self.size = self.n
+            self.whole, _ = self.block(np.arange(self.n))
+            return
+        self.size = min(max(fitting, 1), LARGEST)
+        if self.size < SMALL:
+            message = (
+                f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows; "
+                f"blocks of {self.size} instead of up to {LARGEST} rows are used, which is slower."
+            )
+            warnings.warn(message, stacklevel=4)
+
+    def left(self, rows):
+        """Return the left operand of the rows with these numbers."""
+        return self.kernel.left(self._rows[rows], self.origin)
+
+    def right(self, rows):
+        """Return the right operand of the rows with these numbers."""
+        return self.kernel.right(self._rows[rows], self.origin)
+
+    def values(self, left, right):
+        """Return kernel values (k, m) of k rows and m rows, as operands."""
+        return self.kernel.values(left, right)
+
+    def block(self, rows):
+        """Return a matrix (m, n) and the places in it, (k,), of the kernel values of the k given rows and all rows."""
+        if self.whole is not None:
+            return self.whole, rows
+        left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
+        for tile in slices(self.n, TILE):
+            block[:, tile] = self.values(left, self.right(tile))
+        return block, np.arange(len(rows))
+
+    def times(self, b):
+        """Return the product of the kernel matrix and b (n,), float64 (n,)."""
+        b = b.astype(self._rows.dtype)
+        if self.whole is not None:
+            return (self.whole @ b).astype(np.float64)
+        return evaluate(self.kernel, self.origin, self.left(slice(None)), b[None], self._rows)[0]
+
+
+def slices(n, size):
+    """Return the slices that cut n rows into runs of `size`."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

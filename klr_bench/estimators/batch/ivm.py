@@ -1,0 +1,182 @@
+"""The import vector machine: kernel logistic regression on a few rows that are added one at a time.
+
+With the kernel values K (n, q) of all rows and the q import vectors, G (q, q) among these, f = K a, and the weights
+w_j = s_j (1 - s_j), s_j = sigma(-y_j f(x_j)), a Newton step leads to the solution of
+
+    (K'WK + n lam G) a = K'(W f + y s).
+
+At each round every candidate joins the import vectors for one such step; the one with the least objective stays.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.exceptions import ConvergenceWarning
+
+from klr_bench.estimators.batch.base import ExpansionClassifier
+from klr_bench.estimators.batch.blocks import slices
+from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
+from klr_bench.estimators.core.rows import in_layout
+
+CANDIDATES = 64
+"""Candidates that are tried at a time: their kernel values and f are (n, CANDIDATES) in float64."""
+NEW = 1e-10
+"""Share of a candidate's curvature that the import vectors must leave, so that the system stays regular."""
+
+
+class ImportVectorMachine(ExpansionClassifier):
+    """Kernel logistic regression on greedily chosen import vectors.
+
+    Parameters
+    ----------
+    lam : float > 0, default=1e-3
+        Weight of the squared norm: min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    max_import_vectors : int, default=100
+    n_candidates : int or None, default=None
+        Rows that are tried at each round, drawn at random; None is all of them.
+    tol : float >= 0, default=1e-3
+        The fit ends where a round lowers the objective by at most this share of it.
+    kernel, gamma, degree, coef0, random_state, dtype
+        As in `BatchKLR`; the systems are always solved in float64.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+        The import vectors, as they were chosen.
+    dual_coef_ : ndarray of shape (n_support_,), float64
+    n_support_, n_iter_ : int
+        Their number; the rounds.
+    objective_ : float
+
+    References
+    ----------
+    Zhu, Hastie (J. Computational and Graphical Statistics 2005), section 3.
+    """
+
+    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
+        "lam": [POSITIVE],
+        "max_import_vectors": [COUNT],
+        "n_candidates": [COUNT, None],
+        "tol": [NOT_NEGATIVE],
+    }
+
+    def __init__(
+        self,
+        lam=1e-3,
+        *,
+        max_import_vectors=100,
+        n_candidates=None,
+        tol=1e-3,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+    ):
+        self.lam = lam
+        self.max_import_vectors = max_import_vectors
+        self.n_candidates = n_candidates
+        self.tol = tol
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.dtype = dtype
+
+    def fit(self, X, y, callback=None):
+        """Choose import vectors among the rows of X.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two classes of any kind; decision values above 0 mean the second in sorted order.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after each round, t = rounds x n_samples; True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        X, signs = self._begin(X, y)
+        n = len(signs)
+        rows = in_layout(X, self._by_index)
+        left = self._fitted_kernel.left(rows, self._origin)
+
+        def kernel_values(columns):
+            right = self._fitted_kernel.right(rows[columns], self._origin)
+            return self._fitted_kernel.values(left, right).astype(np.float64)
+
+        machine = _Machine(kernel_values, signs, self.lam)
+        self.n_iter_ = 0
+        while self.n_iter_ < min(self.max_import_vectors, n):
+            others = np.setdiff1d(np.arange(n), machine.chosen)
+            if self.n_candidates is not None and self.n_candidates < len(others):
+                others = self._random.choice(others, self.n_candidates, replace=False)
+            before = machine.objective
+            grew = machine.grow(others)
+            self.n_iter_ += 1
+            self.support_vectors_, self.dual_coef_ = X[machine.chosen], machine.coef
+            self.n_support_, self.objective_ = len(machine.chosen), machine.objective
+            if callback is not None and callback(self, self.n_iter_ * n):
+                return self
+            if not grew or before - machine.objective <= self.tol * machine.objective:
+                return self
+        if self.n_iter_ < n:
+            message = f"ImportVectorMachine: the objective still falls at max_import_vectors={self.max_import_vectors}."
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+
+class _Machine:
+    """The import vectors `chosen`, their coefficients `coef` (q,), f at all rows (n,), and the objective."""
+
+    def __init__(self, kernel_values, y, lam):
+        self.kernel_values, self.y, self.lam = kernel_values, y, lam
+        self.chosen, self.coef = [], np.zeros(0)
+        self.K, self.f = np.zeros((len(y), 0)), np.zeros(len(y))
+        self.objective = np.log(2)
+
+    def grow(self, candidates):
+        """Add the best of the candidates, after one Newton step; return False where none lowers the objective."""
+        n, y, K = len(self.y), self.y, self.K
+        s = np.exp(-np.logaddexp(0, y * self.f))
+        w, target = s * (1 - s), s * (1 - s) * self.f + y * s
+        system = K.T @ (w[:, None] * K) + n * self.lam * K[self.chosen]
+        factor = cho_factor(system) if self.chosen else None
+        alone = self._solve(factor, K.T @ target)
+        best = None
+        for part in slices(len(candidates), CANDIDATES):
+            rows = candidates[part]
+            new = self.kernel_values(rows)
+            diagonal = new[rows, np.arange(len(rows))]
+            border = K.T @ (w[:, None] * new) + n * self.lam * K[rows].T
+            curvature = np.einsum("ij,ij,i->j", new, new, w) + n * self.lam * diagonal
+            along = self._solve(factor, border)
+            left_over = curvature - np.sum(border * along, axis=0)
+            independent = left_over > NEW * curvature
+            coef = np.where(independent, new.T @ target - border.T @ alone, 0) / np.where(independent, left_over, 1)
+            coefs = np.vstack([alone[:, None] - along * coef, coef])
+            f = K @ coefs[:-1] + new * coef
+            gram = K[self.chosen] @ coefs[:-1]
+            norms = np.sum(coefs[:-1] * (gram + 2 * K[rows].T * coef), axis=0) + coef * coef * diagonal
+            objectives = self.lam / 2 * norms + np.logaddexp(0, -y[:, None] * f).mean(axis=0)
+            i = int(np.argmin(np.where(independent, objectives, np.inf)))
+            if independent[i] and (best is None or objectives[i] < best[0]):
+                best = objectives[i], rows[i], coefs[:, i], new[:, i], f[:, i]
+        if best is None or not best[0] < self.objective:
+            return False
+        self.objective, row, self.coef, column, self.f = float(best[0]), *best[1:]
+        self.chosen.append(int(row))
+        self.K = np.column_stack([K, column])
+        return True
+
+    @staticmethod
+    def _solve(factor, right):
+        return right[:0] if factor is None else cho_solve(factor, right)

@@ -1,0 +1,201 @@
+"""Bounded online gradient descent: a removal at random, and what remains makes up for it.
+
+Zhao, Wang, Wu, Jin, Hoi (ICML 2012); as compared in Zhang et al. (ICML 2013).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.engine import FIRST, SCALE, SUM, N, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.core.binary import NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.jit import compiled
+
+_STRIPE = 64
+
+
+@compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
+def _sum_of_lengths(coef, length, m):
+    """sum_i |a_i| ||k(x_i, .)|| over the first m columns."""
+    total = 0.0
+    for j in range(m):
+        total += abs(coef[j]) * length[j]
+    return total
+
+
+@compiled()
+def removal_scale(budget, sum_of_lengths):
+    """Return s = (B - 1) / sum_i |a_i| ||k(x_i, .)||; no more than 1e300, and 0 where nothing has any length."""
+    return min((budget - 1) / sum_of_lengths, 1e300) if sum_of_lengths > 0.0 else 0.0
+
+
+@compiled(fastmath={"nnan", "nsz"})
+def removal_weight(a, length, s):
+    """Return what the probability of a support vector to leave is proportional to; 0 for what is not in f, a = 0."""
+    return max(0.0, 1.0 - s * (abs(a) * length)) if a != 0.0 else 0.0  # s alone may be 1e300
+
+
+@compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
+def _sum_of_weights(coef, length, s):
+    total = 0.0
+    for j in range(len(coef)):
+        total += removal_weight(coef[j], length[j], s)
+    return total
+
+
+@compiled()
+def _draw(book, m, s):
+    """Return (slot, sum of the weights): slots are drawn by the weights of those who sit there, m columns in all."""
+    coef, length, first, n = book.coef, book.length, book.counts[FIRST], book.counts[N]
+    sums = np.zeros((n + _STRIPE - 1) // _STRIPE)
+    for k in range(len(sums)):
+        stripe = slice(k * _STRIPE, min((k + 1) * _STRIPE, first))
+        sums[k] = _sum_of_weights(coef[stripe], length[stripe], s)
+    for column in range(first, m):
+        sums[book.slot[column] // _STRIPE] += removal_weight(coef[column], length[column], s)
+    target, drawn = book.u[m - first] * sums.sum(), -1
+    for k in range(len(sums)):
+        if target >= sums[k] and k + 1 < len(sums):
+            target -= sums[k]
+            continue
+        for slot in range(k * _STRIPE, min((k + 1) * _STRIPE, n)):
+            weight = removal_weight(coef[book.column[slot]], length[book.column[slot]], s)
+            if weight > 0.0:
+                drawn = slot
+            target -= weight
+            if target < 0.0:
+                break
+        break
+    return drawn, sums.sum()
+
+
+@compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
+def _make_up(book, m, s, sum_of_weights, cap):
+    """Let the first m columns earn, and divide each a_i by 1 - p_i, up to the cap."""
+    coef, average, since, length = book.coef, book.average, book.since, book.length
+    now, to_p = book.scalars[SUM], 1.0 / sum_of_weights
+    for j in range(m):
+        a = coef[j]
+        average[j] += a * (now - since[j])
+        since[j] = now
+        p = to_p * removal_weight(a, length[j], s)
+        coef[j] = math.copysign(min(abs(a) / (1.0 - p), cap), a)
+
+
+@strategy
+def replace_and_make_up(book, parameters):
+    budget, eta, cap, shrinking, by_length = (
+        int(parameters[0]),
+        parameters[1],
+        parameters[2],
+        parameters[3],
+        parameters[4],
+    )
+    y, counts, scalars, coef, length = book.y, book.counts, book.scalars, book.coef, book.length
+    for i in range(len(y)):
+        value = decide(book, i)
+        if math.isnan(value):
+            break
+        shrink(book, shrinking)
+        if y[i] * value >= 1.0:
+            continue
+        slot = counts[N]
+        if slot == budget:
+            m = counts[FIRST] + i
+            if by_length:
+                s = removal_scale(budget, _sum_of_lengths(coef, length, m))
+                slot, sum_of_weights = _draw(book, m, s)
+            else:
+                s, slot, sum_of_weights = 0.0, int(book.u[i] * budget), float(budget)
+            _make_up(book, m, s, sum_of_weights, cap / scalars[SCALE])
+            drop(book, book.column[slot])
+        enter(book, i, slot, eta * y[i], value)
+    return len(y)
+
+
+class BOGD(BudgetKernelClassifier):
+    """Gradient steps on the hinge loss; at a full budget a support vector leaves first, and the others make up for it.
+
+    f shrinks by 1 - eta lam at each example, and where y f(x) < 1 gets eta y k(x, .).  If the budget is full, support
+    vector i leaves with probability p_i = 1/B; each of the others then has |a_i| / (1 - p_i), at most eta gamma_max.
+
+    Parameters
+    ----------
+    budget : int >= 1, default=100
+        Support vectors at most, B.
+    eta : float > 0, default=1.0
+        Step size.
+    gamma_max : float > 0, default=1.0
+        Bound on the coefficients, in steps: gamma of the paper.
+    lam : float >= 0, default=None
+        Regularisation, with eta lam < 1; None is 1/T^2, T the number of rows of the first call.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`, also for the fitted attributes.
+
+    References
+    ----------
+    Zhao, Wang, Wu, Jin, Hoi, ICML 2012, algorithm 1 with uniform sampling.
+    """
+
+    _strategy = replace_and_make_up
+    _by_length = False
+    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
+        "eta": [POSITIVE],
+        "gamma_max": [POSITIVE],
+        "lam": [NOT_NEGATIVE, None],
+    }
+
+    def __init__(
+        self,
+        budget=100,
+        eta=1.0,
+        gamma_max=1.0,
+        lam=None,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        self.eta = eta
+        self.gamma_max = gamma_max
+        self.lam = lam
+
+    def _validate_params(self):
+        super()._validate_params()
+        if self.lam is not None and self.eta * self.lam >= 1:
+            message = f"eta * lam of {type(self).__name__} must be below 1. Got {self.eta!r} * {self.lam!r}."
+            raise ValueError(message)
+
+    def _strategy_arguments(self):
+        lam = min(1 / self._n_first**2, 0.5 / self.eta) if self.lam is None else self.lam
+        return [self.eta, self.eta * self.gamma_max, 1 - self.eta * lam, self._by_length]
+
+
+class BOGDPlusPlus(BOGD):
+    """Gradient steps on the hinge loss within a budget: as `BOGD`, but what contributes little leaves sooner.
+
+    Support vector i leaves with probability p_i proportional to max(0, 1 - s |a_i| ||k(x_i, .)||), where s is
+    (B - 1) / sum_j |a_j| ||k(x_j, .)||.
+
+    Parameters
+    ----------
+    budget, eta, gamma_max, lam
+        See `BOGD`.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`, also for the fitted attributes.
+
+    References
+    ----------
+    Zhao, Wang, Wu, Jin, Hoi, ICML 2012, algorithm 1 with non-uniform sampling.
+    """
+
+    _by_length = True

@@ -1,0 +1,305 @@
+"""The engine of the learners with a budget, exact, in blocks: support vectors come, go, and are rescaled.
+
+At step t a learner sees (x_t, y_t).  Its strategy may let x_t in, drop another example, shrink f, or change each
+coefficient.  None of that changes a kernel value: those of the next examples with the support vectors and with each
+other are one matrix product, a row an example, and f(x) is the product of such a row with the coefficients.
+
+    columns  0 ... n-1      the n <= B support vectors when the block began, a slot each
+             n ... n+b-1    the b examples of the block: who is let in has its coefficient there until the block ends
+
+Coefficients carry a common scale, so that shrinking is one multiplication.  The sum C of the scales so far gives the
+average of the f_t: an example that came at C_i and goes, or changes its coefficient a_i, at C has earned
+a_i (C - C_i).
+
+A strategy is a compiled function of a `Book`.  It goes through the examples of a block with `decide`, `enter`,
+`drop` and `shrink`, and returns how many it has dealt with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float32, float64, int64, types
+
+from klr_bench.estimators.core.expansion import layout_of
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import KERNELS, finish
+from klr_bench.estimators.core.rows import growing_like, grown, in_layout
+from klr_bench.estimators.online.engine import FOLD_BELOW
+
+BLOCK = 128
+"""Examples a block."""
+CHUNK = 4096
+"""Rows whose operands are prepared at once."""
+LARGE = 16_384
+"""Support vectors above which blocks are shorter, so that their kernel values stay in the cache."""
+SHORT = 32
+
+Book = namedtuple("Book", "values y u coef average since length number slot column total entered counts scalars")
+Book.__doc__ = """What a strategy reads and writes: b examples, v next victims, B slots, columns as above.
+
+values (b + v, n + b)   kernel values of the examples, and of the v support vectors that will be the oldest, in order
+y, u (b,)               labels -1.0 or +1.0; uniform draws
+coef, average, since    of each column: a_i, which is 0 exactly if it is not in f; what it has earned so far; C_i
+length, number          of each column: ||k(x_i, .)||, and the position among all that were ever inserted
+slot                    of each column of one who is in f
+column (B,)             of each slot
+total                   what each example that was ever inserted has earned, once it has gone
+entered                 which examples of the chunk were inserted, by number
+counts                  T, N, TURNS, EVER, MISTAKES, REFUSED, FIRST
+scalars                 SCALE, SUM, SQUARED, LAST, and two for the strategy
+"""
+T, N, TURNS, EVER, MISTAKES, REFUSED, FIRST = range(7)
+"""Examples seen, slots in use, support vectors replaced, inserted ever; mistakes; where f(x) was not finite, or 0;
+the first column of the block."""
+SCALE, SUM, SQUARED, LAST, MEMORY = range(5)
+"""The scale, the sum C, the squared norm of f, the last f(x), and the first of the strategy's own."""
+
+
+def _book(real):
+    vector, numbers = float64[::1], int64[::1]
+    fields = [real[:, ::1], *[vector] * 6, numbers, numbers, numbers, vector, numbers, numbers, vector]
+    return types.NamedTuple(fields, Book)
+
+
+def _strategy(real):
+    return int64(_book(real), float64[::1])
+
+
+strategy = compiled([_strategy(float32), _strategy(float64)])
+"""Decorator of a strategy: ``strategy(book, parameters) -> examples dealt with``."""
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def _dot(coef, values, m):
+    total = 0.0
+    for j in range(m):
+        total += coef[j] * values[j]
+    return total
+
+
+@compiled()
+def f_at(book, row, i):
+    """Return f at the example of a row of `values`, before example i of the block is let in."""
+    return book.scalars[SCALE] * _dot(book.coef, book.values[row], book.counts[FIRST] + i)
+
+
+@compiled()
+def decide(book, i):
+    """Begin the step of example i: return f(x_i), or nan where it is not finite, which ends the learning."""
+    counts, scalars = book.counts, book.scalars
+    value = f_at(book, i, i)
+    scalars[LAST] = value
+    counts[T] += 1
+    if not math.isfinite(value):
+        counts[REFUSED] = counts[T]
+        return math.nan
+    scalars[SUM] += scalars[SCALE]
+    counts[MISTAKES] += book.y[i] * value <= 0.0
+    return value
+
+
+@compiled()
+def enter(book, i, slot, c, value):
+    """Let example i in with coefficient c, in a slot whose support vector has gone, or goes now.
+
+    `value` is f(x_i).
+    """
+    counts, scalars = book.counts, book.scalars
+    column = counts[FIRST] + i
+    book.coef[column], book.average[column], book.since[column] = c / scalars[SCALE], 0.0, scalars[SUM]
+    book.number[column] = counts[EVER]
+    book.slot[column], book.column[slot] = slot, column
+    scalars[SQUARED] += 2.0 * c * value + (c * book.length[column]) ** 2
+    counts[N] = max(counts[N], slot + 1)
+    book.entered[counts[EVER]] = counts[T] - 1
+    counts[EVER] += 1
+
+
+@compiled()
+def drop(book, column):
+    """Take the example of a column out of f; what it has earned is kept.  The norm of f is the strategy's affair."""
+    earned = book.average[column] + book.coef[column] * (book.scalars[SUM] - book.since[column])
+    book.total[book.number[column]] = earned
+    book.coef[column] = 0.0
+
+
+@compiled()
+def shrink(book, phi):
+    """Multiply f by phi > 0."""
+    scalars = book.scalars
+    scalars[SCALE] *= phi
+    scalars[SQUARED] *= phi * phi
+    if scalars[SCALE] >= FOLD_BELOW:
+        return
+    scale, total = scalars[SCALE], scalars[SUM]
+    for column in range(book.counts[FIRST] + len(book.y)):
+        book.average[column] += book.coef[column] * (total - book.since[column])
+        book.since[column] = 0.0
+        book.coef[column] *= scale
+    scalars[SCALE], scalars[SUM] = 1.0, 0.0
+
+
+@compiled()
+def _commit(book, right, left, block_left):
+    """At the end of a block, move who was let in from its column to its slot."""
+    first = book.counts[FIRST]
+    for slot in range(book.counts[N]):
+        column = book.column[slot]
+        if column < first:
+            continue
+        for values in (book.coef, book.average, book.since, book.length):
+            values[slot] = values[column]
+        book.number[slot] = book.number[column]
+        right[slot], left[slot] = right[column], block_left[column - first]
+        book.slot[slot], book.column[slot] = slot, slot
+
+
+@compiled(int64(types.boolean, int64, int64, int64))
+def n_victims(by_age, first, b, budget):
+    """Return of how many of the oldest support vectors a block of b examples has the kernel values."""
+    return min(first, max(b // 2, 1)) if by_age and first + b > budget else 0
+
+
+def _pass(real):
+    matrix, vector, numbers = real[:, ::1], float64[::1], int64[::1]
+    function = types.FunctionType(_strategy(real))
+    operands, columns = (matrix, matrix, vector), (*[vector] * 4, *[numbers] * 3)
+    return types.void(
+        function, vector, int64, int64, types.boolean, int64, float64, *operands, vector, vector,
+        matrix, matrix, *columns, vector, numbers, numbers, vector,
+    )  # fmt: skip
+
+
+@compiled([_pass(float32), _pass(float64)])
+def _learn(
+    strategy, parameters, budget, block, by_age, kernel, degree, queries, keys, lengths, y, u,
+    left, right, coef, average, since, length, number, slot, column, total, entered, counts, scalars,
+):  # fmt: skip
+    """Learn from dense rows: queries and keys (n, d') are their left and right operands, lengths (n,) ||k(x, .)||.
+
+    left (B, d') and right (B + block, d') are the operands of slots and columns; the rest as in `Book`.
+    """
+    start = 0
+    while start < len(y) and not counts[REFUSED]:
+        stop = min(start + block, len(y))
+        first, b = counts[N], stop - start
+        v = n_victims(by_age, first, b, budget)
+        rows = np.empty((b + v, queries.shape[1]), dtype=queries.dtype)
+        rows[:b] = queries[start:stop]
+        for j in range(v):
+            rows[b + j] = left[(counts[TURNS] + j) % budget]
+        right[first : first + b], length[first : first + b] = keys[start:stop], lengths[start:stop]
+        coef[first : first + b] = 0.0
+        values = np.dot(rows, right[: first + b].T)
+        finish(values, kernel, degree)
+        counts[FIRST] = first
+        book = Book(
+            values, y[start:stop], u[start:stop], coef, average, since, length, number, slot, column, total, entered,
+            counts, scalars,
+        )  # fmt: skip
+        done = strategy(book, parameters)
+        _commit(book, right, left, rows)
+        start += done
+
+
+class BudgetState:
+    """What a learner with a budget knows between two chunks of examples.
+
+    Attributes: `support`, the rows of all examples that were ever inserted, in their order; `total`, what each has
+    earned if it has gone; `left` and `right`, the operands of slots and columns, if dense; the rest as in `Book`.
+    """
+
+    def __init__(self, kernel, X, budget, *, by_age):
+        """Start on rows like those of X, dense or CSR; `by_age`: the strategy needs f at the oldest examples."""
+        self.kernel, self.budget, self.by_age = kernel, budget, by_age
+        self.sparse = sp.issparse(X)
+        self.by_index, self.origin = layout_of(X)
+        self.support = growing_like(X)
+        width = 0 if self.by_index else kernel.left(in_layout(X[:1], False), self.origin).shape[1]
+        self.left, self.right = np.empty((2, 0, width), dtype=X.dtype)
+        self.coef, self.average, self.since, self.length, self.total = np.zeros((5, 0))
+        self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
+        self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
+        self.scalars[SCALE] = 1.0
+
+    @property
+    def t(self):
+        """Examples seen."""
+        return int(self.counts[T])
+
+    @property
+    def n_mistakes(self):
+        """Examples with y f(x) <= 0 when they came."""
+        return int(self.counts[MISTAKES])
+
+    @property
+    def refused(self):
+        """The example at which f(x) was not finite, or 0."""
+        return int(self.counts[REFUSED])
+
+    @property
+    def last_value(self):
+        """The last f(x)."""
+        return self.scalars[LAST]
+
+    def learn(self, strategy, parameters, X, y, u):
+        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0, and uniform draws u (n,)."""
+        size = BLOCK if self.budget <= LARGE else SHORT
+        self._make_room(len(y), size)
+        rows, parameters = in_layout(X, self.by_index), np.array(parameters, dtype=np.float64)
+        lengths = np.sqrt(self.kernel.diagonal(rows))
+        learn = self._learn_by_index if self.by_index else self._learn_dense
+        done = 0
+        while done < len(y) and not self.counts[REFUSED]:
+            before, ever = self.t - done, self.counts[EVER]
+            done += learn(strategy, parameters, size, rows[done:], y[done:], u[done:], lengths[done:])
+            self.support.append(X[self.entered[ever : self.counts[EVER]] - before])
+
+    def _make_room(self, n, size):
+        slots, ever = min(self.budget, self.counts[N] + n), self.counts[EVER] + n
+        self.left, self.column = grown(self.left, slots), grown(self.column, slots)
+        for name in ("right", "coef", "average", "since", "length", "number", "slot"):
+            setattr(self, name, grown(getattr(self, name), slots + size))
+        self.total, self.entered = grown(self.total, ever), grown(self.entered, ever)
+
+    def _learn_dense(self, strategy, parameters, size, X, y, u, lengths):
+        """Learn from all rows; return their number."""
+        _learn(
+            strategy, parameters, self.budget, size, self.by_age, KERNELS.index(self.kernel.name), self.kernel.degree,
+            self.kernel.left(X, self.origin), self.kernel.right(X, self.origin).T, lengths, y, u,
+            self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
+            self.column, self.total, self.entered, self.counts, self.scalars,
+        )  # fmt: skip
+        return len(y)
+
+    def _learn_by_index(self, strategy, parameters, size, X, y, u, lengths):
+        """Learn from some rows; return their number.  The inverted index of the columns is made anew each time."""
+        first, b = self.counts[N], min(size, len(y))
+        columns = sp.vstack([self.support.rows[self.number[:first]], X[:b]], format="csr")
+        victims = (self.counts[TURNS] + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget
+        values = self.kernel.values(columns[np.r_[first : first + b, victims]], self.kernel.right(columns))
+        self.coef[first : first + b], self.length[first : first + b] = 0.0, lengths[:b]
+        self.counts[FIRST] = first
+        book = Book(
+            values, y[:b], u[:b], self.coef, self.average, self.since, self.length, self.number, self.slot, self.column,
+            self.total, self.entered, self.counts, self.scalars,
+        )  # fmt: skip
+        done = strategy(book, parameters)
+        _commit(book, self.right, self.left, self.right[first : first + b])
+        return done
+
+    def coefficients(self, *, average):
+        """Return the numbers of the examples in f and their coefficients, of the average of the f_t or of the last."""
+        counts, (scale, scale_sum) = self.counts, self.scalars[[SCALE, SUM]]
+        slots = slice(0, counts[N])
+        number, coef = self.number[slots], self.coef[slots]
+        if not average:
+            order = np.argsort(number)
+            return number[order], scale * coef[order]
+        total = self.total[: counts[EVER]].copy()
+        total[number] = self.average[slots] + coef * (scale_sum - self.since[slots])
+        return np.arange(counts[EVER]), total / max(self.t, 1)

@@ -1,0 +1,336 @@
+"""Projectron and Projectron++: a full budget is not exceeded, what comes then is projected onto it.
+
+Orabona, Keshet, Caputo (JMLR 10, 2009).
+
+Neither drops a support vector, so that their span only grows.  With K = L L' the kernel matrix of the support vectors,
+it has an orthonormal basis in which f is a vector v of coordinates, with L'a = v for its coefficients a, and the
+projection P k(x, .) has the coordinates w with L w = k.  For a block of examples w is found by matrix products; what
+happens within the block happens to the matrix of the inner products of the w.
+
+While there is room, a Projectron is a kernel perceptron, since a mistake that finds itself in the span is its own
+projection: a block is gone through as one, and the w are those of its mistakes alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numba import boolean, float64, int64, types
+from scipy.linalg.lapack import dtrtri
+
+from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.expansion import layout_of
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import growing_like, grown, in_layout
+
+BLOCK = 128
+AHEAD = 512
+"""Examples a block while all that happens is that mistakes are inserted."""
+PANEL = 128
+"""Rows of L that are multiplied at once."""
+_DEPENDENT = 1e-10
+"""An example lies in the span of others if the square of its distance from it is this part of k(x, x) or less."""
+
+
+@compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
+                float64[::1], int64[::1], float64[:, ::1], int64[::1]))  # fmt: skip
+def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
+    """Go through a block of b examples; return how many of them were inserted.
+
+    gram, projected (b, b): inner products of the k(x_i, .), and of their projections, which change with each
+    insertion; f (b,): values of the function when the block begins.  Written: c (b,), the steps along the
+    projections; inserted (b,), who was; new (b, b), their coordinates along each new direction; counts: mistakes,
+    and where f was not finite, or 0.
+    """
+    n = 0
+    for i in range(len(y)):
+        if not math.isfinite(f[i] + gram[i, i]):
+            counts[1] = i + 1
+            break
+        z = y[i] * f[i]
+        counts[0] += z <= 0.0
+        away = max(gram[i, i] - projected[i, i], 0.0)
+        if z <= 0.0:
+            c[i] = y[i]
+            if n < room and away > _DEPENDENT * gram[i, i]:
+                for j in range(i, len(y)):
+                    new[n, j] = (gram[i, j] - projected[i, j]) / math.sqrt(away)
+                for k in range(i, len(y)):
+                    for j in range(i, len(y)):
+                        projected[k, j] += new[n, k] * new[n, j]
+                inserted[n] = i
+                n += 1
+        elif margins and z < 1.0 and projected[i, i] > 0.0:
+            gain = (1.0 - z) - math.sqrt(away) / eta
+            if gain > 0.0:
+                c[i] = y[i] * min((1.0 - z) / projected[i, i], 2.0 * gain / projected[i, i], 1.0)
+        if c[i] != 0.0:
+            for j in range(i + 1, len(y)):
+                f[j] += c[i] * projected[i, j]
+    return n
+
+
+@compiled(types.UniTuple(int64, 2)(float64[::1], float64[:, ::1], float64[::1], int64, int64[::1]))
+def _perceptron(y, gram, f, room, mistakes):
+    """Go through a block as a kernel perceptron, until there is no room or f is not finite.
+
+    gram (b, b) and f (b,) as in `_block`.  Written: the indices of the mistakes.  Returned: the number of examples
+    that were seen, and of mistakes.
+    """
+    n = 0
+    for i in range(len(y)):
+        if not math.isfinite(f[i] + gram[i, i]):
+            return i, n
+        if y[i] * f[i] <= 0.0:
+            if n == room:
+                return i, n
+            mistakes[n] = i
+            n += 1
+            f[i:] += y[i] * gram[i, i:]
+    return len(y), n
+
+
+@compiled(int64(float64[:, ::1], float64[::1], int64[::1], float64[:, ::1]))
+def _new_directions(left_over, lengths, inserted, new):
+    """Return how many of b examples are independent of those before.
+
+    left_over (b, b): inner products of what is left of the k(x_i, .) without the old directions, which are written
+    over; lengths (b,): k(x_i, x_i).  Written: inserted (b,) and new (b, b), as in `_block`.
+    """
+    n = 0
+    for i in range(len(lengths)):
+        away = left_over[i, i]
+        if away > _DEPENDENT * lengths[i]:
+            new[n, i:] = left_over[i, i:] / math.sqrt(away)
+            for k in range(i + 1, len(lengths)):
+                left_over[k, k:] -= new[n, k] * new[n, k:]
+            inserted[n] = i
+            n += 1
+    return n
+
+
+class ProjectionState:
+    """What a Projectron knows between two blocks.
+
+    Attributes: `support` and `left`, the support vectors and their operand in float64; `v` and `v_sum`, the
+    coordinates of f and the sum of those of the f_t so far; `a`, the coefficients of f, or None where they are not
+    known; `factor`, L, and `inverses`, those of the blocks of PANEL rows and columns on its diagonal.
+    """
+
+    def __init__(self, kernel, X, budget):
+        """Start on rows like those of X, dense or CSR."""
+        self.kernel, self.budget = kernel, budget
+        self.sparse = sp.issparse(X)
+        self.by_index, self.origin = layout_of(X)
+        self.support = growing_like(X)
+        self._left = growing_like(self._operand(X[:1]))
+        self.factor, self.inverses = np.zeros((0, 0)), np.zeros((0, PANEL))
+        self.v, self.v_sum, self.a = np.zeros(0), np.zeros(0), None
+        self.t = self.n_mistakes = self.refused = 0
+        self.last_value = 0.0
+
+    def _operand(self, X):
+        return self.kernel.left(in_layout(X, self.by_index).astype(np.float64), self.origin)
+
+    def learn(self, X, y, *, margins, eta):
+        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0; `margins`: also where 0 < y f(x) < 1."""
+        start = 0
+        while start < len(y) and not self.refused:
+            if not margins and self.budget - len(self.support) > AHEAD // 8:
+                start += self._learn_as_perceptron(X[start : start + AHEAD], y[start : start + AHEAD])
+            else:
+                self._learn_block(X[start : start + BLOCK], y[start : start + BLOCK], margins, eta)
+                start += BLOCK
+
+    def _learn_as_perceptron(self, X, y):
+        """Learn from rows until there may be no room; return their number."""
+        room = self.budget - len(self.support)
+        left, k, gram = self._kernel_values(X)
+        if self.a is None:
+            self.a = self._coefficients(self.v)
+        f, mistakes = self.a @ k, np.zeros(len(y), dtype=np.int64)
+        seen, m = _perceptron(y, gram, f, room, mistakes)
+        mistakes = mistakes[:m]
+        w, gram = self._coordinates(k[:, mistakes]), gram[np.ix_(mistakes, mistakes)]
+        inserted, new, c = np.zeros(m, dtype=np.int64), np.zeros((m, m)), y[mistakes]
+        m = _new_directions(gram - w.T @ w, gram.diagonal().copy(), inserted, new)
+        inserted, new = inserted[:m], new[:m]
+        self._insert(X[mistakes[inserted]], left[mistakes[inserted]], w[:, inserted], new[:, inserted])
+        self._step(np.vstack([w, new]), c, seen - 1 - mistakes, seen)
+        self.a = np.append(self.a, c) if m == len(c) else None
+        self.n_mistakes += len(c)
+        if seen < len(y) and len(c) < room:
+            self.refused, self.last_value = self.t + 1, f[seen]
+        else:
+            self.last_value = f[seen - 1]
+        return seen
+
+    def _learn_block(self, X, y, margins, eta):
+        n, b = len(self.support), len(y)
+        left, k, gram = self._kernel_values(X)
+        w = self._coordinates(k)
+        f = self.v[:n] @ w
+        c, inserted, new = np.zeros(b), np.zeros(b, dtype=np.int64), np.zeros((b, b))
+        counts = np.zeros(2, dtype=np.int64)
+        m = _block(y, gram, w.T @ w, f, self.budget - n, margins, eta, c, inserted, new, counts)
+        inserted, new, self.a = inserted[:m], new[:m], None
+        self._insert(X[inserted], left[inserted], w[:, inserted], new[:, inserted])
+        self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
+        self.n_mistakes += int(counts[0])
+        self.refused = self.t - b + int(counts[1]) if counts[1] else 0
+        self.last_value = f[counts[1] - 1]  # the last of all where none was refused
+
+    def _kernel_values(self, X):
+        """Return the left operand of rows X (b, d), and the kernel values with the support and each other."""
+        left = self._operand(X)
+        right = self.kernel.right(in_layout(X, self.by_index).astype(np.float64), self.origin)
+        k = self.kernel.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))
+        return left, k, np.ascontiguousarray(self.kernel.values(left, right))
+
+    def _coordinates(self, k):
+        """Return w (n, b) with L w = k, for kernel values k (n, b) with the support vectors."""
+        w = np.empty(k.shape)
+        for start in range(0, len(k), PANEL):
+            rows = slice(start, min(start + PANEL, len(k)))
+            rest = k[rows] - self.factor[rows, :start] @ w[:start]
+            w[rows] = self._inverse(rows) @ rest
+        return w
+
+    def _coefficients(self, v):
+        """Return a (n,) with L'a = v."""
+        n = len(self.support)
+        a = np.empty(n)
+        for start in reversed(range(0, n, PANEL)):
+            rows = slice(start, min(start + PANEL, n))
+            a[rows] = (v[rows] - a[rows.stop :] @ self.factor[rows.stop : n, rows]) @ self._inverse(rows)
+        return a
+
+    def _inverse(self, rows):
+        return self.inverses[rows, : rows.stop - rows.start]
+
+    def _insert(self, X, left, old, new):
+        """Insert rows X (m, d), with coordinates old (n, m) along the old directions and new (m, m) along their own."""
+        n, m = old.shape
+        self.support.append(X)
+        self._left.append(left)
+        self._grow(n + m)
+        self.factor[n : n + m, :n], self.factor[n : n + m, n : n + m] = old.T, new.T
+        for start in range(n - n % PANEL, n + m, PANEL):
+            rows = slice(start, min(start + PANEL, n + m))
+            self._inverse(rows)[...] = dtrtri(self.factor[rows, rows], lower=1)[0]
+
+    def _step(self, w, c, behind, b):
+        """Add c[i] P k(x_i, .), with coordinates w[:, i], to f; `behind`: how many of the b examples follow each."""
+        n = len(w)
+        self.v_sum[:n] += b * self.v[:n] + w @ (c * behind)
+        self.v[:n] += w @ c
+        self.t += b
+
+    def _grow(self, n):
+        self.v, self.v_sum, self.inverses = grown(self.v, n), grown(self.v_sum, n), grown(self.inverses, n)
+        if n > len(self.factor):
+            factor = np.zeros((len(self.v), len(self.v)))
+            factor[: len(self.factor), : len(self.factor)] = self.factor
+            self.factor = factor
+
+    def coefficients(self, *, average):
+        """Return the numbers of the examples in f and their coefficients, of the average of the f_t or of the last."""
+        v = self.v_sum / max(self.t, 1) if average else self.v
+        return np.arange(len(self.support)), self._coefficients(v)
+
+
+class Projectron(BudgetKernelClassifier):
+    """Adds y k(x, .) at each mistake while there is room; then its projection onto the support vectors.
+
+    An example in the span of the support vectors takes no room.
+
+    Parameters
+    ----------
+    budget : int >= 1, default=100
+        Support vectors at most; takes 8 budget^2 bytes.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`, also for the fitted attributes.  Training is in float64 whatever `dtype`.
+
+    References
+    ----------
+    Orabona, Keshet, Caputo, JMLR 10, 2009, figure 2; with a budget in place of the threshold eta.
+    """
+
+    _margins = False
+
+    def __init__(
+        self,
+        budget=100,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+
+    def _new_state(self, X):
+        return ProjectionState(self._kernel(), X, self.budget)
+
+    def _learning(self):
+        eta = getattr(self, "eta", 1.0)
+        return lambda X, signs, draws: self._state.learn(X, signs, margins=self._margins, eta=eta)
+
+
+class ProjectronPlusPlus(Projectron):
+    """A `Projectron` that also learns where 0 < y f(x) < 1.
+
+    With the loss l = 1 - y f(x), P the projection and delta = ||k - P k||, f gets y tau P k where l > delta / eta:
+
+        tau = min(l / ||P k||^2, 2 (l - delta / eta) / ||P k||^2, 1)
+
+    Parameters
+    ----------
+    budget : int >= 1, default=100
+        Support vectors at most; takes 8 budget^2 bytes.
+    eta : float > 0, default=0.1
+        How far from the span, in units of the loss, an example may lie.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`, also for the fitted attributes.  Training is in float64 whatever `dtype`.
+
+    References
+    ----------
+    Orabona, Keshet, Caputo, JMLR 10, 2009, figure 3; with a budget in place of the threshold for mistakes.
+    """
+
+    _margins = True
+    _parameter_constraints = Projectron._parameter_constraints | {"eta": [POSITIVE]}
+
+    def __init__(
+        self,
+        budget=100,
+        eta=0.1,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(
+            budget,
+            average=average,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            random_state=random_state,
+            dtype=dtype,
+            n_epochs=n_epochs,
+        )
+        self.eta = eta

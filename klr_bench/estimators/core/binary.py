@@ -1,0 +1,102 @@
+"""What binary classifiers have in common on the side of scikit-learn: parameters, validation, prediction."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
+
+from klr_bench.estimators.core.kernels import KERNELS, Kernel
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+"""The constraint of a parameter that is a positive number."""
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
+NUMBER = Interval(Real, None, None, closed="neither")
+"""Any number but infinity and NaN."""
+
+
+class BinaryClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of two classes; a subclass has `fit` and `decision_function`."""
+
+    def predict(self, X):
+        """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 goes to the first class."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    def _forget(self):
+        """Validate the parameters, and remove what an earlier fit has set."""
+        self._validate_params()
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def _dtypes(self):
+        """Return the precisions of X that are kept; anything else becomes the first."""
+        return [np.float64, np.float32]
+
+    def _validate(self, *data, dtype, reset=False):
+        return validate_data(
+            self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
+        )
+
+    def _set_classes(self, y):
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if len(classes) > 2:
+            message = f"Only binary classification is supported. The type of the target is {type_of_target(y)}."
+            raise ValueError(message)
+        if len(classes) < 2:
+            message = f"{type(self).__name__} needs two classes; got one class: {classes[0]!r}."
+            raise ValueError(message)
+        self.classes_ = classes
+
+    def _signs(self, y):
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            message = f"y has labels {unknown.tolist()}, which are not among the classes {self.classes_.tolist()}."
+            raise ValueError(message)
+        return np.where(y == self.classes_[1], 1.0, -1.0)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class BinaryKernelClassifier(BinaryClassifier):
+    """A classifier of two classes with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`.
+
+    A subclass has `fit` and `decision_function`.
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [POSITIVE, None],
+        "degree": [POSITIVE],
+        "coef0": [NUMBER],
+        "random_state": ["random_state"],
+        "dtype": [StrOptions({"float32", "float64"}), None],
+    }
+
+    def _forget(self):
+        super()._forget()
+        self._random = check_random_state(self.random_state)
+
+    def _dtypes(self):
+        return super()._dtypes() if self.dtype is None else self.dtype
+
+    def _probabilities(self, X):
+        """Return the sigmoid of -f and f for the rows of X, (n_samples, 2)."""
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)])
+
+    def _kernel(self):
+        gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
+        return Kernel(self.kernel, gamma, self.degree, self.coef0)

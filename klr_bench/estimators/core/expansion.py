@@ -1,0 +1,48 @@
+"""Functions sum_i a_i k(x_i, .): where their rows lie, and their values at new rows, tile by tile."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from klr_bench.estimators.core.kernels import dense_is_cheaper, origin_of
+from klr_bench.estimators.core.rows import in_layout
+
+COLUMNS = 256
+"""New rows a tile."""
+TILE = 1024
+"""Support vectors a tile: with 256 columns its kernel values take 1 MB in float32."""
+
+
+def layout_of(X):
+    """Return what is decided by the first rows of X: whether CSR rows stay sparse, and the origin of dense ones."""
+    by_index = sp.issparse(X) and not dense_is_cheaper(X)
+    return by_index, None if by_index else origin_of(X)
+
+
+def evaluate(kernel, origin, left, weights, X):
+    """Return f (k, m), float64, for rows X (m, d) and weights (k, n) for the examples of a left operand (n, d')."""
+    f = np.zeros((len(weights), X.shape[0]))
+    for start in range(0, X.shape[0], COLUMNS):
+        block = slice(start, start + COLUMNS)
+        right = kernel.right(in_layout(X[block], sp.issparse(left)), origin)
+        f[:, block] = expand(kernel, left, weights, right)
+    return f
+
+
+def decide(kernel, by_index, origin, support, coef, X):
+    """Return f (m,), float64, for rows X (m, d), of rows `support` (n, d) with coefficients (n,), laid out as said."""
+    left = kernel.left(in_layout(support, by_index), origin)
+    return evaluate(kernel, origin, left, coef[None].astype(X.dtype), X)[0]
+
+
+def expand(kernel, left, weights, right):
+    """Return f (n_learners, m), float64: sum_i weights[:, i] k(x_i, z_j), tile by tile.
+
+    left and right are operands of n rows x_i and m rows z_j; weights (n_learners, n) are in the kernel's precision.
+    """
+    f = np.zeros((len(weights), right.shape[1]))
+    for start in range(0, weights.shape[1], TILE):
+        tile = slice(start, start + TILE)
+        f += kernel.sums(left[tile], weights[:, tile], right)
+    return f

@@ -1,0 +1,122 @@
+"""Feature maps x -> z(x) of length D: the kernel with given centres, random Fourier features, or x itself.
+
+A map is made once from training rows.  `transform(X)` gives features (n, D), those of a kernel in the precision of its
+centres, others in that of X; `take(J)` gives the map of the features J alone, so that a sparse classifier computes only
+what it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from klr_bench.estimators.core.kernels import Kernel, origin_of
+from klr_bench.estimators.core.rows import in_layout
+
+DENSE = 0.05
+"""Share of non-zero elements above which a block of sparse rows is multiplied as a dense one."""
+
+
+@dataclass(frozen=True)
+class KernelFeatures:
+    """z_j(x) = k(x, c_j) for centres c_j, the training rows (Qin et al., 2011, equation 3, line 60).
+
+    centres (D, d) dense or CSR; origin (d,) as klr_bench.estimators.core.kernels needs it, or None.
+    """
+
+    kernel: Kernel
+    centres: object
+    origin: object = None
+
+    @classmethod
+    def of(cls, X, kernel):
+        """Take the rows of X (n, d) for centres."""
+        return cls(kernel, X, None if sp.issparse(X) else origin_of(X))
+
+    @property
+    def n_features(self):
+        """Return D."""
+        return self.centres.shape[0]
+
+    def take(self, J):
+        """Return the map of the features J (an index array)."""
+        return replace(self, centres=self.centres[J])
+
+    def transform(self, X):
+        """Return the kernel values (n, D) of rows X (n, d)."""
+        if self.n_features == 0:
+            return np.zeros((X.shape[0], 0), dtype=X.dtype)
+        X = in_layout(X, sp.issparse(self.centres)).astype(self.centres.dtype, copy=False)
+        left = self.kernel.left(X, self.origin)
+        return self.kernel.values(left, self.kernel.right(self.centres, self.origin))
+
+
+@dataclass(frozen=True)
+class FourierFeatures:
+    """z_j(x) = sqrt(2/D) cos(omega_j'x + b_j), whose products estimate exp(-gamma ||x - x'||^2).
+
+    Qin et al. (2011), equation 14 (line 266): omega_j ~ N(0, 2 gamma I), b_j ~ U(0, 2 pi) (line 274, with
+    gamma = 1/sigma^2).  omega (d, D), b (D,); scale is sqrt(2/D) of the D that was drawn.
+    """
+
+    omega: np.ndarray
+    b: np.ndarray
+    scale: float
+
+    @classmethod
+    def of(cls, X, n_components, gamma, random):
+        """Draw a map for rows like those of X (n, d), in their precision, from a RandomState."""
+        omega = np.sqrt(2 * gamma) * random.standard_normal((X.shape[1], n_components))
+        b = random.uniform(0, 2 * np.pi, n_components)
+        return cls(omega.astype(X.dtype), b.astype(X.dtype), np.sqrt(2 / n_components))
+
+    @property
+    def n_features(self):
+        """Return D."""
+        return len(self.b)
+
+    def take(self, J):
+        """Return the map of the features J (an index array)."""
+        return replace(self, omega=self.omega[:, J], b=self.b[J])
+
+    def transform(self, X):
+        """Return the features (n, D) of rows X (n, d)."""
+        if sp.issparse(X) and X.nnz > DENSE * X.shape[0] * X.shape[1]:
+            X = X.toarray()  # BLAS is quicker
+        z = np.asarray(X @ self.omega.astype(X.dtype, copy=False))
+        z += self.b
+        np.cos(z, out=z)
+        z *= z.dtype.type(self.scale)
+        return z
+
+
+@dataclass(frozen=True)
+class LinearFeatures:
+    """z_j(x) = x_j, for the columns given (D,)."""
+
+    columns: np.ndarray
+
+    @classmethod
+    def of(cls, X):
+        """Take all features of X (n, d)."""
+        return cls(np.arange(X.shape[1]))
+
+    @property
+    def n_features(self):
+        """Return D."""
+        return len(self.columns)
+
+    def take(self, J):
+        """Return the map of the features J (an index array)."""
+        return LinearFeatures(self.columns[J])
+
+    def is_all_of(self, X):
+        """Tell whether z(x) is x for the rows of X (n, d)."""
+        return np.array_equal(self.columns, np.arange(X.shape[1]))
+
+    def transform(self, X):
+        """Return the columns (n, D) of rows X (n, d), dense."""
+        Z = X if self.is_all_of(X) else X[:, self.columns]
+        return Z.toarray() if sp.issparse(Z) else Z

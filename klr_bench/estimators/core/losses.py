@@ -1,0 +1,48 @@
+"""Losses of a margin classifier and their derivatives, as compiled scalar functions in stable form.
+
+Labels y are -1 or +1, f is the value of the classifier, z = y f.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import float64, int64
+
+from klr_bench.estimators.core.jit import compiled
+
+LOSSES = {"logit": 0, "exponential": 1, "square": 2, "hinge": 3}
+"""The codes under which compiled code knows the losses."""
+
+LOGIT, EXPONENTIAL, SQUARE, HINGE = LOSSES.values()
+
+
+@compiled(float64(float64))
+def sigmoid(z):
+    """1 / (1 + exp(-z)), for every z."""
+    if z >= 0.0:
+        return 1.0 / (1.0 + math.exp(-z))
+    e = math.exp(z)
+    return e / (1.0 + e)
+
+
+@compiled(float64(float64))
+def softplus(z):
+    """log(1 + exp(z)), for every z; the logistic loss of a margin z is softplus(-z)."""
+    return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
+
+
+@compiled(float64(int64, float64, float64, float64))
+def derivative(loss, y, f, delta):
+    """dl(y, f)/df of the loss with this code.
+
+    The square loss is max((y - f)^2, delta^2), flat where abs(y - f) < delta (Zhang et al., ICML 2013, table 1);
+    delta = 0 gives the plain one.
+    """
+    if loss == LOGIT:
+        return -y * sigmoid(-y * f)
+    if loss == EXPONENTIAL:
+        return -y * math.exp(-y * f)
+    if loss == SQUARE:
+        return 2.0 * (f - y) if abs(y - f) >= delta else 0.0
+    return -y if y * f < 1.0 else 0.0

@@ -1,0 +1,51 @@
+"""FISTA and multi-scale FISTA, with backtracking (Qin et al., 2011, algorithm 1, lines 120-138)."""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+
+import numpy as np
+
+from klr_bench.estimators.l1.problem import Iterate, soft
+
+LEAST = 1e-10
+"""Below this an element of H is clipped."""
+ROUNDING = 1e-14
+"""Relative error of a sum of losses that must not count as a failed step."""
+
+
+def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8):
+    """Yield the points y_1, y_2, ... from the start x (P,).
+
+    scale : H_k, "identity" (equation 6, line 108; FISTA itself), "decreasing" (equation 7, line 110), the least
+        diagonal of the Hessian so far, or "current" (equation 8, line 112, whose index j is i), that of x_k.
+    mu, shrink : first step size, and the factor eta < 1 of the backtracking.
+    """
+    H = np.ones(len(x)) if scale == "identity" else None
+    y, margins_y, t, bound = x, problem.products(x), 1.0, -math.inf  # line 124
+    margins = margins_y
+    for _ in count(1):
+        gradient, diagonal, dual = problem.slopes(margins, second=scale != "identity")
+        loss = problem.loss(margins)
+        if scale != "identity":
+            diagonal = np.maximum(diagonal, LEAST)
+            H = diagonal if H is None or scale == "current" else np.minimum(H, diagonal)  # lines 110-112
+        before, margins_before = y, margins_y
+        while True:  # lines 126-128
+            y = soft(x - mu / H * gradient, mu / H * problem.penalty)  # lines 100-104
+            margins_y = problem.products(y)
+            d, loss_y = y - x, problem.loss(margins_y)
+            # condition 9 (line 143): the L1 terms are the same on both sides
+            if loss_y <= loss + gradient @ d + d @ (H * d) / (2 * mu) + ROUNDING * loss:
+                break
+            mu *= shrink  # line 130
+        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2  # line 134
+        momentum = (t - 1) / t_next
+        x = y + momentum * (y - before)  # line 136
+        margins = margins_y + momentum * (margins_y - margins_before)
+        t = t_next
+        objective = loss_y + problem.l1(y)
+        # the dual points of all x_k bound the optimum from below as that of y_k does, and cost nothing
+        bound = max(bound, dual)
+        yield Iterate(problem, y, margins_y, objective, gap_bound=max(objective - bound, 0.0))

@@ -1,0 +1,177 @@
+"""The matrix Z (N, D) of the features of all training rows, and the sums over it that the solvers need.
+
+Z is kept column by column in the precision of X, and every sum is a float64: a product with float32 features is then
+exact enough for any duality gap.  A Z beyond the memory limit is computed again, a block of rows at a time, in each
+pass; what is taken from it is kept if it fits.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numba import float32, float64, types, void
+
+from klr_bench.estimators.core.features import LinearFeatures
+from klr_bench.estimators.core.jit import compiled
+
+BLOCK = 4_000_000
+"""Features that are computed at once."""
+TILE = 2048
+"""Rows over which compiled sums go at once: a piece of a column stays in the first-level cache."""
+GRAM_ROWS = 8192
+"""Rows that are scaled, and multiplied, at once."""
+MB = 1_000_000
+
+
+def rows_of_a_block(n_features):
+    """Return how many rows are computed at once."""
+    return max(BLOCK // max(n_features, 1), 1)
+
+
+class FeatureMatrix:
+    """Features of the rows X (N, d) under a map of klr_bench.estimators.core.features.
+
+    Parameters
+    ----------
+    by_rows : bool
+        Keep Z row by row, for a solver that draws examples.
+    memory_limit : float
+        MB that Z may take; beyond it features are computed in every pass.
+    """
+
+    def __init__(self, features, X, *, by_rows=False, memory_limit=3400.0):
+        self.features, self._X = features, X
+        self.by_rows, self.memory_limit = by_rows, memory_limit
+        self.shape = (X.shape[0], features.n_features)
+        self.size_mb = self.shape[0] * self.shape[1] * X.dtype.itemsize / MB
+        self.stored, self.stored_in_X = None, self._is_stored_in_X()
+        if self.stored_in_X:
+            self.stored = np.asarray(X)
+        elif self.size_mb <= memory_limit:
+            self.stored = np.empty(self.shape, dtype=X.dtype, order="C" if by_rows else "F")
+            for rows in self._slices():
+                self.stored[rows] = features.transform(X[rows])
+
+    def _is_stored_in_X(self):
+        """Tell whether X is Z already, in the layout wanted."""
+        if not (isinstance(self.features, LinearFeatures) and isinstance(self._X, np.ndarray)):
+            return False
+        layout = self._X.flags.c_contiguous if self.by_rows else self._X.flags.f_contiguous
+        return layout and self.features.is_all_of(self._X)
+
+    def _slices(self):
+        n, step = self.shape[0], rows_of_a_block(self.shape[1])
+        return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+    def warn_if_large(self):
+        """Say that the features are computed in every pass, where they are."""
+        if self.stored is None:
+            message = (
+                f"The features of {self.shape[0]} x {self.shape[1]} take {self.size_mb:.0f} MB, more than "
+                f"memory_limit={self.memory_limit:g}: they are computed in blocks, again in every pass."
+            )
+            warnings.warn(message, stacklevel=4)
+
+    def take(self, J):
+        """Return the matrix (N, len(J)) of the columns J, kept where the memory limit has room for it."""
+        if self.stored is None:
+            limit = self.memory_limit / 2
+            return FeatureMatrix(self.features.take(J), self._X, by_rows=self.by_rows, memory_limit=limit)
+        room = self.memory_limit - (0 if self.stored_in_X else self.size_mb)
+        if self.size_mb * len(J) > room * self.shape[1]:
+            return FeatureMatrix(LinearFeatures(J), self.stored, by_rows=self.by_rows, memory_limit=0)
+        columns = np.ascontiguousarray(self.stored[:, J]) if self.by_rows else self.stored.T[J].T
+        return FeatureMatrix(LinearFeatures.of(columns), columns, by_rows=self.by_rows, memory_limit=room)
+
+    def blocks(self):
+        """Yield (slice of rows, their features transposed (D, n)), over all rows."""
+        if self.stored is not None and not self.by_rows:
+            yield slice(0, self.shape[0]), self.stored.T
+            return
+        for rows in self._slices():
+            block = self.features.transform(self._X[rows]) if self.stored is None else self.stored[rows]
+            yield rows, np.ascontiguousarray(block.T)
+
+    def rows(self, indices):
+        """Return the features (k, D) of the rows with these indices, row by row."""
+        if self.stored is not None:
+            return np.ascontiguousarray(self.stored[indices])
+        return np.ascontiguousarray(self.features.transform(self._X[indices]))
+
+    def times(self, w):
+        """Return Z w (N,) for w (D,), at the cost of the non-zero elements of w."""
+        J = np.flatnonzero(w)
+        out = np.zeros(self.shape[0])
+        if len(J) and self.stored is None:
+            part = self.take(J) if len(J) < self.shape[1] else self
+            for rows, block in part.blocks():
+                _add_columns(block, np.arange(len(J)), w[J], out[rows])
+        elif len(J):
+            for rows, block in self.blocks():
+                _add_columns(block, J, w[J], out[rows])
+        return out
+
+    def sums(self, V, h=None):
+        """Return Z'V' (k, D) for V (k, N), and sum_i h_i Z_ij^2 (D,) for h (N,), in one pass; no h: an empty array."""
+        out = np.zeros((len(V), self.shape[1]))
+        squares = np.zeros(0 if h is None else self.shape[1])
+        for rows, block in self.blocks():
+            weights = np.ascontiguousarray(V[:, rows])
+            _add_sums(block, weights, np.zeros(0) if h is None else h[rows], out, squares)
+        return out, squares
+
+    def gram(self, h):
+        """Return Z' diag(h) Z (D, D) for h (N,) >= 0: products in the precision of Z, added up in float64."""
+        D = self.shape[1]
+        out, root = np.zeros((D, D)), np.sqrt(h).astype(self._X.dtype)
+        for rows, block in self.blocks():
+            weights = root[rows]
+            for start in range(0, len(weights), GRAM_ROWS):
+                scaled = block[:, start : start + GRAM_ROWS] * weights[start : start + GRAM_ROWS]
+                out += scaled @ scaled.T
+        return out
+
+
+def _columns(real):
+    return types.Array(real, 2, "C", readonly=True)
+
+
+_REALS = types.Array(float64, 1, "C", readonly=True)
+_PLACES = types.Array(types.int64, 1, "C", readonly=True)
+_WEIGHTS = types.Array(float64, 2, "C", readonly=True)
+
+
+@compiled([void(_columns(real), _PLACES, _REALS, float64[::1]) for real in (float32, float64)], fastmath=True)
+def _add_columns(Z, J, w, out):
+    """Add to out (n,) the rows J of Z (D, n) times w (len(J),)."""
+    n = Z.shape[1]
+    for start in range(0, n, TILE):
+        tile = out[start : min(start + TILE, n)]
+        for k in range(len(J)):
+            column, weight = Z[J[k], start : start + len(tile)], w[k]
+            for i in range(len(tile)):
+                tile[i] += weight * column[i]
+
+
+@compiled(
+    [void(_columns(real), _WEIGHTS, _REALS, float64[:, ::1], float64[::1]) for real in (float32, float64)],
+    fastmath=True,
+)
+def _add_sums(Z, V, h, out, squares):
+    """Add V Z' to out (k, D) for Z (D, n) and, where h (n,) is not empty, sum_i h_i Z_ji^2 to squares (D,)."""
+    D, n = Z.shape
+    for start in range(0, n, TILE):
+        end = min(start + TILE, n)
+        for j in range(D):
+            column = Z[j, start:end]
+            for k in range(len(V)):
+                weights, total = V[k, start:end], 0.0
+                for i in range(len(column)):
+                    total += weights[i] * column[i]
+                out[k, j] += total
+            if len(h):
+                weights, total = h[start:end], 0.0
+                for i in range(len(column)):
+                    total += weights[i] * (float64(column[i]) * column[i])
+                squares[j] += total

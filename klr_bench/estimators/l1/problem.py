@@ -1,0 +1,210 @@
+"""F(w, b) = sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1, its slopes, and its duality gap.
+
+A point x (P,) is w, followed by b where there is an intercept; `penalty` (P,) is lam, and 0 for b, so that a solver
+treats all coordinates alike.  Margins are m_i = y_i (w'z_i + b), t_i = sigma(-m_i).  Qin et al. (2011), equation 2
+(line 56); the gap is that of Koh, Kim and Boyd (2007), which the paper stops by (lines 348-352).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import float64, types
+from scipy.special import entr
+
+from klr_bench.estimators.core.jit import compiled
+
+
+class Problem:
+    """One matrix of features, labels y (N,) in -1, +1, and lam >= 0.
+
+    Attributes
+    ----------
+    n_points : P, the number of coordinates
+    penalty : (P,), lam for w and 0 for b
+    """
+
+    def __init__(self, matrix, y, lam, *, intercept):
+        self.matrix, self.y, self.lam, self.intercept = matrix, y, lam, intercept
+        self.n_points = matrix.shape[1] + intercept
+        self.penalty = np.full(self.n_points, float(lam))
+        self.penalty[matrix.shape[1] :] = 0.0
+
+    def take(self, J):
+        """Return the problem whose features are the columns J, with the same lam and intercept."""
+        return Problem(self.matrix.take(J), self.y, self.lam, intercept=self.intercept)
+
+    def products(self, x):
+        """Return y_i (w'z_i + b), (N,): the margins of a point, or how much those change along a direction."""
+        D = self.matrix.shape[1]
+        products = self.matrix.times(x[:D])
+        if self.intercept:
+            products += x[D]
+        products *= self.y
+        return products
+
+    def loss(self, margins):
+        """Return the sum of the losses."""
+        return logistic_loss(margins)
+
+    def l1(self, x):
+        """Return lam ||w||_1."""
+        return float(self.penalty @ np.abs(x))
+
+    def l1_change(self, x, d):
+        """Return lam (||w + d||_1 - ||w||_1) with the digits of a small d."""
+        return float(self.penalty @ (np.abs(x + d) - np.abs(x)))
+
+    def search(self, x, margins, d, products, delta, *, armijo, halvings):
+        """Return the largest alpha in 1, 1/2, 1/4, ... with F(x + alpha d) <= F(x) + armijo alpha delta, or 0.
+
+        products (N,) are those of d.  Differences of F are summed up as such: they keep their digits where they are far
+        below the rounding of F.
+        """
+        alpha = 1.0
+        for _ in range(halvings):
+            change = loss_change(margins, alpha * products) + self.l1_change(x, alpha * d)
+            if change <= armijo * alpha * delta:
+                return alpha
+            alpha /= 2
+        return 0.0
+
+    def slopes(self, margins, *, second=False):
+        """Return the derivatives of the loss at a point with these margins, and a lower bound of min F.
+
+        They are the gradient (P,), the diagonal of the Hessian (P,) where `second` is asked for, else an empty array,
+        and the dual objective of the point that the margins suggest: F there minus this is the duality gap.
+        """
+        t = probabilities(margins)
+        h = t * (1 - t) if second else None
+        scaled = t
+        if self.intercept:  # t over the heavier class shrinks, so that y't = 0
+            positive = np.where(self.y > 0, t, 0.0)
+            negative = t - positive
+            sums, diagonal = self.matrix.sums(np.stack([positive, negative]), h)
+            heavy = np.array([positive.sum(), negative.sum()])
+            factors = heavy.min() / np.maximum(heavy, np.finfo(float).tiny)
+            gradient = np.append(sums[1] - sums[0], heavy[1] - heavy[0])
+            correlation = factors[0] * sums[0] - factors[1] * sums[1]
+            scaled = factors[0] * positive + factors[1] * negative
+            diagonal = np.append(diagonal, h.sum()) if second else np.zeros(0)
+        else:
+            sums, diagonal = self.matrix.sums((self.y * t)[None], h)
+            gradient, correlation = -sums[0], sums[0]
+        largest = np.max(np.abs(correlation), initial=0.0)
+        s = 1.0 if largest <= self.lam else self.lam / largest
+        theta = s * scaled
+        return gradient, diagonal, float(np.sum(entr(theta)) + np.sum(entr(1 - theta)))
+
+    def gap(self, x, margins=None):
+        """Return the duality gap of a point x (P,); it is never negative."""
+        margins = self.products(x) if margins is None else margins
+        return max(self.loss(margins) + self.l1(x) - self.slopes(margins)[2], 0.0)
+
+    def null_point(self):
+        """Return the best point (P,) with w = 0: b is the log odds."""
+        x = np.zeros(self.n_points)
+        if self.intercept:
+            x[-1] = math.log(np.sum(self.y > 0) / np.sum(self.y < 0))
+        return x
+
+    def lambda_max(self):
+        """Return the least lam for which w = 0 is optimal: ||Z'b||_inf.
+
+        With an intercept, b_i = N_-/N where y_i = 1 and -N_+/N where y_i = -1 (equation 16, lines 326-330, whose
+        sentence swaps the names N_- and N_+); without one b = y/2.
+        """
+        D = self.matrix.shape[1]
+        share = np.mean(self.y < 0) if self.intercept else 0.5
+        b = np.where(self.y > 0, share, share - 1.0)
+        return float(np.max(np.abs(self.matrix.sums(b[None])[0][0][:D]), initial=0.0))
+
+
+@dataclass
+class Iterate:
+    """Where a solver is after an iteration; what is not given is computed when it is asked for.
+
+    problem, x (P,); `gap_bound` is an upper bound of F(x) - min F that came at no cost, `gap_known` the duality gap of
+    x; `step` is the number of steps since the start, where that is not the number of iterates.  `stuck`: rounding
+    leaves nothing to gain.
+    """
+
+    problem: Problem
+    x: np.ndarray
+    margins: np.ndarray | None = None
+    objective_known: float | None = None
+    gap_known: float | None = None
+    gap_bound: float | None = None
+    step: int | None = None
+    stuck: bool = False
+
+    @cached_property
+    def objective(self):
+        """F(x)."""
+        if self.objective_known is not None:
+            return self.objective_known
+        margins = self.problem.products(self.x) if self.margins is None else self.margins
+        return self.problem.loss(margins) + self.problem.l1(self.x)
+
+    @cached_property
+    def gap(self):
+        """The duality gap of x."""
+        return self.problem.gap(self.x, self.margins) if self.gap_known is None else self.gap_known
+
+    @property
+    def relative_gap(self):
+        """The gap over F(x)."""
+        return self.gap / max(self.objective, 1e-12)
+
+    def reaches(self, tol):
+        """Tell whether the gap is at most tol F(x); False where neither the gap nor a bound has come along."""
+        level = tol * max(self.objective_known or 0.0, 1e-12)
+        if self.gap_known is not None:
+            return self.gap_known <= level
+        return self.gap_bound is not None and self.gap_bound <= level and self.gap <= level
+
+
+def soft(z, threshold):
+    """Return sign(z) max(abs(z) - threshold, 0), the shrinkage of equation 5 (line 100)."""
+    return np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0)
+
+
+_READ = types.Array(float64, 1, "C", readonly=True)
+
+
+@compiled(float64(_READ))
+def logistic_loss(margins):
+    """Return sum_i log(1 + exp(-m_i))."""
+    total = 0.0
+    for m in margins:
+        total += max(-m, 0.0) + math.log1p(math.exp(-abs(m)))
+    return total
+
+
+@compiled(float64(_READ, _READ))
+def loss_change(margins, change):
+    """Return sum_i l(m_i + c_i) - l(m_i); for small c_i that is log(1 + t_i (e^-c_i - 1))."""
+    total = 0.0
+    for i in range(len(margins)):
+        m, c = margins[i], change[i]
+        e = math.exp(-abs(m))
+        if abs(c) < 0.5:
+            t = (e if m > 0.0 else 1.0) / (1.0 + e)
+            total += math.log1p(t * math.expm1(-c))
+        else:
+            after = m + c
+            total += max(-after, 0.0) - max(-m, 0.0) + math.log1p(math.exp(-abs(after))) - math.log1p(e)
+    return total
+
+
+@compiled(float64[::1](_READ))
+def probabilities(margins):
+    """Return t (N,), t_i = sigma(-m_i)."""
+    t = np.empty(len(margins))
+    for i in range(len(margins)):
+        e = math.exp(-abs(margins[i]))
+        t[i] = (e if margins[i] > 0.0 else 1.0) / (1.0 + e)
+    return t

@@ -1,0 +1,146 @@
+"""Proximal Newton steps on working sets: klr-bench's own solver.
+
+    repeat
+        J = the support and the features whose slopes break the optimality conditions most
+        repeat at most STEPS times, until the conditions hold on J to a tenth of what they were broken by at all
+            H = Z_J' diag(t (1 - t)) Z_J                                one product of matrices
+            d = argmin g'd + d'Hd/2 + lam ||w + d||_1                   coordinate descent on H, compiled
+            x = x + alpha d                                             Armijo, on margins that are linear in alpha
+        slopes of all features                                          one pass over Z, and the duality gap
+
+Lee, Sun and Saunders (SIAM J. Optimization, 2014) prove the convergence of such steps, also where d is inexact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, types
+
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.l1.problem import Iterate, probabilities
+
+STEPS = 4
+"""Newton steps on a working set."""
+ENOUGH = 0.1
+"""Part of the violation of all conditions down to which those of a working set are worked off."""
+LEAST_SIZE = 64
+"""Features in a working set, and twice the support if that is more."""
+RIDGE = 1e-6
+"""Of the mean diagonal of H: float32 products of features that are nearly alike give no definite matrix."""
+SWEEPS = 2000
+PRECISION = 1e-3
+"""Sweeps of the coordinate descent: at most, and the part of the first violation at which they stop."""
+ARMIJO = 1e-4
+HALVINGS = 30
+
+
+def prox_newton(problem, x):
+    """Yield the points x_1, x_2, ... from the start x (P,), one a Newton step."""
+    x = x.copy()
+    margins = problem.products(x)
+    gradient, _, _ = problem.slopes(margins)
+    while True:
+        broken = violations(gradient, x, problem.penalty)
+        J = working_set(broken, x, problem.matrix.shape[1])
+        part = problem.take(J)
+        places = np.append(J, np.arange(problem.matrix.shape[1], problem.n_points))
+        local, slopes = x[places], gradient[places]
+        target, last, stuck = ENOUGH * np.max(broken, initial=0.0), False, False
+        for step in range(STEPS):
+            local, margins, moved = newton_step(part, local, margins, slopes)
+            x[places] = local
+            last = step == STEPS - 1 or not moved
+            if not last:
+                slopes = part.slopes(margins)[0]
+                last = np.max(violations(slopes, local, part.penalty), initial=0.0) <= target
+            if last:
+                stuck = not moved and step == 0
+                break
+            yield Iterate(problem, x.copy(), margins)
+        gradient, _, dual = problem.slopes(margins)
+        objective = problem.loss(margins) + problem.l1(x)
+        yield Iterate(problem, x.copy(), margins, objective, gap_known=max(objective - dual, 0.0), stuck=stuck)
+
+
+def violations(gradient, x, penalty):
+    """Return by how much each optimality condition is broken, (P,): the least element of the subdifferential of F."""
+    at_zero = np.maximum(np.abs(gradient) - penalty, 0.0)
+    return np.where(x == 0, at_zero, np.abs(gradient + penalty * np.sign(x)))
+
+
+def working_set(broken, x, D):
+    """Return the support of w and the features with the largest violations, in increasing order."""
+    support = x[:D] != 0
+    size = max(LEAST_SIZE, 2 * np.count_nonzero(support))
+    candidates = np.flatnonzero(~support & (broken[:D] > 0))
+    room = max(size - np.count_nonzero(support), 0)
+    if len(candidates) > room:
+        candidates = candidates[np.argpartition(-broken[candidates], room)[:room]]
+    return np.sort(np.append(np.flatnonzero(support), candidates))
+
+
+def newton_step(problem, x, margins, gradient):
+    """Take one step from x; return the new point, its margins, and whether there was one."""
+    d = descend(hessian(problem, margins), gradient, x, problem.penalty, SWEEPS, PRECISION)
+    delta = gradient @ d + problem.l1_change(x, d)
+    if not delta < 0:
+        return x, margins, False
+    products = problem.products(d)
+    alpha = problem.search(x, margins, d, products, delta, armijo=ARMIJO, halvings=HALVINGS)
+    return x + alpha * d, margins + alpha * products, alpha > 0
+
+
+def hessian(problem, margins):
+    """Return the Hessian of the loss (P, P), the intercept's row and column last, with a small ridge."""
+    t = probabilities(margins)
+    h, D = t * (1 - t), problem.matrix.shape[1]
+    H = np.empty((problem.n_points, problem.n_points))
+    H[:D, :D] = problem.matrix.gram(h)
+    if problem.intercept:
+        H[D, :D] = H[:D, D] = problem.matrix.sums(h[None])[0][0]
+        H[D, D] = h.sum()
+    diagonal = np.einsum("ii->i", H)
+    diagonal += RIDGE * np.mean(diagonal) + 1e-12
+    return H
+
+
+_READ = types.Array(float64, 1, "C", readonly=True)
+
+
+@compiled(float64[::1](types.Array(float64, 2, "C", readonly=True), _READ, _READ, _READ, int64, float64))
+def descend(H, gradient, x, penalty, sweeps, precision):
+    """Return argmin_d g'd + d'Hd/2 + penalty'abs(x + d), (P,), by cyclic coordinate descent.
+
+    Sweeps over all coordinates alternate with sweeps over those that are not at 0; it ends when the largest violation
+    in a full sweep is `precision` of that in the first.
+    """
+    P = len(x)
+    d, slope = np.zeros(P), gradient.copy()  # slope = g + H d
+    first, full = 0.0, True
+    for sweep in range(sweeps):
+        worst = 0.0
+        for j in range(P):
+            here = x[j] + d[j]
+            if not full and here == 0.0:
+                continue
+            a, g = H[j, j], slope[j]
+            if here > 0.0:
+                worst = max(worst, abs(g + penalty[j]))
+            elif here < 0.0:
+                worst = max(worst, abs(g - penalty[j]))
+            else:
+                worst = max(worst, abs(g) - penalty[j])
+            z = here - g / a
+            size = max(abs(z) - penalty[j] / a, 0.0)
+            change = (size if z > 0.0 else -size) - here
+            if change != 0.0:
+                d[j] += change
+                for i in range(P):
+                    slope[i] += change * H[j, i]
+        if sweep == 0:
+            first = worst
+        small = worst <= precision * first
+        if full and small:
+            break
+        full = small or (not full and sweep % 20 == 0)
+    return d

@@ -1,0 +1,76 @@
+"""Stochastic gradient descent with a cumulative penalty (Qin et al., 2011, algorithm 4, lines 232-256).
+
+Two statements are read as they must be meant: examples count from 1, with h^1 their first gradient, and eta decays,
+eta_0 2^(-k/N) (lines 218-222).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import float32, float64, int64, types, void
+
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.l1.problem import Iterate
+
+ETA_0, ALPHA = 0.5, 2.0
+"""Line 240."""
+CHUNK = 1024
+"""Examples between two iterates."""
+
+
+def sgd_c(problem, x, *, random):
+    """Yield the points after each CHUNK of examples, from the start x (P,); `step` counts the examples.
+
+    Each pass takes all examples, in an order drawn from the RandomState.
+    """
+    N = len(problem.y)
+    x, q, h = x.copy(), np.zeros(len(x)), np.zeros(len(x))  # line 238
+    u, k = np.zeros(1), 0
+    while True:
+        order = random.permutation(N)
+        for start in range(0, N, CHUNK):
+            chosen = order[start : start + CHUNK]  # line 242
+            rows = problem.matrix.rows(chosen)
+            _learn(rows, problem.y[chosen], problem.penalty, N, k, x, u, q, h)
+            k += len(chosen)
+            yield Iterate(problem, x.copy(), step=k)
+
+
+_READ = types.Array(float64, 1, "C", readonly=True)
+
+
+@compiled(
+    [void(types.Array(real, 2, "C"), _READ, _READ, int64, int64, *[float64[::1]] * 4) for real in (float32, float64)],
+    fastmath={"contract", "reassoc"},
+)
+def _learn(Z, y, penalty, N, k, w, u, q, h):
+    """Take the rows Z (n, D) with labels y (n,) as examples k + 1, ..., k + n; the other arrays change in place."""
+    D = Z.shape[1]
+    for row in range(len(y)):
+        k += 1
+        z, eta = Z[row], ETA_0 * ALPHA ** (-k / N)  # line 240
+        u[0] += eta / N  # line 241, times lambda below
+        f = w[D] if len(w) > D else 0.0
+        for i in range(D):
+            f += w[i] * z[i]
+        m = y[row] * f
+        e = math.exp(-abs(m))
+        slope = -y[row] * (e if m > 0.0 else 1.0) / (1.0 + e)
+        mean = 1.0 if k == 1 else (k - 1) / k
+        for i in range(len(w)):
+            g = slope * (z[i] if i < D else 1.0)
+            h[i] = mean * g + (h[i] / k if k > 1 else 0.0)  # line 243
+            moved = w[i] - eta * h[i]  # lines 244 and 246
+            total = u[0] * penalty[i]
+            if penalty[i] == 0.0:
+                kept = moved
+            elif moved > 0.0:
+                kept = max(0.0, moved - (total + q[i]))  # line 248
+            elif moved < 0.0:
+                kept = min(0.0, moved + (total - q[i]))  # line 250
+            else:
+                kept = moved
+            q[i] += kept - moved  # line 252
+            w[i] = kept

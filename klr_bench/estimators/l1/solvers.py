@@ -1,0 +1,28 @@
+"""The solvers by name, with the parameters of L1KLR that each of them takes."""
+
+from __future__ import annotations
+
+from klr_bench.estimators.l1.cgd import cgd
+from klr_bench.estimators.l1.fista import fista
+from klr_bench.estimators.l1.prox_newton import prox_newton
+from klr_bench.estimators.l1.sgd_c import CHUNK, sgd_c
+
+SOLVERS = ("fista", "multiscale_fista", "cgd", "sgd_c", "prox_newton")
+
+
+def iterates(model, problem, x, random):
+    """Return the iterates of the solver that an L1KLR names, from the start x (P,)."""
+    if model.solver == "prox_newton":
+        return prox_newton(problem, x)
+    if model.solver == "cgd":
+        return cgd(problem, x, adaptive=model.adaptive)
+    if model.solver == "sgd_c":
+        return sgd_c(problem, x, random=random)
+    return fista(problem, x, scale="identity" if model.solver == "fista" else model.hessian)
+
+
+def length(model, n_samples):
+    """Return the steps after which an L1KLR ends a stage, and the first at which a trace may begin."""
+    if model.solver == "sgd_c":
+        return model.n_epochs * n_samples, CHUNK
+    return model.max_iter, 1

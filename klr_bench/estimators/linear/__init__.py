@@ -1,0 +1,1 @@
+"""Linear learners: one pass with a covariance of the weights, whole batches, selected features."""

@@ -1,0 +1,155 @@
+"""Batch confidence-weighted learning: one covariance for a whole batch, then one pass of dual coordinate steps.
+
+Tan, Yan, Wang, van den Hengel, Tsang, Shi, "Learning sparse confidence-weighted classifier on very high dimensional
+data", AAAI 2016, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float32, float64, int64, types
+from scipy.linalg import eigh, get_blas_funcs
+from sklearn.utils._param_validation import Options
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import without_duplicates
+from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
+from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
+
+GRAM_ROWS = 2048
+"""Rows that X'X is added up over at a time."""
+TILE = 1 << 18
+"""Numbers in a tile of X U: it is used while it is in the cache, and forgotten."""
+
+
+def _signature(real):
+    return types.void(real[:, ::1], float64[::1], float64[::1], float64, float64, int64[::1])
+
+
+@compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
+def _coordinate_steps(Z, y, w, bound, softness, counts):
+    """Change w (d,) by a step for each row of Z (b, d), which is U x, with label y (b,), -1.0 or +1.0."""
+    for i in range(len(y)):
+        z, f = Z[i], 0.0
+        for k in range(len(w)):
+            f += z[k] * w[k]
+        loss = 1.0 - y[i] * f
+        counts[MISTAKES] += loss >= 1.0
+        if loss <= 0.0:
+            continue
+        squared = 0.0
+        for k in range(len(w)):
+            squared += z[k] * z[k]
+        if squared > 0.0:
+            step = y[i] * min(bound, loss / (squared + softness))
+            for k in range(len(w)):
+                w[k] += step * z[k]
+            counts[UPDATES] += 1
+
+
+class BatchConfidenceWeighted(IncrementalClassifier):
+    """S^-1 <- S^-1 + C X'X for a batch, U = S^(1/2), w = U^-1 mean; then, row by row, where the loss is positive
+
+        w += alpha y U x,    alpha = min(loss / ||U x||^2, C)  (q = 1)   or   loss / (||U x||^2 + 1/(2C))  (q = 2)
+
+    and mean = U w.  It is one pass of dual coordinate descent on (1/2) mean' S^-1 mean + C sum of loss, or of its
+    square.  `fit` takes all rows as one batch, each call of `partial_fit` is a batch.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the batch, > 0.
+    q : {1, 2}, default=1
+        The hinge loss, or its square.
+    memory_limit : float, default=4000.0
+        MB that a covariance may take; at the most four of its size are in memory.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    coef_ : ndarray of shape (n_features,), float64
+        The mean of the weights.
+    precision_ : ndarray of shape (n_features, n_features), float64
+        S^-1 = I + C sum of x x'.
+    covariance_ : ndarray of shape (n_features, n_features), float64
+        S, computed when it is read.
+    n_updates_, n_mistakes_ : int
+        Rows with a step; rows with y f(x) <= 0 when they came.
+    t_, n_batches_ : int
+        Rows and batches so far.
+    pass_time_ : float
+        Seconds of the coordinate steps of the last batch: without the covariance, its root, and U x.
+    n_features_in_ : int
+
+    References
+    ----------
+    Tan et al. (2016), algorithm 1; the 0.5/C of q = 2 is the exact step for C sum of loss^2, where equation 7 would
+    have C/2.
+    """
+
+    _parameter_constraints = {"C": [POSITIVE], "q": [Options(int, {1, 2})], "memory_limit": [POSITIVE]}  # noqa: RUF012
+
+    def __init__(self, C=1.0, q=1, *, memory_limit=4000.0):
+        self.C = C
+        self.q = q
+        self.memory_limit = memory_limit
+
+    @property
+    def covariance_(self):
+        """The covariance of the weights."""
+        check_is_fitted(self, "coef_")
+        return self._root @ self._root
+
+    def _start(self, X):
+        d = X.shape[1]
+        check_memory(self, d, np.dtype(np.float64), "SparseBatchConfidenceWeighted, which keeps that of few features")
+        self.precision_, self._mean = np.eye(d), np.zeros(d)
+        self.t_, self.n_batches_, self._counts = 0, 0, np.zeros(2, dtype=np.int64)
+
+    def _learn(self, X, signs, callback):
+        d, X = X.shape[1], without_duplicates(X)
+        precision = self.precision_ + self.C * gram(X)
+        if not np.isfinite(precision).all():
+            message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, as to [0, 1]."
+            raise ValueError(message)
+        e, V = eigh(precision, overwrite_a=False, check_finite=False)
+        e = np.maximum(e, 1.0)  # of I + C X'X; rounding of X'X may leave less
+        root = (V * e**-0.5) @ V.T
+        w = (V * e**0.5) @ (V.T @ self._mean)
+        self.precision_, self._root = precision, root
+        self.n_batches_ += 1
+        bound, softness = (self.C, 0.0) if self.q == 1 else (math.inf, 0.5 / self.C)
+        U, rows, self.pass_time_ = root.astype(X.dtype), max(64, TILE // d), 0.0
+        for start in range(0, len(signs), rows):
+            Z, y = np.ascontiguousarray(X[start : start + rows] @ U), signs[start : start + rows]
+            begun = time.perf_counter()
+            _coordinate_steps(Z, y, w, bound, softness, self._counts)
+            self.pass_time_ += time.perf_counter() - begun
+            self.t_ += len(y)
+            if callback is not None:
+                self._publish(w)
+                if callback(self, self.t_):
+                    return True
+        self._publish(w)
+        return False
+
+    def _publish(self, w):
+        self.coef_ = self._mean = self._root @ w
+        self.n_mistakes_, self.n_updates_ = map(int, self._counts)
+
+
+def gram(X):
+    """Return X'X (d, d), float64, added up over tiles in the precision of X (n, d), dense or CSR."""
+    d = X.shape[1]
+    (syrk,), total = get_blas_funcs(("syrk",), dtype=X.dtype), np.zeros((d, d), order="F")
+    for start in range(0, X.shape[0], GRAM_ROWS):
+        rows = X[start : start + GRAM_ROWS]
+        rows = rows.toarray() if sp.issparse(rows) else np.ascontiguousarray(rows)
+        total += syrk(1.0, rows.T, lower=1)
+    return total + np.tril(total, -1).T

@@ -1,0 +1,196 @@
+"""The pass that every confidence-weighted learner shares: a Gaussian over the weights, N(mean, S), updated by example.
+
+At example (x, y), y = -1 or +1, with the margin m = y mean'x and its variance v = x'Sx, a rule answers (alpha, beta):
+
+    mean += alpha y S x,      S -= beta (S x)(S x)'
+
+A rule sees nothing else, so that it is the same for a full S, for the diagonal alone, and for S = I that never changes
+(beta = 0).  The engine sees to it that rounding cannot make S indefinite: S^-1 grows by (beta / (1 - beta v)) x x', and
+that factor is held below limit / ||x||^2.  A full S of many features is updated in blocks of examples, by
+`klr_bench.estimators.linear.blocked`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float32, float64, int32, int64, types
+
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import in_layout
+
+RULE_SIGNATURE = types.UniTuple(float64, 2)(float64, float64, float64[::1])
+"""``rule(m, v, parameters) -> (alpha, beta)``; (0, 0) for no update.  v > 0, alpha may be negative, beta not."""
+
+RULE = types.FunctionType(RULE_SIGNATURE)
+
+rule = compiled(RULE_SIGNATURE)
+"""Decorator of the update rule in an algorithm's file."""
+
+MISTAKES, UPDATES, REFUSED = range(3)
+"""Places in `counts`: examples with m <= 0, updates, and the example that was refused, or 0."""
+
+ROWS = 4096
+"""Examples between two calls of a callback, where they need not be in blocks."""
+
+LIMITS = {"float64": 1e8, "float32": 1e4}
+"""What one example may add to S^-1 in its own direction, by the precision of S; only CW ever wants more."""
+
+
+def read_only(real, dimensions):
+    """Return the type of a C-contiguous array that is not written to; writable ones are accepted as well."""
+    return types.Array(real, dimensions, "C", readonly=True)
+
+
+_PAIR = types.UniTuple(float64, 2)
+
+
+@compiled(_PAIR(RULE, float64, float64, float64, float64, float64[::1], int64[::1], int64), inline="always")
+def ask(rule, m, v, squared, limit, parameters, counts, t):
+    """Count example t and return the rule's answer; where that, m or v is not finite, the example is refused.
+
+    `squared` is ||x||^2.
+    """
+    counts[MISTAKES] += m <= 0.0
+    alpha, beta = 0.0, 0.0
+    if v > 0.0:
+        alpha, beta = rule(m, v, parameters)
+        if beta * squared > limit * (1.0 - beta * v):
+            beta = limit / (squared + limit * v)
+        counts[UPDATES] += alpha != 0.0 or beta != 0.0
+    if not math.isfinite(m + v + alpha + beta):
+        counts[REFUSED] = t
+    return alpha, beta
+
+
+def _full_signature(real):
+    vector = float64[::1]
+    return types.void(RULE, vector, float64, read_only(real, 2), vector, vector, float64[:, ::1], int64[::1], int64)
+
+
+@compiled([_full_signature(float32), _full_signature(float64)])
+def _learn_full(rule, parameters, limit, X, y, mean, S, counts, t):
+    d = len(mean)
+    x, u = np.empty(d), np.empty(d)
+    for i in range(len(y)):
+        f, v, squared = 0.0, 0.0, 0.0
+        u[:] = 0.0
+        for j in range(d):
+            x[j] = X[i, j]
+            if x[j] != 0.0:
+                f += x[j] * mean[j]
+                row, weight = S[j], x[j]
+                for k in range(d):
+                    u[k] += weight * row[k]
+        for j in range(d):
+            v += x[j] * u[j]
+            squared += x[j] * x[j]
+        alpha, beta = ask(rule, y[i] * f, v, squared, limit, parameters, counts, t + i + 1)
+        if counts[REFUSED]:
+            return
+        if alpha != 0.0:
+            step = alpha * y[i]
+            for k in range(d):
+                mean[k] += step * u[k]
+        if beta != 0.0:
+            root = math.sqrt(beta)
+            for k in range(d):
+                u[k] *= root  # so that S stays symmetric to the last digit
+            for j in range(d):
+                if u[j] != 0.0:
+                    row, weight = S[j], u[j]
+                    for k in range(d):
+                        row[k] -= weight * u[k]
+
+
+def _diagonal_signature(real, index):
+    vector, numbers = float64[::1], int64[::1]
+    rows = read_only(real, 1), numbers, read_only(index, 1), numbers, numbers
+    return types.void(RULE, vector, float64, *rows, vector, vector, vector, numbers, int64)
+
+
+@compiled([_diagonal_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
+def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, lengths, y, mean, S, counts, t):
+    """Row i has the values data[starts[i] : ... + lengths[i]] of the features indices[places[i] : ... + lengths[i]]."""
+    for i in range(len(y)):
+        values = data[starts[i] : starts[i] + lengths[i]]
+        features = indices[places[i] : places[i] + lengths[i]]
+        f, v, squared = 0.0, 0.0, 0.0
+        for k in range(len(values)):
+            j, value = features[k], float64(values[k])
+            f += value * mean[j]
+            v += value * value * S[j]
+            squared += value * value
+        alpha, beta = ask(rule, y[i] * f, v, squared, limit, parameters, counts, t + i + 1)
+        if counts[REFUSED]:
+            return
+        if alpha != 0.0 or beta != 0.0:
+            step = alpha * y[i]
+            for k in range(len(values)):
+                j = features[k]
+                u = S[j] * values[k]
+                mean[j] += step * u
+                S[j] -= beta * u * u
+
+
+class Gaussian:
+    """What a learner knows after t examples: `mean` (d,) float64, the covariance, `counts`, `t`.
+
+    A subclass has `_learn`, and `covariance()`, which returns a copy.
+    """
+
+    rows = ROWS
+    """Examples that `learn` takes best at a time."""
+
+    def __init__(self, d, limit):
+        self.limit = limit
+        self.mean = np.zeros(d)
+        self.counts = np.zeros(3, dtype=np.int64)
+        self.t = 0
+
+    def learn(self, rule, parameters, X, y):
+        """Learn from rows X (b, d), dense or CSR without duplicates, with labels y (b,), -1.0 or +1.0."""
+        self._learn(rule, parameters, X, y)
+        self.t += len(y)
+
+
+class Diagonal(Gaussian):
+    """Only the variances are kept; in the same order of the features, dense and CSR rows give the same digits."""
+
+    def __init__(self, d, limit, first):
+        super().__init__(d, limit)
+        self.variance = np.full(d, float(first))
+
+    def _learn(self, rule, parameters, X, y):
+        n, d = X.shape
+        if sp.issparse(X):
+            data, indices, starts = X.data, X.indices, X.indptr.astype(np.int64)
+            places, lengths = starts[:-1], np.diff(starts)
+        else:
+            data, indices, starts = X.reshape(-1), np.arange(d), d * np.arange(n + 1)
+            places, lengths = np.zeros(n, dtype=np.int64), np.full(n, d)
+        _learn_diagonal(
+            rule, parameters, self.limit, data, starts[:-1], indices, places, lengths, y, self.mean, self.variance,
+            self.counts, self.t,
+        )  # fmt: skip
+
+    def covariance(self):
+        """Return the variances, (d,)."""
+        return self.variance.copy()
+
+
+class Full(Gaussian):
+    """All covariances, float64, by a loop over the examples: S fits into the processor's cache."""
+
+    def __init__(self, d, limit, first):
+        super().__init__(d, limit)
+        self.S = first * np.eye(d)
+
+    def _learn(self, rule, parameters, X, y):
+        _learn_full(rule, parameters, self.limit, in_layout(X, sparse=False), y, self.mean, self.S, self.counts, self.t)
+
+    def covariance(self):
+        """Return S, (d, d)."""
+        return self.S.copy()

@@ -1,0 +1,241 @@
+"""The subproblem of sparse batch learning: a linear classifier over groups of features, few of which are used.
+
+For disjoint groups k of features with a covariance S_k each, whitened features z_ik = S_k^(1/2) x_ik and whitened
+weights w_k (Tan et al., 2016, equation 16; C times the squared loss where q = 2, for which the steps of algorithm 3 are
+exact):
+
+    min_w  Omega(w) + C sum_i max(0, 1 - y_i w'z_i)^q,    Omega(w) = (sigma/2) ||w||^2 + (1/2) (sum_k ||w_k||)^2
+    max_a  sum_i a_i - [q = 2] sum_i a_i^2/(4 C) - Omega*(z),    z = sum_i a_i y_i z_i,    a_i >= 0 (and <= C if q = 1)
+
+No root of S_k is needed.  Of z_k the norm alone matters, ||z_k||^2 = g'S_k g with g = sum_i a_i y_i x_ik, and the
+weights of the features themselves are S_k^(1/2) w_k = c_k S_k g with a number c_k.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numba import boolean, float32, float64, int32, int64, types
+from scipy.linalg import eigh
+
+from klr_bench.estimators.core.jit import compiled
+
+FLAT = 1e-13
+"""Slope of the dual objective, which is 1 at a = 0, at which a step that was shortened has its length."""
+MAX_SECANTS = 100
+
+_vector, _places = float64[::1], int64[::1]
+
+
+@compiled(float64(_vector, float64, _vector))
+def conjugate(norms, sigma, c):
+    """Set c (K,) so that the gradient of Omega* is c_k z_k where ||z_k|| are `norms` (K,); return Omega*(z).
+
+    c_k = max(0, 1 - tau/||z_k||)/sigma with tau = (sum of the norms above tau)/(sigma + number of them).  From below,
+    each tau leaves out some more groups, until it leaves out no more.
+    """
+    tau, kept = 0.0, -1
+    for _ in range(len(norms) + 1):
+        total, above = 0.0, 0
+        for k in range(len(norms)):
+            if norms[k] > tau:
+                total += norms[k]
+                above += 1
+        if above == kept:
+            break
+        tau, kept = total / (sigma + above), above
+    value = 0.0
+    for k in range(len(norms)):
+        c[k] = (1.0 - tau / norms[k]) / sigma if norms[k] > tau else 0.0
+        value += 0.5 * c[k] * norms[k] * norms[k]
+    return value
+
+
+@compiled(float64(float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
+def slope(step, slack, squares, e, v, sigma, norms, c):
+    """Return the slope of the dual objective, `step` along one coordinate: slack less the change of y f(x).
+
+    `e` and `v` (K,) are y z_ik'z_k and ||z_ik||^2, `squares` (K,) ||z_k||^2; `norms` and `c` (K,) are overwritten.
+    """
+    for k in range(len(squares)):
+        norms[k] = np.sqrt(max(0.0, squares[k] + step * (2.0 * e[k] + step * v[k])))
+    conjugate(norms, sigma, c)
+    value = slack
+    for k in range(len(squares)):
+        value -= c[k] * (e[k] + step * v[k])
+    return value
+
+
+@compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
+def shortened(step, slack, softness, squares, e, v, sigma, norms, c):
+    """Return the step, or the length at which the dual objective is highest where it lies before.
+
+    By regula falsi, with the value at an end that stays where it is halved (Illinois).
+    """
+    at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
+    if (at_high < 0.0) != (step > 0.0):
+        return step
+    low, high, side = 0.0, step, 0
+    at_low = slope(0.0, slack, squares, e, v, sigma, norms, c)
+    for _ in range(MAX_SECANTS):
+        step = (low * at_high - high * at_low) / (at_high - at_low)
+        value = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
+        if abs(value) <= FLAT or not min(low, high) < step < max(low, high):
+            break
+        if (value < 0.0) == (at_high < 0.0):
+            high, at_high, at_low = step, value, 0.5 * at_low if side > 0 else at_low
+            side = 1
+        else:
+            low, at_low, at_high = step, value, 0.5 * at_high if side < 0 else at_high
+            side = -1
+    return step
+
+
+def _signature(real, index):
+    return types.void(
+        real[::1], index[::1], index[::1], _vector, _places, _places, float64[:, ::1], boolean, _vector, _vector,
+        _vector, float64, float64, float64,
+    )  # fmt: skip
+
+
+@compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
+def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
+    """Take one step for each row: change a (n,), u (p,) = S_k g and squares (K,) = ||z_k||^2.
+
+    The rows are CSR over the p selected features in the order of their groups: feature j belongs to group[j], whose
+    features begin at begin[group[j]] and whose covariance is S[begin:, ...]; it is I where `plain`.
+    """
+    K = len(squares)
+    e, v, c, norms, trial = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K)
+    norms[:] = np.sqrt(squares)
+    conjugate(norms, sigma, c)
+    for i in range(len(y)):
+        row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        e[:] = 0.0
+        v[:] = 0.0
+        f, squared = 0.0, 0.0
+        for s in range(len(row)):
+            k = group[row[s]]
+            e[k] += y[i] * x[s] * u[row[s]]
+            if plain:
+                v[k] += x[s] * float64(x[s])
+            else:
+                own, other = S[row[s]], s
+                while other >= 0 and group[row[other]] == k:  # the pairs of a group, each once
+                    weight = 1.0 if other == s else 2.0
+                    v[k] += weight * x[s] * own[row[other] - begin[k]] * x[other]
+                    other -= 1
+        for k in range(K):
+            f += c[k] * e[k]
+            squared += v[k]
+        # loss/(||z||^2 + 1/(2C)), at most C; where z = 0 this is the maximum
+        step = max(-a[i], min(bound - a[i], (1.0 - f - softness * a[i]) / (squared + softness)))
+        if step == 0.0:
+            continue
+        step = shortened(step, 1.0 - softness * a[i], softness, squares, e, v, sigma, norms, trial)
+        a[i] += step
+        for s in range(len(row)):
+            weight = step * y[i] * x[s]
+            if plain:
+                u[row[s]] += weight
+            else:
+                k, own = group[row[s]], S[row[s]]
+                part = u[begin[k] : begin[k + 1]]
+                for j in range(len(part)):
+                    part[j] += weight * own[j]
+        for k in range(K):
+            squares[k] = max(0.0, squares[k] + step * (2.0 * e[k] + step * v[k]))
+            norms[k] = np.sqrt(squares[k])
+        conjugate(norms, sigma, c)
+
+
+class Subproblem:
+    """The groups chosen so far, and the weights that passes of dual coordinate ascent give their features.
+
+    Parameters
+    ----------
+    X : array or CSR matrix (n, d), float32 or float64
+    y : array (n,), -1.0 or +1.0
+    C, q, sigma : see the module
+    covariance : whether S_k = (I + C X_k'X_k)^-1; else it is I
+    """
+
+    def __init__(self, X, y, C, q, sigma, *, covariance):
+        self._X = sp.csr_matrix(X)
+        self._y, self._C, self._sigma, self._covariance = y, C, sigma, covariance
+        self._bound, self._softness = (C, 0.0) if q == 1 else (np.inf, 0.5 / C)
+        self.features = np.empty(0, dtype=np.int64)
+        """Those of all groups, in the order in which they were added, (p,)."""
+        self.weights = np.empty(0)
+        """Of these features, (p,)."""
+        self.a = np.zeros(len(y))
+        self._begin, self._S = np.zeros(1, dtype=np.int64), np.empty((0, 0))
+
+    def add(self, features):
+        """Add a group of features (r,) that are in no group yet, not more than there are in the first."""
+        p, r = len(self.features), len(features)
+        self.features = np.append(self.features, features)
+        self._rows = self._X[:, self.features]
+        self._rows.sort_indices()
+        self._begin = np.append(self._begin, p + r)
+        self._group = np.repeat(np.arange(len(self._begin) - 1), np.diff(self._begin))
+        if self._covariance:
+            own = self._rows[:, p:].astype(np.float64)
+            block = np.zeros((r, max(r, self._S.shape[1])))
+            e, V = eigh(np.eye(r) + self._C * (own.T @ own).toarray(), overwrite_a=True)
+            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # less than 1 is rounding
+            self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
+
+    def size_mb(self, features=()):
+        """Return the MB that rows and covariances take, with one more group of these features."""
+        chosen, wide = np.append(self.features, features).astype(np.int64), max(self._S.shape[1], len(features))
+        wanted = np.zeros(self._X.shape[1], dtype=bool)
+        wanted[chosen] = True
+        entries = np.count_nonzero(wanted[self._X.indices])
+        return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(chosen) * wide) / 1e6
+
+    def solve(self, n_passes, gap_tol):
+        """Set `a` and `weights` by passes over the rows from a = 0, until the relative duality gap is at most gap_tol.
+
+        Returns the objective of the dual problem, which is theta_t of algorithm 2.
+        """
+        self.a = np.zeros(len(self._y))
+        for done in range(1, n_passes + 1):
+            self._set_state()
+            rows = self._rows
+            _ascend(
+                rows.data, rows.indices, rows.indptr, self._y, self._group, self._begin, self._S, not self._covariance,
+                self._u, self._squares, self.a, self._bound, self._softness, self._sigma,
+            )  # fmt: skip
+            self._set_state()
+            dual = self.dual()
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # it is 0 at a = 0, and rises
+                message = f"rounding made the dual objective {dual:g}; scale the features, for example to [0, 1]."
+                raise ValueError(message)
+            if done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
+                break
+        return dual
+
+    def _set_state(self):
+        """Compute S_k g, ||z_k||^2 and the weights from a."""
+        g = self._rows.T @ (self.a * self._y)
+        self._u = g.copy()
+        if self._covariance:
+            for first, end in zip(self._begin[:-1], self._begin[1:], strict=True):
+                self._u[first:end] = self._S[first:end, : end - first] @ g[first:end]
+        self._squares = np.maximum(np.add.reduceat(g * self._u, self._begin[:-1]), 0.0)
+        c = np.empty(len(self._squares))
+        self._conjugate = conjugate(np.sqrt(self._squares), self._sigma, c)
+        self.weights = c[self._group] * self._u
+
+    def dual(self):
+        """Return the objective of the dual problem."""
+        softened = math.sqrt(self._softness) * self.a  # a'a alone may overflow
+        return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
+
+    def primal(self):
+        """Return the objective of the primal problem; Omega(w) = Omega*(z), as both are squares and w the gradient."""
+        loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
+        return float(self._conjugate + self._C * np.sum(loss if self._softness == 0.0 else loss * loss))

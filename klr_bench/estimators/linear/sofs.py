@@ -1,0 +1,176 @@
+"""Second-order online feature selection: AROW with a diagonal covariance that keeps the features it is surest of.
+
+Wu, Hoi, Mei, "Massive-scale online feature selection for sparse ultra-high dimensional data", arXiv:1409.7794, 2014.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numba import boolean, float32, float64, int32, int64, types
+from sklearn.preprocessing import normalize
+
+from klr_bench.estimators.core.binary import COUNT, POSITIVE
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import without_duplicates
+from klr_bench.estimators.linear.base import IncrementalClassifier
+from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
+
+ABSENT = -1
+_places, _vector = int64[::1], float64[::1]
+
+
+@compiled(boolean(_vector, int64, int64), inline="always")
+def before(variance, i, j):
+    """Say whether feature i is kept rather than j: the smaller variance, of equal ones the first feature."""
+    return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)
+
+
+@compiled(types.void(_places, _places, _vector, int64, int64))
+def sink(heap, place, variance, at, size):
+    """Move the feature at one place of the heap down to where it belongs; the worst feature is at the top."""
+    feature = heap[at]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and before(variance, heap[child], heap[child + 1]):
+            child += 1
+        if not before(variance, feature, heap[child]):
+            break
+        heap[at] = heap[child]
+        place[heap[at]] = at
+        at = child
+    heap[at] = feature
+    place[feature] = at
+
+
+@compiled(types.void(_places, _places, _vector, int64))
+def rise(heap, place, variance, at):
+    """Move the feature at one place of the heap up to where it belongs."""
+    feature = heap[at]
+    while at > 0 and before(variance, heap[(at - 1) // 2], feature):
+        heap[at] = heap[(at - 1) // 2]
+        place[heap[at]] = at
+        at = (at - 1) // 2
+    heap[at] = feature
+    place[feature] = at
+
+
+def _signature(real, index):
+    places = read_only(index, 1)
+    return types.int64(
+        read_only(real, 1), places, places, _vector, float64, _vector, _vector, _places, _places, int64, _places
+    )
+
+
+@compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
+def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts):
+    """Learn from CSR rows of norm 1; return how many features are in the heap, whose capacity is its length."""
+    for i in range(len(y)):
+        row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        f, v = 0.0, 0.0
+        for s in range(len(row)):
+            f += mean[row[s]] * x[s]
+            v += variance[row[s]] * x[s] * x[s]
+        margin = y[i] * f
+        counts[MISTAKES] += margin <= 0.0
+        if margin >= 1.0 or v == 0.0:
+            continue
+        counts[UPDATES] += 1
+        beta = 1.0 / (v + r)
+        step = (1.0 - margin) * beta * y[i]
+        for s in range(len(row)):
+            j = row[s]
+            u = variance[j] * x[s]
+            mean[j] += step * u
+            variance[j] -= beta * u * u
+            if place[j] != -1:
+                sink(heap, place, variance, place[j], size)
+        for s in range(len(row)):
+            j = int64(row[s])
+            if place[j] != -1 or x[s] == 0.0:
+                continue
+            if size < len(heap):
+                heap[size] = j
+                rise(heap, place, variance, size)
+                size += 1
+            elif before(variance, j, heap[0]):
+                mean[heap[0]] = 0.0
+                place[heap[0]] = -1
+                heap[0] = j
+                sink(heap, place, variance, 0, size)
+            else:
+                mean[j] = 0.0
+    return size
+
+
+class SOFS(IncrementalClassifier):
+    """AROW with the variances s alone, on rows of norm 1; after each example, weights of all but B features become 0.
+
+    Where the margin m is below 1, with v = sum_j s_j x_j^2 and beta = 1/(v + r):
+
+        w_j += (1 - m) beta y s_j x_j,      s_j -= beta (s_j x_j)^2,
+
+    and the B features with the smallest s_j stay, of equal ones the first.  A variance goes on whether its feature is
+    kept or not; so a feature comes in when its variance falls below another's, with the weight of that example alone.
+
+    Parameters
+    ----------
+    n_features_to_select : int, default=100
+        Features B that are kept.
+    r : float, default=1.0
+        Regularisation of AROW, > 0.
+    n_epochs : int, default=1
+        Passes that `fit` makes over the rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    coef_ : ndarray of shape (n_features,), float64
+        For rows of norm 1, which makes no difference to predicted classes.
+    variance_ : ndarray of shape (n_features,), float64
+    selected_features_ : ndarray of shape (<= B,)
+        In ascending order.
+    n_updates_, n_mistakes_, t_ : int
+        Examples with an update, with m <= 0 when they came, and in all.
+    n_features_in_ : int
+
+    References
+    ----------
+    Wu, Hoi, Mei (2014), algorithm 2, with a heap that costs O(log B) for each non-zero number.
+    """
+
+    _parameter_constraints = {"n_features_to_select": [COUNT], "r": [POSITIVE], "n_epochs": [COUNT]}  # noqa: RUF012
+
+    def __init__(self, n_features_to_select=100, r=1.0, *, n_epochs=1):
+        self.n_features_to_select = n_features_to_select
+        self.r = r
+        self.n_epochs = n_epochs
+
+    @property
+    def selected_features_(self):
+        """The features that are kept."""
+        return np.sort(self._heap[: self._size])
+
+    def _start(self, X):
+        d = X.shape[1]
+        self.coef_, self.variance_ = np.zeros(d), np.ones(d)
+        self._heap = np.zeros(min(d, self.n_features_to_select), dtype=np.int64)
+        self._place, self._size = np.full(d, ABSENT), 0
+        self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
+
+    def _learn(self, X, signs, callback):
+        """Learn from all rows, a few at a time; return True where the callback asked to stop."""
+        X = without_duplicates(X)
+        for start in range(0, len(signs), ROWS):
+            rows, y = normalize(sp.csr_matrix(X[start : start + ROWS])), signs[start : start + ROWS]
+            self._size = _pass(
+                rows.data, rows.indices, rows.indptr, y, self.r, self.coef_, self.variance_, self._heap, self._place,
+                self._size, self._counts,
+            )  # fmt: skip
+            self.n_mistakes_, self.n_updates_ = map(int, self._counts)
+            self.t_ += len(y)
+            if callback is not None and callback(self, self.t_):
+                return True
+        return False

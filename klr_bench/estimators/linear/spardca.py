@@ -1,0 +1,158 @@
+"""A sparse linear support vector machine by proximal dual coordinate ascent.
+
+Shalev-Shwartz, Zhang, "Proximal stochastic dual coordinate ascent", arXiv:1211.2717, 2012.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numba import float32, float64, int32, int64, types
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Options
+
+from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.linear.base import LinearClassifier
+from klr_bench.estimators.linear.columns import occurring
+from klr_bench.estimators.linear.engine import read_only
+
+_vector = float64[::1]
+
+
+def _signature(real, index):
+    places = read_only(index, 1)
+    return types.void(
+        read_only(real, 1), places, places, _vector, int64[::1], float64, float64, float64, _vector, _vector, _vector
+    )
+
+
+@compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
+def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
+    """Change a (n,) and z (d,) by a step for each row of CSR, in this order; squares (n,) are ||x||^2."""
+    for i in order:
+        row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        f = 0.0
+        for s in range(len(row)):
+            value = z[row[s]]
+            if value > l1:
+                f += (value - l1) * x[s]
+            elif value < -l1:
+                f += (value + l1) * x[s]
+        wanted = (1.0 - y[i] * f - softness * a[i]) / (squares[i] + softness)
+        step = max(-a[i], min(bound - a[i], wanted))
+        if step != 0.0:
+            a[i] += step
+            for s in range(len(row)):
+                z[row[s]] += step * y[i] * x[s]
+
+
+class SparDCA(LinearClassifier):
+    """min_w (1/2) ||w||^2 + l1 ||w||_1 + C sum_i max(0, 1 - y_i w'x_i)^q by ascent of its dual
+
+        max_a sum_i a_i - [q = 2] sum_i a_i^2/(4 C) - (1/2) ||w||^2,   w = soft(sum_i a_i y_i x_i, l1)
+
+    with 0 <= a_i, and <= C for q = 1, and soft(z, l1) = sign(z) max(|z| - l1, 0).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss, > 0.
+    l1 : float, default=1.0
+        Weight of the L1 norm, >= 0; a multiple of the least at which w = 0, q C max_j |sum_i y_i x_ij|, where
+        `l1_relative`.
+    l1_relative : bool, default=False
+    q : {1, 2}, default=2
+        The hinge loss, or its square.
+    tol : float, default=1e-3
+        The fit ends at a duality gap of tol times the primal objective.
+    max_iter : int, default=1000
+        Passes over the rows, each in a random order.
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    coef_ : ndarray of shape (n_features,), float64
+    n_iter_ : int
+        Passes.
+    objective_, duality_gap_ : float
+        The primal objective, and the duality gap relative to it.
+    converged_ : bool
+    n_features_in_ : int
+
+    References
+    ----------
+    Shalev-Shwartz, Zhang (2012), section 5; the sparDCA of Tan et al. (2016).
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "C": [POSITIVE],
+        "l1": [NOT_NEGATIVE],
+        "l1_relative": ["boolean"],
+        "q": [Options(int, {1, 2})],
+        "tol": [NOT_NEGATIVE],
+        "max_iter": [COUNT],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, C=1.0, l1=1.0, *, l1_relative=False, q=2, tol=1e-3, max_iter=1000, random_state=None):
+        self.C = C
+        self.l1 = l1
+        self.l1_relative = l1_relative
+        self.q = q
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X, y, callback=None):
+        """Minimise the objective over all rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two classes of any kind; decision values above 0 mean the second in sorted order.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after pass t; returning True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        X, signs = self._begin(X, y)
+        self.coef_ = np.zeros(X.shape[1])
+        columns, X = occurring(X)
+        random = check_random_state(self.random_state)
+        bound, softness = (self.C, 0.0) if self.q == 1 else (np.inf, 0.5 / self.C)
+        l1 = self.l1 * (self.q * self.C * np.max(np.abs(X.T @ signs), initial=0.0) if self.l1_relative else 1.0)
+        squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
+        a, z = np.zeros(len(signs)), np.zeros(X.shape[1])
+        for n_iter in range(1, self.max_iter + 1):
+            order = random.permutation(len(signs))
+            _ascend(X.data, X.indices, X.indptr, signs, order, l1, bound, softness, squares, a, z)
+            w = np.sign(z) * np.maximum(np.abs(z) - l1, 0.0)
+            self.coef_[columns] = w
+            self.n_iter_ = n_iter
+            self._measure(X, signs, w, a, l1, softness)
+            if callback is not None and callback(self, n_iter):
+                return self
+            if self.converged_:
+                return self
+        message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} passes."
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
+        return self.max_iter, 1
+
+    def _measure(self, X, y, w, a, l1, softness):
+        loss = np.maximum(0.0, 1.0 - y * (X @ w))
+        smooth = 0.5 * (w @ w)
+        dual = a.sum() - 0.5 * softness * (a @ a) - smooth
+        self.objective_ = float(smooth + l1 * np.abs(w).sum() + self.C * np.sum(loss**self.q))
+        self.duality_gap_ = float((self.objective_ - dual) / max(self.objective_, 1e-300))
+        self.converged_ = bool(self.duality_gap_ <= self.tol)

@@ -1,0 +1,115 @@
+"""Conservative online kernel logistic regression that samples by an auxiliary function h above the loss.
+
+Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 3 and equations for the three h.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from klr_bench.estimators.core.binary import NUMBER, POSITIVE
+from klr_bench.estimators.core.losses import sigmoid, softplus
+from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
+from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.estimators.online.softmax import rule_of_many
+
+H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
+"""The codes under which the rule knows the auxiliary functions."""
+
+LOG_GAMMA, LOG_ONE_PLUS_GAMMA, HARD_CUTOFF = H.values()
+
+
+@rule
+def step_on_auxiliary(y, f, u, t, parameters):
+    eta, h, log_gamma, delta = parameters[0], parameters[1], parameters[2], parameters[3]
+    z = y * f
+    if h == HARD_CUTOFF:
+        return z <= delta, 1.0, eta * y * sigmoid(-z)
+    loss = softplus(-z)
+    if h == LOG_GAMMA:  # -h'(z) = 1 / (1 + gamma e^z)
+        bound = log_gamma + softplus(-z - log_gamma)
+        slope = sigmoid(-z - log_gamma)
+    else:  # -h'(z) = gamma / (gamma + e^z)
+        bound = softplus(log_gamma - z)
+        slope = sigmoid(log_gamma - z)
+    # at gamma = 1 bound and loss are equal, and both may underflow to 0
+    return loss >= bound or u < loss / bound, 1.0, eta * y * slope
+
+
+@rule_of_many
+def softmax_step_on_auxiliary(z, r, u, parameters):
+    insert, _, c = step_on_auxiliary(1.0, z, u, 0, parameters)
+    return insert, c
+
+
+class AuxiliaryKLR(SoftmaxKernelClassifier):
+    """Updates on an example with probability l(z) / h(z), along the gradient of h, with z = y f(x).
+
+    l(z) = log(1 + e^-z) is the loss; h >= l is one of
+
+    - "log_gamma": log(gamma + e^-z);
+    - "log_one_plus_gamma": log(1 + gamma e^-z);
+    - "hard_cutoff": max(l(z), l(delta)), which updates whenever z <= delta and never otherwise.
+
+    With gamma = 1 the first two are `NonConservativeKLR`.  Of more than two classes z is the log-odds of the right one:
+    the softmax loss is l(z), and the functions h(z) of f are convex and not below it, as the paper's bound needs it.
+
+    Parameters
+    ----------
+    eta : float > 0 or "R/sqrt(T)", default=1.0
+        Step size; T is the number of rows of the first call.
+    R : float > 0, default=1e3
+        Radius of the ball in the kernel's space; `inf` for none.
+    h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
+    aux_gamma : float >= 1, default=2.0
+        gamma of the first two h; the larger, the sparser.
+    aux_delta : float, default=1.0
+        delta of the third h.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `SoftmaxKernelClassifier`, also for the fitted attributes.
+
+    References
+    ----------
+    Zhang et al., AAAI 2012, algorithm 3.
+    """
+
+    _rule = step_on_auxiliary
+    _rule_of_many = softmax_step_on_auxiliary
+    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
+        "eta": [POSITIVE, StrOptions({BY_RADIUS})],
+        "R": [RADIUS],
+        "h": [StrOptions(set(H))],
+        "aux_gamma": [Interval(Real, 1, None, closed="left")],
+        "aux_delta": [NUMBER],
+    }
+
+    def __init__(
+        self,
+        eta=1.0,
+        R=1e3,
+        h="log_gamma",
+        aux_gamma=2.0,
+        aux_delta=1.0,
+        *,
+        average=True,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        self.eta = eta
+        self.R = R
+        self.h = h
+        self.aux_gamma = aux_gamma
+        self.aux_delta = aux_delta
+
+    def _rule_arguments(self):
+        return [self._step_size(), H[self.h], math.log(self.aux_gamma), self.aux_delta], self.R

@@ -1,0 +1,212 @@
+"""The scikit-learn side of the online learners: parameters, validation, one pass, prediction."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.core.binary import COUNT, BinaryKernelClassifier
+from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.online import engine
+
+RADIUS = Interval(Real, 0, None, closed="right")
+"""That of the radius of a ball, which may be infinite."""
+BY_RADIUS = "R/sqrt(T)"
+"""A step size: the radius over the root of the number of rows of the first call."""
+
+
+class OnlineKernelClassifier(BinaryKernelClassifier):
+    """A binary kernel classifier that is learned in one pass over the rows, in their order.
+
+    A subclass names its compiled update rule, `_rule`, and returns from `_rule_arguments()` the numbers that the
+    rule gets and the radius R of the ball that f is projected into.
+
+    Parameters
+    ----------
+    average : bool
+        Return the average of the f_t; else the last one.
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+    gamma : float, default=None
+        Of exp(-gamma ||x - z||^2) and (gamma x'z + coef0)^degree; None is 1 / n_features.
+    degree : float, default=3
+    coef0 : float, default=1.0
+    random_state : int, RandomState instance or None, default=None
+        One uniform number is drawn an example, whether the method uses it or not.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  float32 takes
+        half the time or less.  Coefficients, scale and norm are always float64.
+    n_epochs : int, default=1
+        Passes that `fit` makes over the rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+        The examples that were inserted, in the order of their insertion.
+    dual_coef_ : ndarray of shape (n_support_,), float64
+        Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
+    n_support_, n_updates_ : int
+        Examples that were inserted; an insertion at the last step counts, though it weighs 0 in the average.
+    n_mistakes_ : int
+        Examples with y f_t(x) <= 0 when they came.
+    t_ : int
+        Examples seen, T.
+    n_features_in_ : int
+    """
+
+    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
+        "n_epochs": [COUNT],
+        "average": ["boolean"],
+    }
+
+    def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs):
+        self.average = average
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.dtype = dtype
+        self.n_epochs = n_epochs
+
+    def fit(self, X, y, callback=None):
+        """Forget everything and learn from all rows, in their order.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two classes of any kind; decision values above 0 mean the second in sorted order.  A
+            `SoftmaxKernelClassifier` takes more.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        self._start()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+        self._set_classes(y)
+        for _ in range(self.n_epochs):
+            if self._learn(X, y, callback):
+                break
+        return self
+
+    def partial_fit(self, X, y, classes=None, callback=None):
+        """Go on learning, from the rows of X, in their order.
+
+        The result depends on the sequence of rows alone, up to rounding, not on how it is cut into calls.
+
+        Parameters
+        ----------
+        X, y, callback
+            As for `fit`.
+        classes : array of shape (n_classes,), default=None
+            All classes; needed at the first call if y has not all of them.
+
+        Returns
+        -------
+        self
+        """
+        first = getattr(self, "_state", None) is None
+        if first:
+            self._start()
+        else:
+            self._validate_params()
+        X, y = self._validate(X, y, dtype=self._dtypes() if first else self.support_vectors_.dtype, reset=first)
+        if first:
+            self._set_classes(y if classes is None else classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            message = f"classes={np.unique(classes).tolist()}: the first call was with {self.classes_.tolist()}."
+            raise ValueError(message)
+        self._learn(X, y, callback)
+        return self
+
+    def decision_function(self, X):
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
+        check_is_fitted(self, "dual_coef_")
+        X = self._validate(X, dtype=self.support_vectors_.dtype)
+        return self._state.decide(self.dual_coef_[None].astype(X.dtype), X)[0]
+
+    @available_if(lambda self: self._is_logistic())
+    def predict_proba(self, X):
+        """Return the probabilities of the classes, (n_samples, n_classes), where the loss is the logistic one."""
+        return self._probabilities(X)
+
+    def _is_logistic(self):
+        """Tell whether the sigmoid of f estimates a probability."""
+        return False
+
+    def _start(self):
+        self._forget()
+        self._state = None
+
+    def _update(self, stream=0):
+        """Return what the engine needs of this learner, whose draws come from the stream with this number."""
+        parameters, radius = self._rule_arguments()
+        return engine.Update(type(self)._rule, parameters, radius, stream)
+
+    def _learn(self, X, y, callback):
+        """Learn from all rows, block by block; return True where the callback asked to stop."""
+        signs = self._signs(y)
+        if self._state is None:
+            self._n_first = len(signs)
+            self._state = self._new_state(X)
+        X, learn, size = in_layout(X, self._state.sparse), self._learning(), self._size(callback)
+        for start in range(0, len(signs), size):
+            block = slice(start, start + size)
+            learn(X[block], signs[block], self._random.random_sample(len(signs[block])))
+            at, value = self._refused_at()
+            if at:
+                self._publish()
+                self._refuse(at, value)
+            if callback is not None:
+                self._publish()
+                if callback(self, self._state.t):
+                    return True
+        self._publish()
+        return False
+
+    def _new_state(self, X):
+        """Return the state before the first example, for rows like those of X."""
+        return engine.OnlineState(self._kernel(), X)
+
+    def _learning(self):
+        """Return a function of rows (b, d), signs and uniform draws (b,) that learns from them."""
+        groups = engine.grouped([self._update()])
+        return lambda X, signs, draws: self._state.learn_block(groups, X, signs, draws[None])
+
+    def _size(self, callback):
+        """Return the number of rows that are learned at a time."""
+        return engine.BLOCK
+
+    def _refused_at(self):
+        """Return the example that the learner could not take, or 0, and the last f(x)."""
+        return self._state.refused[0], self._state.scalars[0, 3]
+
+    def _step_size(self):
+        """Return eta as a number."""
+        return self.R / math.sqrt(self._n_first) if self.eta == BY_RADIUS else self.eta
+
+    def _refuse(self, t, f):
+        """Raise the error of a learner that cannot take example t, at which its f(x) was `f`."""
+        message = (
+            f"{type(self).__name__}: f(x) = {f:g} at example {t}, and the update or the norm of f is not finite; "
+            "use a smaller step, or scale X."
+        )
+        raise ValueError(message)
+
+    def _publish(self):
+        """Set the fitted attributes from the state, as views."""
+        state = self._state
+        self.support_vectors_ = state.support.rows
+        self.dual_coef_ = state.coefficients(0, average=self.average)
+        self.n_support_ = self.n_updates_ = len(state.support)
+        self.n_mistakes_ = int(state.counts[0, 0])
+        self.t_ = state.t

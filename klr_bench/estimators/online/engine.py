@@ -1,0 +1,309 @@
+"""The recursion that every online learner shares, exact, in blocks, and for many learners in one pass.
+
+At step t, with f_1 = 0, a learner sees (x_t, y_t), and its rule answers (insert, s_t, c_t):
+
+    f_{t+1} = project_R( s_t f_t + c_t k(x_t, .) ),      project_R(f) = min(1, R / ||f||) f
+    ||s f + c k_t||^2 = s^2 ||f||^2 + 2 s c f(x_t) + c^2 k(x_t, x_t)
+
+Kernel values do not depend on the state.  So the next examples are taken as a block: their kernel values with all
+support vectors are matrix products in tiles that stay in the cache, and the recursion then runs on the block's own
+small kernel matrix.  The decisions are those of a loop over single examples.  Learners that see the same examples
+through the same kernel share the tiles: each is multiplied by a matrix of coefficients, a row a learner.  And those
+that differ in nothing but R are one learner, until its norm exceeds the smaller R.
+
+f_t = S_t sum_i a_i k(x_i, .): shrinking and projection only change the scale S, and the sum C of the scales so far
+gives the average of the f_t, in which example i weighs a_i (C - C_i).  S is folded into the a_i before it gets so
+small that C - C_i would lose digits.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numba import boolean, float32, float64, int64, types, uint8
+
+from klr_bench.estimators.core.expansion import evaluate, expand, layout_of
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import GrowingColumns, growing_like, in_layout
+
+BLOCK = 256
+"""Examples a block."""
+
+RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, float64, int64, float64[::1])
+"""``rule(y, f, u, t, parameters) -> (insert, s, c)``: label, f_t(x_t), a uniform draw, t = 1, 2, ..."""
+
+rule = compiled(RULE_SIGNATURE)
+"""Decorator of the update rule in an algorithm's file."""
+
+FOLD_BELOW = 1e-3
+_SMALLEST = 1e-290  # what decays below this is 0: numbers without full precision are slow, and no f(x) sees them
+
+
+@dataclass(frozen=True)
+class Update:
+    """What the engine needs of a learner: its compiled rule, the rule's parameters, the radius R.
+
+    `stream` is a number that it has in common with the learners that get the same draws.
+    """
+
+    rule: Any
+    parameters: Sequence[float]
+    radius: float
+    stream: int = 0
+
+    @property
+    def but_radius(self):
+        """What two learners have in common that are the same until one of them is projected."""
+        return id(self.rule), *self.parameters, self.stream
+
+
+def _fold_signature(real):
+    vector = float64[::1]
+    return int64(vector, vector, vector, real[::1], int64, int64, float64, float64, float64)
+
+
+@compiled([_fold_signature(float32), _fold_signature(float64)])
+def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
+    """Bring the coefficients first, ..., n-1 to scale 1 and scale sum 0, in place; return the first that is not 0."""
+    leading = first
+    for i in range(first, n):
+        average[i] += coef[i] * (scale_sum - since[i])
+        since[i] = 0.0
+        coef[i] *= scale
+        if abs(coef[i]) < _SMALLEST:
+            coef[i] = 0.0
+        weights[i] = coef[i] if abs(coef[i]) >= tiny else 0.0
+        if leading == i and coef[i] == 0.0:
+            leading = i + 1
+    return leading
+
+
+def _stores(real):
+    """The type of (coef, average, since, weights, inserted), with a row a learner."""
+    matrix = float64[:, ::1]
+    return types.Tuple((matrix, matrix, matrix, real[:, ::1], uint8[:, ::1]))
+
+
+def _split_signature(real):
+    return types.void(_stores(real), _stores(real), int64, int64, int64)
+
+
+@compiled([_split_signature(float32), _split_signature(float64)])
+def _copy_row(stores, block, n, m, own):
+    """Copy row m to row `own`: the first n columns of the stores, and all of the block's."""
+    coef, average, since, weights, inserted = stores
+    coef[own, :n], average[own, :n], since[own, :n] = coef[m, :n], average[m, :n], since[m, :n]
+    weights[own, :n], inserted[own, :n] = weights[m, :n], inserted[m, :n]
+    coef, average, since, weights, inserted = block
+    coef[own], average[own], since[own] = coef[m], average[m], since[m]
+    weights[own], inserted[own] = weights[m], inserted[m]
+
+
+def _signature(real):
+    function = types.FunctionType(RULE_SIGNATURE)
+    vector, numbers, matrix = float64[::1], int64[::1], float64[:, ::1]
+    return types.void(
+        function, numbers, matrix, vector, vector, matrix, real[:, ::1], vector, int64, int64, numbers, matrix,
+        _stores(real), _stores(real), matrix, int64[:, ::1], float64,
+    )  # fmt: skip
+
+
+@compiled([_signature(float32), _signature(float64)])
+def _recursion(
+    rule, learners, parameters, radii, y, u, gram, diagonal, t, n_support, row, f,
+    stores, block, scalars, counts, tiny,
+):  # fmt: skip
+    """Run the learners with these numbers, which all have this rule, through a block of b examples.
+
+    parameters (len(learners), p) and radii (len(learners),) are theirs, and u (n_learners, b) the draws.  gram (b, b)
+    and diagonal (b,) are the block's own kernel values.
+
+    row (n_learners,) tells whose row is whose in all other matrices: f (n_learners, b), the sums so far, without the
+    scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples,
+    and `block` for those of the block; scalars: scale, sum of scales, squared norm, and the last f(x); counts:
+    mistakes, first coefficient that is not 0, and the example at which the learner was given up, or 0: its rule
+    answered c = nan, or something is not finite.
+
+    Learners that share a row stand next to each other, by falling radius.  The first of them runs; where its norm
+    exceeds the radius of another, that one goes on in a row of its own.
+    """
+    coef, average, since, weights, _ = stores
+    new_coef, new_average, new_since, new_weights, new_inserted = block
+    begin = np.zeros(len(learners), dtype=np.int64)
+    for k in range(len(learners)):
+        m = row[learners[k]]
+        if counts[m, 2] or (k > 0 and row[learners[k - 1]] == m):
+            continue
+        last = k
+        while last + 1 < len(learners) and row[learners[last + 1]] == m:
+            last += 1
+        scale, scale_sum, squared = scalars[m, 0], scalars[m, 1], scalars[m, 2]
+        radius, sums, draws = radii[k], f[m], u[learners[k]]
+        for i in range(begin[k], len(y)):
+            value = scale * sums[i]
+            insert, shrink, c = rule(y[i], value, draws[i], t + i + 1, parameters[k])
+            scalars[m, 3] = value
+            if not math.isfinite(value + c):
+                counts[m, 2] = t + i + 1
+                break
+            scale_sum += scale
+            counts[m, 0] += y[i] * value <= 0.0
+            scale *= shrink
+            squared *= shrink * shrink
+            if insert:
+                a = c / scale
+                new_coef[m, i], new_since[m, i], new_weights[m, i], new_inserted[m, i] = a, scale_sum, a, 1
+                later, values = sums[i + 1 :], gram[i, i + 1 :]  # indices from 0 let the loop vectorise
+                for j in range(len(later)):
+                    later[j] += a * values[j]
+                squared = max(squared + 2.0 * shrink * c * value + c * c * diagonal[i], 0.0)
+            if not math.isfinite(squared):
+                counts[m, 2] = t + i + 1
+                break
+            norm = math.sqrt(squared)
+            while last > k and norm > radii[last]:
+                own = row.max() + 1
+                row[learners[last]], begin[last] = own, i + 1
+                _copy_row(stores, block, n_support, m, own)
+                f[own], counts[own] = f[m], counts[m]
+                scalars[own] = scale * radii[last] / norm, scale_sum, radii[last] ** 2, value
+                last -= 1
+            if norm > radius:
+                scale *= radius / norm
+                squared = radius * radius
+            if scale < FOLD_BELOW:
+                counts[m, 1] = _fold(
+                    coef[m], average[m], since[m], weights[m], counts[m, 1], n_support, scale, scale_sum, tiny
+                )
+                _fold(new_coef[m], new_average[m], new_since[m], new_weights[m], 0, i + 1, scale, scale_sum, tiny)
+                for j in range(i + 1, len(y)):
+                    sums[j] *= scale
+                scale, scale_sum = 1.0, 0.0
+        scalars[m, 0], scalars[m, 1], scalars[m, 2] = scale, scale_sum, squared
+
+
+class OnlineState:
+    """What online learners that see the same examples through the same kernel know between two blocks.
+
+    Attributes: `support` and `left`, the examples that any of them has inserted, as they came and as operands of the
+    kernel; `row`, each learner's row in the matrices; `coef`, `average`, `since` (float64) and `weights` (as the kernel
+    values); `inserted`, who inserted what; `scalars` and `counts`, as `_recursion` has them; `t`, the number of
+    examples.
+    """
+
+    def __init__(self, kernel, X, row=(0,)):
+        """Start learners on rows like those of X, dense or CSR; the origin is the median of the first.
+
+        row (n_learners,) is that of `shared_rows`.
+        """
+        self.kernel = kernel
+        self.row = np.array(row)
+        self.sparse = sp.issparse(X)
+        self.by_index, self.origin = layout_of(X)
+        self._start(len(self.row), X)
+
+    def _start(self, n, X):
+        self.support = growing_like(X)
+        self.left = self.support if self.by_index else growing_like(self.kernel.left(self.origin[None], self.origin))
+        self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
+        self.weights = GrowingColumns(n, X.dtype)
+        self.inserted = GrowingColumns(n, np.uint8)
+        self.scalars = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
+        self.counts = np.zeros((n, 3), dtype=np.int64)
+        self.t = 0
+
+    def learn_block(self, groups, X, y, u):
+        """Learn from rows X (b, d) with labels y (b,), -1.0 or +1.0, and uniform draws u (n_learners, b).
+
+        `groups` are the learners' updates, as `grouped` puts them.
+        """
+        rows = in_layout(X, self.by_index)
+        left, right = self.kernel.left(rows, self.origin), self.kernel.right(rows, self.origin)
+        gram = np.ascontiguousarray(self.kernel.values(left, right))
+        diagonal = self.kernel.diagonal(rows)
+        n_rows, shape = self.row.max() + 1, (len(self.row), len(y))
+        f = np.zeros(shape)
+        f[:n_rows] = expand(self.kernel, self.left.rows, self.weights.columns[:n_rows], right)
+        stores = (self.coef, self.average, self.since, self.weights, self.inserted)
+        block = tuple(np.zeros(shape, dtype=store.array.dtype) for store in stores)
+        arrays, tiny = tuple(store.array for store in stores), float(np.finfo(X.dtype).tiny)
+        self._run(groups, y, u, gram, diagonal, f, arrays, block, tiny)
+        new = np.flatnonzero(block[-1].any(axis=0))
+        self.support.append(X[new])
+        if not self.by_index:
+            self.left.append(left[new])
+        for store, columns in zip(stores, block, strict=True):
+            store.append(columns[:, new])
+        self.t += len(y)
+
+    def _run(self, groups, y, u, gram, diagonal, f, stores, block, tiny):
+        for rule, learners, parameters, radii in groups:
+            _recursion(
+                rule, learners, parameters, radii, y, u, gram, diagonal, self.t, len(self.support), self.row, f,
+                stores, block, self.scalars, self.counts, tiny,
+            )  # fmt: skip
+
+    @property
+    def refused(self):
+        """The example at which each learner's rule gave up, or 0, (n_learners,)."""
+        return self.counts[self.row, 2]
+
+    def coefficients(self, i, *, average):
+        """Return learner i's coefficients of all examples in `support`: those of its average f_t, or of the last."""
+        m = self.row[i]
+        coef, since = self.coef.columns[m], self.since.columns[m]
+        scale, scale_sum = self.scalars[m, :2]
+        if average:
+            return (self.average.columns[m] + coef * (scale_sum - since)) / self.t
+        return coef * scale
+
+    def decide(self, weights, X):
+        """Return f (k, m), float64, for rows X (m, d) and k rows of weights for the examples in `support`."""
+        return evaluate(self.kernel, self.origin, self.left.rows, weights, X)
+
+    def alone(self, i):
+        """Return the state of learner i as if it had been alone."""
+        m = self.row[i]
+        rows = np.flatnonzero(self.inserted.columns[m])
+        state = copy.copy(self)
+        state.row = np.zeros(1, dtype=int)
+        state._start(1, self.support.rows)
+        state.support.append(self.support.rows[rows])
+        if not self.by_index:
+            state.left.append(self.left.rows[rows])
+        for name in ("coef", "average", "since", "weights", "inserted"):
+            getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])
+        state.scalars, state.counts, state.t = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy(), self.t
+        state.counts[0, 1] = 0  # another numbering
+        return state
+
+
+def grouped(updates):
+    """Return (rule, numbers of its learners, parameters, radii) for each rule: it is passed on once a block.
+
+    Learners that differ in their radius alone stand next to each other, by falling radius.
+    """
+    order = sorted(range(len(updates)), key=lambda i: (updates[i].but_radius, -updates[i].radius))
+    groups = [list(numbers) for _, numbers in groupby(order, key=lambda i: id(updates[i].rule))]
+    return [
+        (
+            updates[numbers[0]].rule,
+            np.array(numbers),
+            np.array([updates[number].parameters for number in numbers], dtype=np.float64),
+            np.array([updates[number].radius for number in numbers], dtype=np.float64),
+        )
+        for numbers in groups
+    ]
+
+
+def shared_rows(updates):
+    """Return the row in which each learner begins, (n_learners,): learners that differ in their radius share it."""
+    rows = {}
+    return [rows.setdefault(update.but_radius, len(rows)) for update in updates]

@@ -1,0 +1,92 @@
+"""Conservative online kernel logistic regression that samples by the classification margin.
+
+Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 2.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
+from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.estimators.online.softmax import rule_of_many
+
+
+@rule
+def gradient_step_by_margin(y, f, u, t, parameters):
+    eta = parameters[0]
+    if not eta < 2.0:
+        return False, 1.0, math.nan
+    probability = (2.0 - eta) / (2.0 - eta + eta * sigmoid(y * f))
+    return u < probability, 1.0, eta * y * sigmoid(-y * f)
+
+
+@rule_of_many
+def softmax_gradient_step_by_length(z, r, u, parameters):
+    eta = parameters[0]
+    if not eta < 2.0:
+        return False, math.nan
+    length = r * sigmoid(-z)
+    return u < (2.0 - eta) / (2.0 - eta + eta * (1.0 - length)), eta * sigmoid(-z)
+
+
+class MarginKLR(SoftmaxKernelClassifier):
+    """Updates on an example with a probability that falls with its margin.
+
+    With z = y f(x), the probability is (2 - eta) / (2 - eta + eta sigma(z)); the update that follows is
+    f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  Of more than two classes 1 - sigma(z) in the probability is the
+    length of the gradient, which is at most the loss, as the paper's bound needs it.
+
+    Parameters
+    ----------
+    eta : float in (0, 2) or "R/sqrt(T)", default=1.0
+        Step size, the nearer to 2, the sparser; T is the number of rows of the first call.
+    R : float > 0, default=1e3
+        Radius of the ball in the kernel's space; `inf` for none.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `SoftmaxKernelClassifier`, also for the fitted attributes.
+
+    References
+    ----------
+    Zhang et al., AAAI 2012, algorithm 2.
+    """
+
+    _rule = gradient_step_by_margin
+    _rule_of_many = softmax_gradient_step_by_length
+    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
+        "eta": [Interval(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS})],
+        "R": [RADIUS],
+    }
+
+    def __init__(
+        self,
+        eta=1.0,
+        R=1e3,
+        *,
+        average=True,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        self.eta = eta
+        self.R = R
+
+    def _rule_arguments(self):
+        return [self._step_size()], self.R
+
+    def _refuse(self, t, f):
+        eta = self._step_size()
+        if eta < 2:
+            super()._refuse(t, f)
+        message = f"The 'eta' parameter of MarginKLR must be below 2. Got R/sqrt(T) = {eta:g}; use a smaller R."
+        raise ValueError(message)

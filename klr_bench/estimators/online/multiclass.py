@@ -1,0 +1,78 @@
+"""The scikit-learn side of the online learners that take more than two classes."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.online import engine
+from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.softmax import SoftmaxState
+
+
+class SoftmaxKernelClassifier(OnlineKernelClassifier):
+    """A learner with the logistic loss for any number of classes.
+
+    Of two classes it is an `OnlineKernelClassifier`.  Of more, f(x) has a value for each of them, which sum to 0, and
+    the probabilities are their softmax; `dual_coef_` is (n_classes, n_support_), `decision_function` and
+    `predict_proba` return (n_samples, n_classes), and a mistake is an example whose class has not the largest value.
+    See `klr_bench.estimators.online.softmax` for the scaling, with which two classes would be the same learner.
+
+    A subclass names a second rule, `_rule_of_many`.
+    """
+
+    def decision_function(self, X):
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        if not self._has_many():
+            return super().decision_function(X)
+        check_is_fitted(self, "dual_coef_")
+        X = self._validate(X, dtype=self.support_vectors_.dtype)
+        return np.ascontiguousarray(self._state.decide(self.dual_coef_.astype(X.dtype), X).T)
+
+    def predict(self, X):
+        """Return the predicted classes of the rows of X, (n_samples,), the first of those with equal values."""
+        if not self._has_many():
+            return super().predict(X)
+        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+
+    def _probabilities(self, X):
+        return softmax(self.decision_function(X), axis=1) if self._has_many() else super()._probabilities(X)
+
+    def _has_many(self):
+        return len(getattr(self, "classes_", ())) > 2
+
+    def _set_classes(self, y):
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if len(classes) <= 2:
+            super()._set_classes(y)
+        elif not self._is_logistic():
+            message = f"{type(self).__name__}: loss={self.loss!r} is for two classes, got {len(classes)}; use 'logit'."
+            raise ValueError(message)
+        else:
+            self.classes_ = classes
+
+    def _signs(self, y):
+        """Return the labels as -1.0 and +1.0, of more than two classes as 0, 1, ..."""
+        signs = super()._signs(y)
+        return np.searchsorted(self.classes_, y) if self._has_many() else signs
+
+    def _new_state(self, X):
+        return SoftmaxState(self._kernel(), X, len(self.classes_)) if self._has_many() else super()._new_state(X)
+
+    def _learning(self):
+        if not self._has_many():
+            return super()._learning()
+        parameters, radius = self._rule_arguments()
+        update = engine.Update(type(self)._rule_of_many, parameters, radius)
+        return lambda X, codes, draws: self._state.learn_block(update, X, codes, draws)
+
+    def _is_logistic(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._is_logistic()
+        return tags

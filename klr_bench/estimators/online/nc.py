@@ -1,0 +1,75 @@
+"""Non-conservative online kernel logistic regression: every example becomes a support vector.
+
+Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 1; the "Baseline" of Zhang, Yi, Jin, Lin, He (ICML 2013).
+"""
+
+from __future__ import annotations
+
+from sklearn.utils._param_validation import StrOptions
+
+from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
+from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.estimators.online.softmax import rule_of_many
+
+
+@rule
+def gradient_step(y, f, u, t, parameters):
+    eta = parameters[0]
+    return True, 1.0, eta * y * sigmoid(-y * f)
+
+
+@rule_of_many
+def softmax_gradient_step(z, r, u, parameters):
+    return True, parameters[0] * sigmoid(-z)
+
+
+class NonConservativeKLR(SoftmaxKernelClassifier):
+    """Stochastic gradient descent on the logistic loss, projected into a ball of radius R.
+
+    At each example, with z = y f(x):  f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  Of more than two classes it
+    is the gradient step on the softmax loss.
+
+    Parameters
+    ----------
+    eta : float > 0 or "R/sqrt(T)", default=1.0
+        Step size; T is the number of rows of the first call.
+    R : float > 0, default=1e3
+        Radius of the ball in the kernel's space; `inf` for none.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `SoftmaxKernelClassifier`, also for the fitted attributes.
+
+    References
+    ----------
+    Zhang et al., AAAI 2012, algorithm 1.
+    """
+
+    _rule = gradient_step
+    _rule_of_many = softmax_gradient_step
+    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
+        "eta": [POSITIVE, StrOptions({BY_RADIUS})],
+        "R": [RADIUS],
+    }
+
+    def __init__(
+        self,
+        eta=1.0,
+        R=1e3,
+        *,
+        average=True,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        self.eta = eta
+        self.R = R
+
+    def _rule_arguments(self):
+        return [self._step_size()], self.R

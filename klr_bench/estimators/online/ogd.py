@@ -1,0 +1,70 @@
+"""Online gradient descent in the kernel's space.
+
+Kivinen, Smola, Williamson (2004), without regularisation.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sklearn.utils._param_validation import StrOptions
+
+from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.losses import LOSSES, derivative
+from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.engine import rule
+
+
+@rule
+def loss_gradient_step(y, f, u, t, parameters):
+    loss, eta = parameters[0], parameters[1]
+    slope = derivative(int(loss), y, f, 0.0)
+    return slope != 0.0, 1.0, -eta * slope
+
+
+class KernelOGD(OnlineKernelClassifier):
+    """f <- f - eta l'(y, f(x)) k(x, .); an example whose loss is flat at f(x) is left out.
+
+    Parameters
+    ----------
+    eta : float > 0, default=0.5
+        Step size.
+    loss : {"hinge", "logit", "square"}, default="hinge"
+        max(0, 1 - yf), log(1 + e^-yf) or (y - f)^2.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `OnlineKernelClassifier`, also for the fitted attributes.
+
+    References
+    ----------
+    Kivinen, Smola, Williamson, IEEE Transactions on Signal Processing 52, 2004.
+    """
+
+    _rule = loss_gradient_step
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+        "eta": [POSITIVE],
+        "loss": [StrOptions({"hinge", "logit", "square"})],
+    }
+
+    def __init__(
+        self,
+        eta=0.5,
+        loss="hinge",
+        *,
+        average=False,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        self.eta = eta
+        self.loss = loss
+
+    def _rule_arguments(self):
+        return [LOSSES[self.loss], self.eta], math.inf
+
+    def _is_logistic(self):
+        return self.loss == "logit"

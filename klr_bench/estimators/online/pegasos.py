@@ -1,0 +1,67 @@
+"""Pegasos with a kernel: stochastic subgradient descent on the SVM's objective.
+
+Shalev-Shwartz, Singer, Srebro (ICML 2007); as compared in Zhang et al. (AAAI 2012 and ICML 2013).
+"""
+
+from __future__ import annotations
+
+import math
+
+from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.engine import rule
+
+
+@rule
+def hinge_step(y, f, u, t, parameters):
+    lam = parameters[0]
+    shrink = 1.0 - 1.0 / t if t > 1 else 1.0  # f_1 = 0 needs no shrinking
+    return y * f < 1.0, shrink, y / (lam * t)
+
+
+class KernelPegasos(OnlineKernelClassifier):
+    """Minimises (lam/2) ||f||^2 + (1/T) sum max(0, 1 - y f(x)) with step size 1 / (lam t).
+
+    f <- (1 - 1/t) f, plus y / (lam t) k(x, .) where y f(x) < 1; then the projection into the ball of radius
+    1 / sqrt(lam).
+
+    Parameters
+    ----------
+    lam : float > 0, default=1e-4
+        lambda, the regularisation; t goes on through all epochs and calls of `partial_fit`.
+    project : bool, default=True
+        Project into the ball that holds the solution.
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `OnlineKernelClassifier`, also for the fitted attributes.
+
+    References
+    ----------
+    Shalev-Shwartz, Singer, Srebro, ICML 2007, figure 1.
+    """
+
+    _rule = hinge_step
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+        "lam": [POSITIVE],
+        "project": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        lam=1e-4,
+        project=True,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+    ):
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        self.lam = lam
+        self.project = project
+
+    def _rule_arguments(self):
+        return [self.lam], 1.0 / math.sqrt(self.lam) if self.project else math.inf

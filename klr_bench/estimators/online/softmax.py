@@ -1,0 +1,124 @@
+"""The recursion of the engine for logistic regression of more than two classes.
+
+A learner keeps F = (F_1, ..., F_M), one function a class, with sum_k F_k = 0, and P(k|x) is the softmax of F(x).  With
+the log-odds z of the right class y, and the shares q_k of the others, so that P(k|x) = (1 - sigma(z)) q_k,
+
+    z = F_y - log sum_{k != y} e^{F_k}        -log P(y|x) = log(1 + e^-z)        D = dz/dF = e_y - q
+
+a rule sees z, as it does of two classes, and answers (insert, c); then
+
+    F <- project_R( F + (c/2) D k(x, .) ),     ||F||^2 = 2 sum_k ||F_k||^2
+
+The factors make two classes the binary learner: there D = e_y - e_other, f = F_2 - F_1 gets y c k(x, .), and ||F|| is
+||f||.  In that norm the gradient of the loss has the length r sigma(-z) <= 1 with r = sqrt((1 + |q|^2) / 2), which is 1
+for two classes: rules that sample by the size of the derivative, sigma(-z), sample by this length.
+
+Blocks, scale, sum of scales and folds are those of the engine beside this file: a class here has the row that
+a learner has there.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import boolean, float32, float64, int64, types
+
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.online import engine
+from klr_bench.estimators.online.engine import FOLD_BELOW, _fold, _stores
+
+RULE_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
+"""``rule(z, r, u, parameters) -> (insert, c)``: log-odds, length of the gradient over sigma(-z), a uniform draw."""
+
+rule_of_many = compiled(RULE_SIGNATURE)
+"""Decorator of the update rule for more than two classes."""
+
+
+def _signature(real):
+    vector, matrix = float64[::1], float64[:, ::1]
+    return types.void(
+        types.FunctionType(RULE_SIGNATURE), vector, float64, int64[::1], vector, real[:, ::1], vector,
+        int64, int64, matrix, _stores(real), _stores(real), matrix, int64[:, ::1], float64,
+    )  # fmt: skip
+
+
+@compiled([_signature(float32), _signature(float64)])
+def _recursion(
+    rule, parameters, radius, y, u, gram, diagonal, t, n_support, f, stores, block, scalars, counts, tiny
+):  # fmt: skip
+    """Run a learner through a block of b examples of the classes y (b,), 0, 1, ..., M - 1.
+
+    As in `engine._recursion`, with rows for classes: f (M, b), the sums so far, without the scale, `stores`, `block`,
+    `scalars` (M, 4), the same for all classes, the last z as f(x), and `counts`, of which mistakes and the example at
+    which the learner was given up are those of row 0.
+    """
+    coef, average, since, weights, _ = stores
+    new_coef, new_average, new_since, new_weights, new_inserted = block
+    n_classes = len(f)
+    values, direction = np.empty(n_classes), np.empty(n_classes)
+    scale, scale_sum, squared, z = scalars[0]
+    for i in range(len(y)):
+        right, largest, total = y[i], -math.inf, 0.0
+        for k in range(n_classes):
+            values[k] = scale * f[k, i]
+            if k != right:
+                largest = max(largest, values[k])
+        for k in range(n_classes):
+            direction[k] = -math.exp(values[k] - largest) if k != right else 0.0
+            total -= direction[k]
+        z = values[right] - largest - math.log(total)
+        direction /= total
+        direction[right] = 1.0
+        length = math.sqrt(0.5 * np.sum(direction * direction))
+        insert, c = rule(z, length, u[i], parameters)
+        if not math.isfinite(z + c):
+            counts[0, 2] = t + i + 1
+            break
+        scale_sum += scale
+        counts[0, 0] += values[right] <= largest
+        if insert:
+            for k in range(n_classes):
+                a = 0.5 * c * direction[k] / scale
+                new_coef[k, i], new_since[k, i], new_weights[k, i], new_inserted[k, i] = a, scale_sum, a, 1
+                later, kernel = f[k, i + 1 :], gram[i, i + 1 :]  # indices from 0 let the loop vectorise
+                for j in range(len(later)):
+                    later[j] += a * kernel[j]
+            squared += 2.0 * c * np.sum(direction * values) + c * c * length * length * diagonal[i]
+            squared = max(squared, 0.0)
+        if not math.isfinite(squared):
+            counts[0, 2] = t + i + 1
+            break
+        norm = math.sqrt(squared)
+        if norm > radius:
+            scale *= radius / norm
+            squared = radius * radius
+        if scale < FOLD_BELOW:
+            for k in range(n_classes):
+                counts[k, 1] = _fold(
+                    coef[k], average[k], since[k], weights[k], counts[k, 1], n_support, scale, scale_sum, tiny
+                )
+                _fold(new_coef[k], new_average[k], new_since[k], new_weights[k], 0, i + 1, scale, scale_sum, tiny)
+                later = f[k, i + 1 :]
+                for j in range(len(later)):
+                    later[j] *= scale
+            scale, scale_sum = 1.0, 0.0
+    for k in range(n_classes):
+        scalars[k, 0], scalars[k, 1], scalars[k, 2], scalars[k, 3] = scale, scale_sum, squared, z
+
+
+class SoftmaxState(engine.OnlineState):
+    """What a learner of M classes knows between two blocks: `OnlineState`, with a row a class."""
+
+    def __init__(self, kernel, X, n_classes):
+        super().__init__(kernel, X, range(n_classes))
+
+    def _run(self, update, y, u, gram, diagonal, f, stores, block, tiny):
+        _recursion(
+            update.rule, np.array(update.parameters, dtype=np.float64), update.radius, y, u, gram, diagonal,
+            self.t, len(self.support), f, stores, block, self.scalars, self.counts, tiny,
+        )  # fmt: skip
+
+    def coefficients(self, i, *, average):
+        """Return the coefficients of the examples in `support`, (n_classes, n); `i` is 0, the one learner."""
+        return np.array([super(SoftmaxState, self).coefficients(k, average=average) for k in range(len(self.row))])

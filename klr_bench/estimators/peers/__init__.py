@@ -1,0 +1,1 @@
+"""Classifiers of other libraries with the same kernel, features or problem, for comparisons."""

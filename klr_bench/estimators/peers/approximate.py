@@ -1,0 +1,140 @@
+"""What a user would pick instead of sparse kernel logistic regression: linear models on features of a kernel."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from klr_bench.estimators.core.binary import COUNT, NUMBER, POSITIVE
+from klr_bench.estimators.core.kernels import KERNELS
+from klr_bench.estimators.core.rows import without_duplicates
+
+
+class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Logistic regression of scikit-learn on its approximate features of a kernel: a pipeline with flat parameters.
+
+    It minimises (1/2)||w||^2 + C sum_i log(1 + exp(-y_i w'z_i)) over the features z, which is the problem of kernel
+    logistic regression, (lam/2)||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))), with C = 1/(n lam).  The intercept is
+    not penalised.
+
+    Parameters
+    ----------
+    features : {"nystroem", "fourier"}, default="nystroem"
+        `Nystroem`, or `RBFSampler`, which is for the rbf kernel only.
+    solver : {"lbfgs", "sgd"}, default="lbfgs"
+        `LogisticRegression`, or `SGDClassifier(loss="log_loss")` with alpha = 1/(n C).
+    n_components : int, default=500
+        Number of features; Nystroem takes at most as many as there are rows.
+    C : float > 0, default=1.0
+        Weight of the loss.
+    kernel, gamma, degree, coef0
+        Of the kernel; gamma=None is 1 / n_features.
+    max_iter : int, default=1000
+        Iterations of lbfgs, epochs of sgd, at the most.
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    pipeline_ : Pipeline
+        The fitted features and the fitted linear model.
+    classes_, n_features_in_, n_iter_
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "features": [StrOptions({"nystroem", "fourier"})],
+        "solver": [StrOptions({"lbfgs", "sgd"})],
+        "n_components": [COUNT],
+        "C": [POSITIVE],
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [POSITIVE, None],
+        "degree": [POSITIVE],
+        "coef0": [NUMBER],
+        "max_iter": [COUNT],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        features: str = "nystroem",
+        solver: str = "lbfgs",
+        n_components: int = 500,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.features = features
+        self.solver = solver
+        self.n_components = n_components
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> ApproximateKernelLR:
+        """Draw the features and fit the linear model; X (n_samples, n_features), an array or a CSR matrix."""
+        self._validate_params()
+        if self.features == "fourier" and self.kernel != "rbf":
+            message = f"features='fourier' is for kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
+            raise ValueError(message)
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr")
+        X = without_duplicates(X)
+        self.pipeline_: Pipeline = make_pipeline(self._feature_map(*X.shape), self._linear_model(len(y))).fit(X, y)
+        self.classes_ = self.pipeline_.classes_
+        self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """Return f(x) for the rows of X."""
+        return self._fitted().decision_function(self._validated(X))
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted classes of the rows of X."""
+        return self._fitted().predict(self._validated(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        return self._fitted().predict_proba(self._validated(X))
+
+    def _feature_map(self, n: int, d: int) -> Any:
+        gamma = 1.0 / d if self.gamma is None else self.gamma
+        if self.features == "fourier":
+            return RBFSampler(gamma=gamma, n_components=self.n_components, random_state=self.random_state)
+        given: dict[str, Any] = {"rbf": {"gamma": gamma}, "linear": {}}.get(
+            self.kernel, {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        )
+        size = min(n, self.n_components)
+        return Nystroem(self.kernel, n_components=size, random_state=self.random_state, **given)
+
+    def _linear_model(self, n: int) -> Any:
+        common = {"max_iter": self.max_iter, "random_state": self.random_state}
+        if self.solver == "sgd":
+            return SGDClassifier(loss="log_loss", alpha=1.0 / (n * self.C), **common)
+        return LogisticRegression(C=self.C, **common)
+
+    def _fitted(self) -> Pipeline:
+        check_is_fitted(self, "pipeline_")
+        return self.pipeline_
+
+    def _validated(self, X: Any) -> Any:
+        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
+        return without_duplicates(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,122 @@
+"""Solvers of other libraries on the same features: one objective, each library's own scale converted here, once.
+
+here            sum_i log(1 + exp(-y_i w'z_i)) + lam ||w||_1
+scikit-learn    C sum_i log(1 + exp(-y_i w'z_i)) + ||w||_1               C = 1/lam; liblinear and saga
+celer           the same
+skglm           (1/n) sum_i log(1 + exp(-y_i w'z_i)) + alpha ||w||_1     alpha = lam/n
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from klr_bench.estimators.l1.estimator import L1KLR
+from klr_bench.estimators.l1.problem import Iterate
+
+PEERS = ("liblinear", "saga", "skglm", "celer")
+
+
+class L1Peer(L1KLR):
+    """L1-regularised logistic regression by another library, on the features of `L1KLR`, without an intercept.
+
+    The objective is that of L1KLR with fit_intercept=False, and so are the attributes; liblinear would penalise an
+    intercept.  skglm and celer come with ``pip install klr-bench[peers]``.
+
+    Parameters
+    ----------
+    solver : {"liblinear", "saga", "skglm", "celer"}, default="liblinear"
+    lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, random_state, dtype
+        As for `L1KLR`.
+    tol : float, default=1e-4
+        The library's own tolerance, which is no duality gap.
+    max_iter : int, default=10000
+        The library's own iterations.
+    """
+
+    _parameter_constraints = {
+        name: constraint
+        for name, constraint in L1KLR._parameter_constraints.items()
+        if name not in ("fit_intercept", "n_epochs", "two_stage", "hessian", "adaptive", "warm_start", "memory_limit")
+    } | {"solver": [StrOptions(set(PEERS))]}
+    fit_intercept, two_stage, warm_start, memory_limit = False, False, False, float("inf")
+
+    def __init__(
+        self,
+        solver="liblinear",
+        lam=1.0,
+        lam_relative=False,
+        features="kernel",
+        n_components=500,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        tol=1e-4,
+        max_iter=10_000,
+        random_state=None,
+        dtype=None,
+    ):
+        self.solver = solver
+        self.lam = lam
+        self.lam_relative = lam_relative
+        self.features = features
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.dtype = dtype
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first: the end is all there is."""
+        return 1, 1
+
+    def _run(self, problem, x, random, callback):
+        """Return the library's solution as an iterate, and True: its own rule has ended it."""
+        Z = library_layout(self.solver, problem.matrix.stored)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of parameters' names, and of convergence
+            model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
+            model.fit(Z, problem.y.astype(Z.dtype))
+        self.n_iter_ = int(np.max(getattr(model, "n_iter_", 0)))  # celer does not say
+        w = np.ravel(model.coef_).astype(np.float64)
+        return Iterate(problem, w, problem.products(w)), True
+
+    def _finish(self, iterate):
+        super()._finish(iterate)
+        self.converged_ = self.n_iter_ < self.max_iter
+
+
+def library_layout(solver, Z):
+    """Return the features Z (N, D) in the layout and the precision that a library works in."""
+    dtype = np.float64 if solver in ("liblinear", "celer") else Z.dtype  # these have no float32
+    return np.asarray(Z, dtype=dtype, order="C" if solver in ("liblinear", "saga") else "F")
+
+
+def library_model(solver, lam, n_samples, tol, max_iter, random=None):
+    """Return a library's estimator of the objective above for n_samples rows.
+
+    Raises ImportError, with what to install, where the library is not there.
+    """
+    if solver in ("liblinear", "saga"):
+        from sklearn.linear_model import LogisticRegression
+
+        given = {"tol": tol, "max_iter": max_iter, "random_state": random}
+        return LogisticRegression(penalty="l1", solver=solver, C=1 / lam, fit_intercept=False, **given)
+    try:
+        if solver == "skglm":
+            from skglm import SparseLogisticRegression
+
+            # max_iter counts working sets, max_epochs the sweeps over each
+            return SparseLogisticRegression(alpha=lam / n_samples, fit_intercept=False, tol=tol, max_iter=max_iter)
+        from celer import LogisticRegression as CelerLogisticRegression
+    except ImportError as error:
+        message = f"solver={solver!r} needs the library {solver}: pip install klr-bench[peers] ({error})."
+        raise ImportError(message) from error
+    return CelerLogisticRegression(C=1 / lam, fit_intercept=False, tol=tol, max_iter=max_iter)

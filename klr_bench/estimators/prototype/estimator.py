@@ -1,0 +1,352 @@
+"""PrototypeKLR, the scikit-learn side: parameters, validation, the start, the loop over a solver's iterates."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, NUMBER, POSITIVE
+from klr_bench.estimators.core.kernels import KERNELS
+from klr_bench.estimators.prototype.joint import adam, coefficients, lbfgs
+from klr_bench.estimators.prototype.kernels import PrototypeKernel
+from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
+from klr_bench.estimators.prototype.passes import in_batches, on_all_rows
+from klr_bench.estimators.prototype.prediction import PrototypeClassifier
+from klr_bench.estimators.prototype.start import first_coefficients, first_prototypes, typical_distance, unit_of
+
+USUAL = 10
+"""Prototypes where none are asked for."""
+LBFGS_WORK = 5e6
+"""Rows times features times prototypes up to which all rows at once are the fastest."""
+WATCHED = 20_000
+"""Rows of which the objective is judged after a pass in mini-batches."""
+
+
+class PrototypeKLR(PrototypeClassifier):
+    """Kernel logistic regression on a few prototypes that need not be training examples, of two classes or more.
+
+    P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)); the mean log loss + l1 sum |u_jk| + (l2/2) sum b_yj^2 is minimised
+    over b, the prototypes u and the width theta of the kernel, k = exp(-exp(theta) ||x - u||^2).  Two blog posts, known
+    here as prototype_klr.  Random prototypes that stay where they are (Blum's) are learn_prototypes=False.
+
+    Parameters
+    ----------
+    n_prototypes : int or None, default=None
+        J; None is 10, or the number of rows where that is less.
+    init : {"random", "kmeans"}, default="random"
+        The first prototypes: training rows drawn at random, or centres of k-means.
+    learn_prototypes, learn_width, learn_coef : bool, default=True
+        What is learned: u, theta, b.  With learn_coef=False all b are drawn from [-1, 1] once.  The width of
+        kernel="linear" does nothing.
+    l1 : float >= 0, default=0.0
+        Weight of the Laplacian prior on the prototypes: some of their entries become 0.
+    l2 : float >= 0, default=0.0
+        Weight of a Gaussian prior on b, but for b_y0.
+    solver : {"auto", "adam", "lbfgs", "alternating"}, default="auto"
+        "adam" and "lbfgs" move all at once, on mini-batches and on all rows; "alternating" goes through the rows for b,
+        for u and for theta in turn, as in the posts.  "auto" is "lbfgs" on small data, else "adam".  Where b alone is
+        learned the problem is convex, and L-BFGS on fixed kernel values whatever is said.
+    learning_rate : float, default=0.1
+        Of mini-batches: a step of Adam, in units of 0.1 for theta, the spread of the features for u, for b 0.3 over
+        the spread of the kernel values at the start (in the lazy form 1).
+    batch_size : int or None, default=128
+        Rows of a mini-batch; None is all: then "alternating" makes one step a part and pass.
+    lazy : bool, default=False
+        For sparse data and kernel="rbf": distances over the features that are not 0 in x, which alone are moved.
+    validation_fraction : float, default=0.0
+        Share of the rows held out, on which convergence is judged; 0: on the rows that are learned.  Not for "lbfgs".
+    tol : float, default=1e-4
+        The fit ends after a pass that lowers the objective, or the held-out log loss, by less than this share of it.
+    max_iter : int, default=100
+        Passes at the most; of "adam" the rate falls to 0 over them.
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+    gamma : float or None, default=None
+        exp(theta) at the start, of exp(-gamma ||x - u||^2) and (gamma x'u + coef0)^degree; None is the inverse of the
+        median of ||x - u||^2 at the start for rbf, 1 / n_features for poly.
+    degree : int, default=3
+    coef0 : float, default=1.0
+    random_state : int, RandomState instance or None, default=None
+    dtype : {"float32", "float64"} or None, default=None
+        None follows X: float32 stays float32, all else is float64.  L-BFGS works in float64 in any case.  float64 is
+        for CSR rows far from 0, and for such rows with l1 > 0: no origin is taken off them in the fit, so that in
+        float32 distances lose digits, other ones in CSR rows than in dense ones.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    prototypes_ : ndarray of shape (n_prototypes, n_features)
+    dual_coef_ : ndarray of shape (n_classes, n_prototypes); of two classes (n_prototypes,), for the second
+    intercept_ : ndarray of shape (n_classes,); of two classes a float
+    gamma_ : float
+        exp(theta).
+    objective_ : float
+        Of the rows that were learned.
+    converged_ : bool
+        Whether the last pass gained less than `tol`; of "adam" its falling rate may be the reason.
+    n_iter_, n_support_, n_features_in_ : int
+        Passes; prototypes; features.
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "n_prototypes": [COUNT, None],
+        "init": [StrOptions({"random", "kmeans"})],
+        "learn_prototypes": ["boolean"],
+        "learn_width": ["boolean"],
+        "learn_coef": ["boolean"],
+        "l1": [NOT_NEGATIVE],
+        "l2": [NOT_NEGATIVE],
+        "solver": [StrOptions({"auto", "adam", "lbfgs", "alternating"})],
+        "learning_rate": [POSITIVE],
+        "batch_size": [COUNT, None],
+        "lazy": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "tol": [NOT_NEGATIVE],
+        "max_iter": [COUNT],
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [POSITIVE, None],
+        "degree": [COUNT],
+        "coef0": [NUMBER],
+        "random_state": ["random_state"],
+        "dtype": [StrOptions({"float32", "float64"}), None],
+    }
+
+    def __init__(
+        self,
+        n_prototypes=None,
+        init="random",
+        learn_prototypes=True,
+        learn_width=True,
+        l1=0.0,
+        *,
+        learn_coef=True,
+        l2=0.0,
+        solver="auto",
+        learning_rate=0.1,
+        batch_size=128,
+        lazy=False,
+        validation_fraction=0.0,
+        tol=1e-4,
+        max_iter=100,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+    ):
+        self.n_prototypes = n_prototypes
+        self.init = init
+        self.learn_prototypes = learn_prototypes
+        self.learn_width = learn_width
+        self.l1 = l1
+        self.learn_coef = learn_coef
+        self.l2 = l2
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.lazy = lazy
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.max_iter = max_iter
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.dtype = dtype
+
+    def fit(self, X, y, callback=None):
+        """Learn from all rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two classes of any kind or more.
+        callback : callable, default=None
+            `callback(estimator, t)` is called at the start, t = 0, and after each pass; returning True ends the fit.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Parameters out of range, one class only, more prototypes than rows, the lazy form of another kernel.
+        """
+        self._validate_params()
+        dtype = [np.float64, np.float32] if self.dtype is None else self.dtype
+        X, y = validate_data(self, X, y, dtype=dtype, accept_sparse="csr", order="C")
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._check(X)
+        random = check_random_state(self.random_state)
+        rows, held_out = self._rows(self._tidy(X), codes.astype(np.intp), random)
+        x = self._start(rows, random)
+        self.n_iter_, self.converged_ = 0, False
+        self._publish(x)
+        if callback is None or not callback(self, 0):
+            self._learn(x, rows, held_out, random, callback)
+        self.objective_ = self._model.objective(self._x, rows)
+        return self
+
+    def _check(self, X):
+        """Refuse what cannot be learned."""
+        if len(self.classes_) < 2:
+            message = f"PrototypeKLR needs two classes or more; got one class: {self.classes_[0]!r}."
+            raise ValueError(message)
+        if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
+            message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
+            raise ValueError(message)
+        if not self._parts():
+            message = "learn_coef, learn_prototypes and learn_width are False, or of no use: nothing is left to learn."
+            raise ValueError(message)
+
+    def _parts(self):
+        """Return what is learned: some of "b", "u", "theta"."""
+        wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
+        return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
+
+    def _rows(self, X, codes, random):
+        """Return the rows to learn from, and those to judge convergence by, the same share of each class."""
+        origin = None
+        if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
+            origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        rows, held_out = Rows(X, codes, origin), None
+        if self.validation_fraction:
+            order, out = random.permutation(len(codes)), np.zeros(len(codes), dtype=bool)
+            for code in range(len(self.classes_)):
+                own = order[codes[order] == code]
+                out[own[: int(self.validation_fraction * len(own))]] = True
+            if out.any():
+                rows, held_out = rows.taken(np.flatnonzero(~out)), rows.taken(np.flatnonzero(out))
+        if self.n_prototypes is not None and self.n_prototypes > len(rows):
+            message = (
+                f"n_prototypes={self.n_prototypes}: more prototypes than the {len(rows)} training rows; ask for fewer."
+            )
+            raise ValueError(message)
+        return rows, held_out
+
+    def _start(self, rows, random):
+        """Return x at the start, and set the model."""
+        n, d = rows.X.shape
+        n_classes = len(self.classes_)
+        J = min(USUAL, n) if self.n_prototypes is None else self.n_prototypes
+        layout = Layout(1 if n_classes == 2 else n_classes, J, d)
+        kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
+        self._model = Model(layout, kernel, float(self.l1), float(self.l2))
+        self._origin = rows.origin
+        x = np.zeros(layout.size, dtype=rows.X.dtype)
+        _, _, U, theta = layout.views(x)
+        U[:] = first_prototypes(rows, J, self.init, random).T
+        gamma = self.gamma
+        if gamma is None:
+            gamma = 1 / typical_distance(kernel, rows, U, random) if self.kernel == "rbf" else 1 / d
+        theta[:] = np.log(gamma)
+        b = layout.places["b"]
+        if not self.learn_coef:
+            x[b] = random.uniform(-1, 1, b.stop)
+        else:
+            x[: layout.M] = first_coefficients(rows.y, n_classes)
+        return x
+
+    def _learn(self, x, rows, held_out, random, callback):
+        parts = self._parts()
+        n, d = rows.X.shape
+        solver = self.solver
+        if solver == "auto":
+            solver = "lbfgs" if n * d * self._model.layout.J <= LBFGS_WORK else "adam"
+        if parts == ("b",):
+            self._fit_coefficients(x, rows)
+            if callback is not None:
+                callback(self, self.n_iter_)
+        elif solver == "lbfgs":
+            self._descend(x, rows, parts, callback)
+        else:
+            watched = rows if n <= WATCHED else rows.taken(np.sort(random.permutation(n)[:WATCHED]))
+            iterates = self._iterates(x, rows, watched, parts, solver, random)
+            self._go_on(iterates, watched, held_out, callback, until_end=solver == "adam")
+
+    def _fit_coefficients(self, x, rows):
+        """Fit b to the kernel values of prototypes that stay as they are."""
+        K = np.concatenate([self._model.kernel_values(x, X) for X, _ in rows.blocks()])
+        b = self._model.layout.places["b"]
+        options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
+        found, self.converged_ = coefficients(K, rows.y, x[b], **options)
+        x = x.astype(np.float64)
+        x[b] = found
+        self.n_iter_ = 1
+        self._publish(x)
+
+    def _descend(self, x, rows, parts, callback):
+        """Run L-BFGS on all rows, in float64."""
+
+        def watch(x):
+            self.n_iter_ += 1
+            if callback is not None:
+                self._publish(x)
+                if callback(self, self.n_iter_):
+                    raise StopIteration
+
+        rows = Rows(rows.X.astype(np.float64), rows.y, rows.origin)
+        x, self.converged_ = lbfgs(
+            self._model, x, rows, parts, tol=1e-2 * self.tol, max_iter=self.max_iter, callback=watch
+        )
+        self._publish(x)
+        if not self.converged_:
+            self._warn()
+
+    def _iterates(self, x, rows, watched, parts, solver, random):
+        """Return the generator of x after each pass."""
+        n = len(rows)
+        if solver == "alternating" and (self.batch_size is None or self.batch_size >= n):
+            return on_all_rows(self._model, x, rows, parts, max_iter=self.max_iter)
+        options = {
+            "rate": self.learning_rate,
+            "unit": unit_of(self._model, x, rows),
+            "batch_size": self.batch_size or n,
+            "max_iter": self.max_iter,
+            "random": random,
+        }
+        solve = adam if solver == "adam" else in_batches
+        return solve(self._model, x, rows, watched, parts, **options)
+
+    def _go_on(self, iterates, watched, held_out, callback, *, until_end):
+        """Go through the iterates, unless `until_end`, until one is hardly better than the one before."""
+        model = self._model
+        if held_out is not None:
+            watched, model = held_out, model.without_penalty()
+        before = model.objective(self._x, watched)
+        best = before, self._x
+        for x, undone in iterates:
+            self.n_iter_ += 1
+            self._publish(x)
+            if callback is not None and callback(self, self.n_iter_):
+                return
+            found = model.objective(x, watched)
+            best = min(best, (found, x), key=lambda pair: pair[0]) if held_out is not None else (found, x)
+            self.converged_ = not undone and before - found < self.tol * before
+            if self.converged_ and not until_end:
+                break
+            before = found
+        self._publish(best[1])
+        if self.converged_ or until_end:
+            return
+        self._warn()
+
+    def _warn(self):
+        message = f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes."
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
+        return self.max_iter, 1

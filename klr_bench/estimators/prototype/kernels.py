@@ -1,0 +1,139 @@
+"""Kernels of rows with prototypes, and their slopes: what the chain rule needs to move the prototypes.
+
+With X a block of rows (m, d), U the prototypes, here as columns (d, J), and gamma = exp(theta),
+
+    rbf     k = exp(-gamma D),  D = ||x - u||^2    dk/du = 2 gamma (x - u) k          dk/dtheta = -gamma D k
+    poly    k = (gamma x'u + c)^p                  dk/du = p (gamma x'u + c)^(p-1) gamma x
+                                                   dk/dtheta = p (gamma x'u + c)^(p-1) gamma x'u
+    linear  k = x'u                                dk/du = x                          dk/dtheta = 0
+
+The lazy form of rbf, for sparse data, takes the distance over those features alone that are not 0 in x, so that only
+these of u are moved.  prototype_klr, "Learning the reference vectors" and "Implementation details".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float32, float64, int32, types, void
+
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import exp_negative
+
+
+@dataclass(frozen=True)
+class PrototypeKernel:
+    """A kernel by name; gamma is no part of it, but an argument, since it is learned."""
+
+    name: str
+    degree: int = 3
+    coef0: float = 1.0
+    lazy: bool = False
+
+    def values(self, X, U, theta):
+        """Return the kernel values K (m, J) of rows X (m, d) and prototypes U (d, J), and what `slopes` needs."""
+        gamma = U.dtype.type(np.exp(theta))
+        if self.name == "rbf":
+            D = self.distances(X, U)
+            return _exp_of_negative(-gamma * D), D
+        products = X @ U
+        if self.name == "linear":
+            return products, None
+        base = gamma * products + U.dtype.type(self.coef0)
+        return base**self.degree, base
+
+    def slopes(self, X, U, theta, K, known, W, *, prototypes, width):
+        """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and sum_ij W_ij dk(x_i, u_j)/dtheta, for weights W (m, J).
+
+        K and `known` are those of `values`.  What is not asked for is None.
+        """
+        gamma = U.dtype.type(np.exp(theta))
+        by_prototype, by_width = None, None
+        if self.name == "rbf":
+            A = W * K
+            if prototypes:
+                by_prototype = self._towards(X, U, A)
+                by_prototype *= 2 * gamma
+            if width:
+                by_width = -float(gamma) * float(np.vdot(A, known))
+        else:
+            A = W if self.name == "linear" else W * (self.degree * gamma * known ** (self.degree - 1))
+            if prototypes:
+                by_prototype = X.T @ A
+            if width:
+                by_width = 0.0 if self.name == "linear" else float(np.vdot(A, known - self.coef0)) / float(gamma)
+        return by_prototype, by_width
+
+    def distances(self, X, U):
+        """Return ||x_i - u_j||^2, (m, J); in the lazy form over the features that are not 0 in x_i."""
+        if self.lazy:
+            D = np.empty((X.shape[0], U.shape[1]), dtype=U.dtype)
+            _lazy_distances(*_parts(X), U, D)
+            return D
+        D = X @ U
+        D *= -2
+        D += _squared_norms(X)[:, None]
+        D += np.einsum("dj,dj->j", U, U)
+        return np.maximum(D, 0, out=D)
+
+    def _towards(self, X, U, A):
+        """Return sum_i A_ij (x_i - u_j), (d, J); in the lazy form over the features that are not 0 in x_i."""
+        if self.lazy:
+            total = np.zeros_like(U)
+            _lazy_sums(*_parts(X), U, A, total)
+            return total
+        return X.T @ A - U * A.sum(axis=0)
+
+
+def _exp_of_negative(values):
+    """Return e^values for values <= 0, in place."""
+    if values.dtype == np.float32:
+        exp_negative(values)
+        return values
+    return np.exp(values, out=values)
+
+
+def _squared_norms(X):
+    if sp.issparse(X):
+        return np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data**2, X.shape[0]).astype(X.dtype)
+    return np.einsum("ij,ij->i", X, X)
+
+
+def _parts(X):
+    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False)
+
+
+def _signatures(n_matrices):
+    """Return the signatures of a function of a CSR block, of U and of some more matrices, one a precision.
+
+    The three arrays of the block and U may be read-only, as those of a memory map are.
+    """
+    indices = types.Array(int32, 1, "C", readonly=True)
+    signatures = []
+    for real in (float32, float64):
+        data, U = (types.Array(real, dimensions, "C", readonly=True) for dimensions in (1, 2))
+        signatures.append(void(data, indices, indices, U, *[real[:, ::1]] * n_matrices))
+    return signatures
+
+
+@compiled(_signatures(1))
+def _lazy_distances(data, indices, indptr, U, D):
+    """Set D (m, J) to sum_k (x_ik - u_kj)^2 over the features k that row i has."""
+    for i in range(len(indptr) - 1):
+        D[i] = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            value, u = data[p], U[indices[p]]
+            for j in range(D.shape[1]):
+                D[i, j] += (value - u[j]) * (value - u[j])
+
+
+@compiled(_signatures(2))
+def _lazy_sums(data, indices, indptr, U, A, total):
+    """Add A_ij (x_ik - u_kj) to total (d, J) for the features k that row i has."""
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            value, u, out = data[p], U[indices[p]], total[indices[p]]
+            for j in range(A.shape[1]):
+                out[j] += A[i, j] * (value - u[j])

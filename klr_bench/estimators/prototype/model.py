@@ -1,0 +1,191 @@
+"""P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)): its parameters, its log loss and the slopes of that.
+
+With g_iy = 1[y = y_i] - P(y|x_i) the log likelihood L has the slopes (prototype_klr, "The gradient with respect to a
+reference vector")
+
+    dL/db_y0 = sum_i g_iy        dL/du_j    = sum_i (sum_y g_iy b_yj) dk(x_i, u_j)/du_j
+    dL/db_yj = sum_i g_iy k_ij   dL/dtheta  = sum_ij (sum_y g_iy b_yj) dk(x_i, u_j)/dtheta
+
+What is minimised is -L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  Of two classes b has one row, that of the second: the
+other is 0, and the softmax is a sigmoid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import logsumexp
+
+from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.prototype.kernels import PrototypeKernel
+
+BLOCK = 2048
+"""Rows whose kernel values are in memory at a time, where all rows are needed."""
+DENSE = 2**24
+"""Entries of CSR rows that are made dense at a time."""
+PARTS = ("b", "u", "theta")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The places of b_0, b, u and theta in one vector x: M columns of scores, J prototypes, d features."""
+
+    M: int
+    J: int
+    d: int
+
+    @property
+    def places(self):
+        """The slices of the parts, by name; b_0 belongs to b."""
+        ends = np.cumsum([0, self.M * (1 + self.J), self.J * self.d, 1])
+        return {part: slice(ends[i], ends[i + 1]) for i, part in enumerate(PARTS)}
+
+    @property
+    def size(self):
+        """The length of x."""
+        return self.M * (1 + self.J) + self.J * self.d + 1
+
+    def views(self, x):
+        """Return b_0 (M,), B (J, M), U (d, J) and theta (1,), as views of x."""
+        b, u, theta = (x[place] for place in self.places.values())
+        return b[: self.M], b[self.M :].reshape(self.J, self.M), u.reshape(self.d, self.J), theta
+
+
+class Rows:
+    """Rows X (n, d), dense or CSR, in blocks, and codes y (n,) of the classes.
+
+    Where there is an origin (d,) it is subtracted, and the blocks are dense.
+    """
+
+    def __init__(self, X, y=None, origin=None):
+        self.X, self.y, self.origin = X, y, origin
+
+    def __len__(self):
+        return self.X.shape[0]
+
+    def block(self, rows):
+        """Return the rows of a slice or of an array of numbers, and their classes."""
+        X = self.X[rows]
+        if self.origin is not None:
+            X = in_layout(X, sparse=False) - self.origin
+        return X, None if self.y is None else self.y[rows]
+
+    def blocks(self):
+        """Yield all rows, block by block."""
+        size = BLOCK
+        if self.origin is not None and sp.issparse(self.X):
+            size = max(1, min(BLOCK, DENSE // len(self.origin)))
+        for start in range(0, len(self), size):
+            yield self.block(slice(start, start + size))
+
+    def shuffled(self, random, size):
+        """Yield all rows in random order, `size` at a time."""
+        order = random.permutation(len(self))
+        X, y = (self.X[order], self.y[order]) if sp.issparse(self.X) else (None, None)  # CSR rows are slow to pick
+        for start in range(0, len(self), size):
+            part = slice(start, start + size)
+            yield self.block(order[part]) if X is None else (_run_of_rows(X, part), y[part])
+
+    def taken(self, rows):
+        """Return some of the rows, as an object of the same kind."""
+        return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A kernel and penalties: the function of x that is minimised.  All is computed in the precision of the rows."""
+
+    layout: Layout
+    kernel: PrototypeKernel
+    l1: float = 0.0
+    l2: float = 0.0
+
+    def scores(self, x, rows):
+        """Return b_y0 + sum_j b_yj k(x_i, u_j), (n, M), float64."""
+        return np.concatenate([self._forward(x, X)[0] for X, _ in rows.blocks()])
+
+    def kernel_values(self, x, X):
+        """Return K (m, J) of a block of rows."""
+        return self._forward(x, X)[1]
+
+    def without_penalty(self):
+        """Return the model whose objective is the log loss."""
+        return replace(self, l1=0.0, l2=0.0)
+
+    def objective(self, x, rows):
+        """Return the log loss of all rows, the mean of -log P(y_i|x_i), with the penalties."""
+        loss = sum(cross_entropy(self._forward(x, X)[0], y).sum() for X, y in rows.blocks()) / len(rows)
+        _, B, U, _ = self.layout.views(x)
+        l1 = self.l1 * np.abs(U).sum(dtype=np.float64) if self.l1 else 0.0
+        return float(loss + self.l2 / 2 * np.vdot(B, B) + l1)
+
+    def slopes(self, x, X, y, parts=PARTS):
+        """Return the slopes of the log loss of one block, with l2, by part: places of x, one after the other."""
+        return self._slopes(x, X, y, parts)[1]
+
+    def slopes_of_all(self, x, rows, parts=PARTS):
+        """Return the objective without l1 of all rows, and its slopes (P,), float64; 0 by a part not asked for."""
+        _, B, _, _ = self.layout.views(x)
+        total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
+        for X, y in rows.blocks():
+            F, slopes = self._slopes(x, X, y, parts)
+            total += cross_entropy(F, y).sum() / len(rows)
+            for part, value in slopes.items():
+                sums[self.layout.places[part]] += len(y) / len(rows) * value
+        return float(total), sums
+
+    def _slopes(self, x, X, y, parts):
+        F, K, known = self._forward(x, X)
+        _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
+        minus_g = (residuals(F, y) / len(y)).astype(X.dtype)
+        slopes = {}
+        if "b" in parts:
+            by_B = K.T @ minus_g + X.dtype.type(self.l2) * B
+            slopes["b"] = np.concatenate([minus_g.sum(axis=0), by_B.ravel()])
+        if "u" in parts or "theta" in parts:
+            W = minus_g @ B.T
+            asked = {"prototypes": "u" in parts, "width": "theta" in parts}
+            by_U, by_theta = self.kernel.slopes(X, U, float(theta[0]), K, known, W, **asked)
+            slopes |= {"u": by_U.ravel()} if "u" in parts else {}
+            slopes |= {"theta": np.array([by_theta], X.dtype)} if "theta" in parts else {}
+        return F, slopes
+
+    def _forward(self, x, X):
+        """Return the scores F (m, M), float64, the kernel values K (m, J), and what their slopes need."""
+        b0, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
+        K, known = self.kernel.values(X, U, float(theta[0]))
+        return (b0 + K @ B).astype(np.float64), K, known
+
+
+def cross_entropy(F, y):
+    """Return -log P(y_i), (m,), for scores F (m, M) and codes y (m,); of one column the other class has score 0."""
+    if F.shape[1] == 1:
+        return np.logaddexp(0.0, np.where(y == 1, -F[:, 0], F[:, 0]))
+    return logsumexp(F, axis=1) - F[np.arange(len(y)), y]
+
+
+def probabilities(F):
+    """Return P (m, M): the softmax of each row of F (m, M)."""
+    P = np.exp(F - F.max(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    return P
+
+
+def residuals(F, y):
+    """Return -g = P(y|x_i) - 1[y = y_i], (m, M)."""
+    if F.shape[1] == 1:
+        sign = np.where(y == 1, 1.0, -1.0)
+        return (-sign * np.exp(-np.logaddexp(0.0, sign * F[:, 0])))[:, None]
+    P = probabilities(F)
+    P[np.arange(len(y)), y] -= 1
+    return P
+
+
+def _run_of_rows(X, part):
+    """Return successive rows of a CSR matrix, which share its memory."""
+    indptr = X.indptr[part.start : part.stop + 1]
+    run = slice(indptr[0], indptr[-1])
+    shape = (len(indptr) - 1, X.shape[1])
+    return sp.csr_matrix((X.data[run], X.indices[run], indptr - indptr[0]), shape=shape, copy=False)

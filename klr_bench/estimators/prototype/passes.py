@@ -1,0 +1,73 @@
+"""The alternating passes: one over the rows for b, one for the prototypes, one for theta, until convergence.
+
+prototype_klr, "Implementation details": the rate of b is annealed, those of u and theta are constant.  Here each is
+safeguarded: a pass after which the objective is higher is undone, and its rate halved for a while.  Where a batch is
+all rows a pass is one step against the slopes, and its length is searched for, so that the objective never rises.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from klr_bench.estimators.prototype.joint import Adam
+
+SUFFICIENT = 1e-4
+"""Share of the decrease along a step, were the objective linear, that a line search asks for."""
+HALVINGS = 60
+GROWTH = 1.2
+"""Of a rate that was halved, after each pass that is kept."""
+LEAST = 1 / 64
+"""Of the first rate: a pass that is undone with less says that nothing is to be gained."""
+
+
+def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
+    """Yield x after each round of passes, and whether one was undone that may still do with a lower rate.
+
+    `watched` are the rows of which the objective is judged.
+    """
+    x = x.astype(rows.X.dtype)
+    states = {part: Adam(model, x, unit) for part in parts}
+    rates = dict.fromkeys(parts, rate)
+    best = model.objective(x, watched)
+    for t in range(max_iter):
+        undone = False
+        for part in parts:
+            before = x.copy()
+            for done, (X, y) in enumerate(rows.shuffled(random, batch_size)):
+                fall = (1 - done * batch_size / len(rows)) / np.sqrt(1 + t) if part == "b" else 1.0
+                states[part].step(x, model.slopes(x, X, y, (part,)), fall * rates[part])
+            found = model.objective(x, watched)
+            if found <= best:
+                best, rates[part] = found, min(rate, GROWTH * rates[part])
+            else:
+                x, states[part] = before, Adam(model, x, unit)
+                rates[part] /= 2
+                undone |= rates[part] > LEAST * rate
+        yield x.copy(), undone
+
+
+def on_all_rows(model, x, rows, parts, *, max_iter):
+    """Yield (x, False) after each round of one step a part on all rows, along which the objective never rises."""
+    x = x.astype(np.float64)
+    lengths = dict.fromkeys(parts, 1.0)
+    best = model.objective(x, rows)
+    for _ in range(max_iter):
+        for part in parts:
+            _, slopes = model.slopes_of_all(x, rows, (part,))
+            length = 4 * lengths[part]
+            for _ in range(HALVINGS):
+                moved = _moved(model, x, slopes, length)
+                found = model.objective(moved, rows)
+                if found <= best - SUFFICIENT / length * np.sum((moved - x) ** 2):
+                    x, best, lengths[part] = moved, found, length
+                    break
+                length /= 2
+        yield x, False
+
+
+def _moved(model, x, slopes, length):
+    """Return x after a step against the slopes, its prototypes then shrunk by the penalty."""
+    moved, u = x - length * slopes, model.layout.places["u"]
+    if model.l1 and slopes[u].any():
+        moved[u] = np.sign(moved[u]) * np.maximum(np.abs(moved[u]) - length * model.l1, 0)
+    return moved

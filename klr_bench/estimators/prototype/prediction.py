@@ -1,0 +1,75 @@
+"""What a fitted classifier on prototypes says of new rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from klr_bench.estimators.core.rows import without_duplicates
+from klr_bench.estimators.prototype.model import Rows
+
+
+class PrototypeClassifier(ClassifierMixin, BaseEstimator):
+    """Prediction by a point x of a model; a subclass sets `classes_`, `lazy`, `_model` and `_origin`."""
+
+    def _publish(self, x):
+        """Set the fitted attributes from x."""
+        self._x = x
+        b0, B, U, theta = self._model.layout.views(x)
+        self.prototypes_ = U.T if self._origin is None else U.T + self._origin
+        self.n_support_ = len(self.prototypes_)
+        self.gamma_ = float(np.exp(theta[0]))
+        two = len(self.classes_) == 2
+        self.dual_coef_ = B[:, 0] if two else B.T
+        self.intercept_ = float(b0[0]) if two else b0
+
+    def checkpoint(self):
+        """Return what a trace keeps: gamma, and in the plane all that a picture needs, by names such as "u_0_1"."""
+        kept = {"gamma": self.gamma_}
+        if self.n_features_in_ == 2:
+            arrays = {"u": self.prototypes_, "b": np.atleast_2d(self.dual_coef_), "b0": np.atleast_1d(self.intercept_)}
+            for name, array in arrays.items():
+                kept |= {"_".join([name, *map(str, at)]): float(value) for at, value in np.ndenumerate(array)}
+        return kept
+
+    def kernel_values(self, X):
+        """Return the kernel values of the rows of X with the prototypes, (n_samples, n_prototypes)."""
+        check_is_fitted(self)
+        rows = self._new_rows(X)
+        return np.concatenate([self._model.kernel_values(self._x, block) for block, _ in rows.blocks()])
+
+    def decision_function(self, X):
+        """Return the scores (n_samples, n_classes), float64; of two classes (n_samples,), above 0 for the second."""
+        check_is_fitted(self)
+        scores = self._model.scores(self._x, self._new_rows(X))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X):
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        scores = self.decision_function(X)
+        return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
+
+    def predict(self, X):
+        """Return the most probable classes of the rows of X, (n_samples,)."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
+
+    def _new_rows(self, X):
+        X = validate_data(self, X, dtype=self._x.dtype, accept_sparse="csr", order="C", reset=False)
+        return Rows(self._tidy(X), None, self._origin)
+
+    def _tidy(self, X):
+        """Return X, CSR rows without duplicates; in the lazy form CSR rows that name no feature that is 0."""
+        X = without_duplicates(X)
+        if self.lazy and not (sp.issparse(X) and np.all(X.data)):
+            X = sp.csr_matrix(X, copy=True)
+            X.eliminate_zeros()
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,1 @@
+"""From a configuration to rows of results: config, data, splits, selection, measure, runner, records."""

@@ -1,0 +1,57 @@
+"""Values that come from the records of another experiment: ``budget=from:oskl_magic``."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.variants import variant_order
+
+PREFIX = "from:"
+ALGORITHM = "oskl"
+"""Whose support vectors are meant where only the experiment is named."""
+
+
+def with_borrowed(sweep: Mapping[str, Any], results: Path, datasets: Collection[str]) -> dict[str, Any]:
+    """Return a sweep with lists in place of ``from:<experiment>[/<algorithm>]``, and of one budget.
+
+    The list has the mean number of support vectors of each variant of that algorithm on the one data set of the run.
+    KlrBenchError where there are several data sets, or no such records.
+    """
+
+    def values(name: str, value: Any) -> Any:
+        if isinstance(value, str) and value.startswith(PREFIX):
+            return _support_vectors(f"{name}={value}", value.removeprefix(PREFIX), results, list(datasets))
+        return [value] if name == "budget" and type(value) is int else value
+
+    return {
+        stem: {name: values(name, value) for name, value in lists.items()} if isinstance(lists, Mapping) else lists
+        for stem, lists in sweep.items()
+    }
+
+
+def _support_vectors(said: str, source: str, results: Path, datasets: list[str]) -> list[int]:
+    experiment, _, algorithm = source.partition("/")
+    algorithm = algorithm or ALGORITHM
+    if len(datasets) != 1:
+        message = f"{said}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}."
+        raise KlrBenchError(message)
+    path = results / experiment / "records.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except OSError as error:
+        message = f"{said}: no records in {path}. Make them with: klr-bench run experiment={experiment}"
+        raise KlrBenchError(message) from error
+    counts: dict[str, list[float]] = {}
+    for row in rows:
+        if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):
+            counts.setdefault(row["variant"], []).append(float(row["n_support"] or "nan"))
+    if not counts:
+        known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
+        message = f"{said}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}."
+        raise KlrBenchError(message)
+    return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=variant_order)]

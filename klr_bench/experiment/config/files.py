@@ -1,0 +1,84 @@
+"""Where the YAML files are: those that ship with klr-bench, and those in ``./configs`` of the current folder.
+
+This module imports nothing beyond the standard library at its top, so that completion is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from klr_bench.errors import KlrBenchError, nearest
+
+GROUPS = ("experiment", "dataset", "algorithm", "parallel")
+
+
+def config_dir() -> Path:
+    """Return the folder of the shipped configs: inside the package (a wheel), else beside it (a checkout)."""
+    package = Path(__file__).resolve().parents[2]
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
+
+
+def folders() -> list[Path]:
+    """Return the shipped folder, then ``./configs`` where that is another folder."""
+    shipped, own = config_dir(), Path.cwd() / "configs"
+    return [shipped, own] if own.is_dir() and own.resolve() != shipped.resolve() else [shipped]
+
+
+def check_own(searched: Sequence[Path]) -> None:
+    """Refuse a user's file that a shipped one would hide, and one that would land under another name."""
+    shipped = searched[0]
+    for folder in searched[1:]:
+        for own in sorted(path for group in GROUPS for path in (folder / group).glob("*.yaml")):
+            relative = own.relative_to(folder)
+            hiding = shipped / relative
+            if hiding.is_file() and hiding.read_bytes() != own.read_bytes():
+                message = (
+                    f"two different files for {relative.with_suffix('')}: {hiding} would hide {own}. "
+                    "Give yours another name, or run from another folder."
+                )
+                raise KlrBenchError(message)
+            header = package_header(relative)
+            if header and header not in own.read_text(encoding="utf-8", errors="replace").splitlines()[:10]:
+                message = f"{own}: expected {header!r} as its first line, got none."
+                raise KlrBenchError(message)
+
+
+def package_header(relative: Path) -> str | None:
+    """Return the line that tells Hydra where the keys of a file, such as dataset/magic.yaml, belong."""
+    group, stem = relative.parent.as_posix(), relative.stem
+    if group in ("dataset", "algorithm"):
+        return f"# @package {group}s.{stem}"
+    return {"experiment": "# @package _global_", "parallel": "# @package parallel"}.get(group)
+
+
+def names(group: str, searched: Sequence[Path]) -> list[str]:
+    """Return the sorted names of a group: the stems of its YAML files in all folders."""
+    return sorted({path.stem for folder in searched for path in (folder / group).glob("*.yaml")})
+
+
+def find(group: str, name: str, searched: Sequence[Path]) -> Path:
+    """Return the file of a name, or refuse the name and say which one is near."""
+    for folder in searched:
+        path = folder / group / f"{name}.yaml"
+        if path.is_file():
+            return path
+    message = f"unknown {group} {name!r}.{nearest(name, names(group, searched))}"
+    raise KlrBenchError(message)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the content of a YAML file, as it is written: interpolations are not resolved."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        message = f"{path} is not valid YAML: {error}"
+        raise KlrBenchError(message) from error
+    if not isinstance(content, dict | None):
+        message = f"{path}: expected keys and values, got {type(content).__name__}."
+        raise KlrBenchError(message)
+    return content or {}

@@ -1,0 +1,97 @@
+"""From what Hydra composed to a `Config`: what can be wrong before data is read is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.borrowed import with_borrowed
+from klr_bench.experiment.config.schema import (
+    LEFT_TO_SELECTION,
+    Config,
+    DataConfig,
+    KernelConfig,
+    check_ranges,
+    parse,
+)
+from klr_bench.experiment.config.selected import check_against, check_algorithms, check_datasets, check_sweep
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+__all__ = ["LEFT_TO_SELECTION", "Config", "validate"]
+
+SECTIONS = ("data", "kernel", "selection", "trace", "parallel", "datasets", "algorithms", "sweep", "against")
+
+
+def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path] | None = None) -> Config:
+    """Hold a composed configuration against the schema and return it as a `Config`.
+
+    `overrides` are those of the command line, in Hydra's grammar: a value given there for a parameter of an
+    estimator takes that parameter out of the grid and the sweep.  `searched` are the folders with YAML files.
+    Raises KlrBenchError, and OmegaConf's exceptions for interpolations that lead nowhere.
+    """
+    from omegaconf import OmegaConf
+
+    plain: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    if plain.get("name") is None:
+        message = "experiment: expected one name. To run several: klr-bench run -m experiment=first,second"
+        raise KlrBenchError(message)
+    plain |= {key: {} for key in SECTIONS if plain.get(key) is None}
+    config = parse(Config, plain)
+    config = replace(
+        config,
+        results_dir=_expand(config.results_dir),
+        data=_expand_paths(config.data),
+        kernel=asdict(parse(KernelConfig, config.kernel, "kernel.")),
+    )
+    check_ranges(config)
+    given = given_keys(overrides)
+    searched = config_files.folders() if searched is None else searched
+    algorithms = check_algorithms(config.algorithms, given, searched)
+    datasets = check_datasets(config.datasets, config.data, given, searched)
+    if "budget" in given and not any("budget" in lists for lists in config.sweep.values()):
+        message = f"budget: the experiment {config.name} has no learners with a budget in its sweep."
+        raise KlrBenchError(message)
+    sweep = with_borrowed(config.sweep, Path(config.results_dir), datasets)
+    kept = check_sweep(sweep, algorithms, given, searched)
+    check_against(config.against, config.sweep, algorithms, searched)
+    return replace(config, datasets=datasets, algorithms=algorithms, sweep=kept)
+
+
+def given_keys(overrides: Sequence[str]) -> set[str]:
+    """Return the dotted keys that the overrides set; a dict counts as its entries."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    given: set[str] = set()
+
+    def collect(key: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, entry in value.items():
+                collect(f"{key}.{name}", entry)
+        else:
+            given.add(key)
+
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        if not override.is_delete():
+            collect(override.key_or_group, override.value())
+    return given
+
+
+def _expand(path: str) -> str:
+    return str(Path(path).expanduser()) if path.startswith("~") else path
+
+
+def _expand_paths(data: DataConfig) -> DataConfig:
+    """Return the section with ~ expanded; an empty path, such as an empty KLR_BENCH_MIRROR, is none."""
+    return replace(
+        data,
+        mirror=_expand(data.mirror) if data.mirror else None,
+        cache=_expand(data.cache) if data.cache else None,
+        path=_expand(data.path) if data.path else None,
+        test_path=_expand(data.test_path) if data.test_path else None,
+    )

@@ -1,0 +1,139 @@
+"""What ``klr-bench data list | fetch | verify | info`` do: print to a console, return the exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich import filesize
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.data import catalogue
+from klr_bench.experiment.data.cache import Progress as Callback
+from klr_bench.experiment.data.fetch import cached_path, fetch, verify
+
+BAD_INPUT = 2  # exit status
+
+
+def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
+    """Print all data sets: rows, features, size in the cache, and whether they are fetched."""
+    table = Table("name", "data set", box=None, header_style="bold", pad_edge=False)
+    for heading in ("rows", "features", "in the cache"):
+        table.add_column(heading, justify="right")
+    table.add_column("state")
+    for name, spec in catalogue.specs(config_dirs).items():
+        row = catalogue.row(name, spec, cache)
+        size = filesize.decimal(row.n_bytes) if row.n_bytes else ""
+        table.add_row(name, row.label, _count(row.n_samples), _count(row.n_features), size, row.state)
+    console.print(table)
+    _line(console, f"cache: {cache}")
+    return 0
+
+
+def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirror: str | None, console: Console) -> int:
+    """Bring the files of the named data sets into the cache, each checked against its sha256."""
+    if not names:
+        known = ", ".join(catalogue.specs(config_dirs))
+        message = f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}."
+        raise KlrBenchError(message)
+    chosen = {name: catalogue.spec(name, config_dirs) for name in names}
+    for name, spec in chosen.items():
+        entries = catalogue.files(spec)
+        with progress(console) as report:
+            paths = [fetch(entry, cache=cache, mirror=mirror, progress=report) for entry in entries]
+        for path in paths:
+            _line(console, f"{name}: {path} ({filesize.decimal(path.stat().st_size)})")
+        if not entries:
+            _line(console, f"{name}: {catalogue.row(name, spec, cache).state}, nothing to fetch")
+    return 0
+
+
+def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
+    """Hash the cached files of the named data sets anew, of all where none is named; 2 if one is corrupt."""
+    chosen = names or list(catalogue.specs(config_dirs))
+    corrupt = 0
+    for name in chosen:
+        for entry in catalogue.files(catalogue.spec(name, config_dirs)):
+            state = verify(entry, cache=cache)
+            corrupt += state == "corrupt"
+            _line(console, f"{state:8} {name}: {cached_path(entry, cache)}")
+    if corrupt:
+        _line(console, f"{corrupt} corrupt; the next run, or klr-bench data fetch, brings each of them anew.")
+    return BAD_INPUT if corrupt else 0
+
+
+def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
+    """Print what is known about one data set."""
+    spec = catalogue.spec(name, config_dirs)
+    row = catalogue.row(name, spec, cache)
+    about = [
+        ("name", name),
+        ("label", row.label),
+        ("reference", spec.get("reference")),
+        ("format", spec["format"]),
+    ]
+    about += [("rows", _count(row.n_samples)), ("features", _count(row.n_features))]
+    about += [(key, spec.get(key)) for key in ("positive", "scale", "split", "source")]
+    about += [("state", row.state)]
+    for entry in catalogue.files(spec):
+        about += [
+            ("file", cached_path(entry, cache)),
+            ("from", entry.get("url")),
+            ("sha256", entry["sha256"]),
+        ]
+    for key, value in about:
+        if value not in (None, ""):
+            _line(console, f"{key:10} {value}")
+    return 0
+
+
+@contextmanager
+def progress(console: Console) -> Iterator[Callback]:
+    """Yield a callback for `fetch` and `load`: a bar on a terminal, a line for each step elsewhere."""
+    if not console.is_terminal:
+        told: set[str] = set()
+
+        def tell(done: int, total: int | None, description: str) -> None:
+            if description not in told:
+                told.add(description)
+                _line(console, description)
+
+        yield tell
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(done: int, total: int | None, description: str) -> None:
+            if description not in tasks:
+                tasks[description] = bar.add_task(description, total=total)
+            bar.update(tasks[description], completed=done, total=total)
+
+        yield show
+
+
+def _line(console: Console, text: str) -> None:
+    """Print one line as it is: paths are neither wrapped nor coloured."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _count(n: int | None) -> str:
+    return "" if n is None else f"{n:,}"

@@ -1,0 +1,182 @@
+"""`load`: from a name and a spec to a `Dataset`; `dataset_hash`: the key of its content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.data.cache import Progress, sha256_of, silent
+from klr_bench.experiment.data.catalogue import files
+from klr_bench.experiment.data.compression import SUFFIXES
+from klr_bench.experiment.data.fetch import UNKNOWN, fetch
+from klr_bench.experiment.data.labels import Labels, encoded
+from klr_bench.experiment.data.parsed import parsed
+from klr_bench.experiment.data.readers import READER_VERSION, Arrays, read, stored
+from klr_bench.experiment.targets import TARGET, build, content_hash, source_hash
+
+# What in a spec, beside the files themselves, changes the arrays.
+_READING = ("format", "n_features", "label_column", "positive")
+_SELECTING = ("multiclass", "only")  # in the key only where they are given: keys outlive what is added here
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set with two classes, or with ``multiclass: true`` with more."""
+
+    name: str
+    X: Any  # float32 (n, d): C-contiguous ndarray, or csr_matrix with sorted indices; may be mapped read-only
+    y: NDArray[np.int8]  # (n,), -1 or +1; of many classes 0, 1, ...
+    classes: tuple[str, ...]  # the labels that became -1 and +1, or 0, 1, ..., as the file spells them
+    n_train_official: int | None  # rows [0, n) are the official training file, the rest the official test file
+    hash: str
+    relevant: NDArray[np.int64] | None = None  # of a generated set: the features that the labels depend on
+
+
+def load(
+    name: str, spec: Mapping[str, Any], *, cache: Path, mirror: str | None, progress: Progress | None = None
+) -> Dataset:
+    """Return a data set; its files are fetched and parsed first where the cache does not have them.
+
+    Raises KlrBenchError: files that cannot be had, bad content, a cache that cannot be written.
+    """
+    key = dataset_hash(name, spec)
+    if "source" in spec:
+        arrays = _made(name, spec)  # quicker than reading it from a disk
+    else:
+        report = progress or silent
+        if spec["format"] == "file":
+            paths = _own_files(spec)
+        else:
+            paths = [fetch(file, cache=cache, mirror=mirror, progress=report) for file in files(spec)]
+        folder = Path(cache).expanduser().absolute() / "parsed" / key
+        arrays = parsed(folder, name, lambda: _derived(read(paths, _reading(spec)), name, spec), report)
+        _check_rows(name, spec, len(arrays.y))
+    if spec.get("n_train") is not None:
+        arrays = replace(arrays, n_train_official=_first_rows(name, spec["n_train"], len(arrays.y)))
+    name = dataset_name(name, spec)
+    return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key, arrays.relevant)
+
+
+def dataset_name(name: str, spec: Mapping[str, Any]) -> str:
+    """Return the name in results: the given one; of the user's file the stem and six digits of its hash."""
+    return _own_name(_own_files(spec)[0]) if spec["format"] == "file" else name
+
+
+def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
+    """Return the key of the content of a data set, from its spec alone: nothing is downloaded or parsed.
+
+    The scaling and the split are not part of it.  Of the user's own files the content is hashed.
+    """
+    if "source" in spec:
+        content = {"source": spec["source"], "code": source_hash(spec["source"][TARGET])}
+        selecting = {key: spec[key] for key in _SELECTING if spec.get(key)}
+        return content_hash(content | {"positive": spec.get("positive")} | selecting | _parts(spec))
+    if spec["format"] == "file":
+        sha256s = [_own_sha256(path) for path in _own_files(spec)]
+    else:
+        sha256s = [_known_sha256(file) for file in files(spec)]
+    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec)} | _parts(spec))
+
+
+def _parts(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a spec makes of the rows that are read: which of them are to train on, and what is derived."""
+    parts = {} if spec.get("n_train") is None else {"n_train": spec["n_train"]}
+    if spec.get("derive"):
+        parts |= {"derive": spec["derive"], "code": source_hash(spec["derive"][TARGET])}
+    return parts
+
+
+def _known_sha256(file: Mapping[str, Any]) -> str:
+    """Return the hash that a spec gives for a file; of unknown content what stands for it, its address or its name."""
+    return f"{UNKNOWN}: {file['url'] or file['name']}" if file["sha256"] == UNKNOWN else str(file["sha256"])
+
+
+def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the readers take from a spec; of the user's own file the format is `file_format`."""
+    chosen = {key: spec.get(key) for key in _READING} | {key: spec[key] for key in _SELECTING if spec.get(key)}
+    return chosen | ({"format": spec.get("file_format")} if spec["format"] == "file" else {})
+
+
+def _own_files(spec: Mapping[str, Any]) -> list[Path]:
+    """Return the user's own training file and, if given, test file."""
+    if not spec.get("path"):
+        message = "dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text)."
+        raise KlrBenchError(message)
+    paths = []
+    for key in ("path", "test_path"):
+        if spec.get(key):
+            path = Path(str(spec[key])).expanduser().absolute()
+            if not path.is_file():
+                what = "is a folder" if path.is_dir() else "does not exist"
+                message = f"data.{key}: {path} {what}; name a file with LIBSVM or CSV text."
+                raise KlrBenchError(message)
+            paths.append(path)
+    return paths
+
+
+def _own_sha256(path: Path) -> str:
+    """Return the hash of a file of the user's; hashed again only after it has changed."""
+    try:
+        state = path.stat()
+        return _sha256(path, state.st_size, state.st_mtime_ns)
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}."
+        raise KlrBenchError(message) from error
+
+
+@lru_cache
+def _sha256(path: Path, size: int, mtime_ns: int) -> str:
+    return sha256_of(path)
+
+
+def _own_name(path: Path) -> str:
+    """Return the name of a file of the user's in results: its stem and six digits of its hash."""
+    plain = path.with_suffix("") if path.suffix in SUFFIXES else path
+    return f"{plain.stem}-{_own_sha256(path)[:6]}"
+
+
+def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
+    """Return the arrays of a generated or bundled set."""
+    try:
+        X, targets, *relevant = build(spec["source"])
+    except (TypeError, ValueError) as error:
+        message = f"{name}: its source {spec['source']} cannot be called: {error}. Correct its parameters."
+        raise KlrBenchError(message) from error
+    labels = Labels()
+    codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
+    y, classes = encoded(codes, labels, spec, name)
+    return Arrays(stored(X), y, classes, relevant=relevant[0] if relevant else None)
+
+
+def _derived(arrays: Arrays, name: str, spec: Mapping[str, Any]) -> Arrays:
+    """Return what the function under ``derive`` makes of the arrays of the files; the arrays where there is none."""
+    if not spec.get("derive"):
+        return arrays
+    try:
+        return build({"arrays": arrays, **spec["derive"]})  # type: ignore[no-any-return]
+    except (TypeError, ValueError) as error:
+        message = f"{name}: derive {spec['derive']} cannot be called: {error}. Correct its parameters."
+        raise KlrBenchError(message) from error
+
+
+def _check_rows(name: str, spec: Mapping[str, Any], got: int) -> None:
+    """Compare the number of rows with the one that the spec declares, if it does."""
+    declared = spec.get("n_samples")
+    if declared not in {None, got}:
+        message = f"{name}: n_samples is declared as {declared}, got {got}; correct configs/dataset/{name}.yaml."
+        raise KlrBenchError(message)
+
+
+def _first_rows(name: str, n_train: Any, n: int) -> int:
+    """Return the number of rows of one file, the first, that are the training set; at least one must be left."""
+    if type(n_train) is not int or not 0 < n_train < n:
+        message = f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train!r}; correct {name}.yaml."
+        raise KlrBenchError(message)
+    return n_train

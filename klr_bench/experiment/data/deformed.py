@@ -1,0 +1,80 @@
+"""Images bent at random, as many as are wanted, from a few: generated data, the same for the same seed.
+
+After Loosli, Canu and Bottou (Training invariant support vector machines using selective sampling, 2007): where a
+displacement is small, the image moved by a field (u, v) is  image + u dimage/dx + v dimage/dy,  and a multiple of the
+length of the gradient makes its strokes thicker.  The fields are white noise made smooth (Simard, Steinkraus and Platt,
+2003); fields, and images, are not those of the published infinite MNIST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from klr_bench.experiment.data.readers import Arrays
+
+BLOCK = 10_000
+"""Images that are made at once."""
+FIELDS = 1024
+"""Displacement fields, of which each image takes one; its size differs from image to image."""
+SMOOTHNESS = 4.0
+"""Standard deviation, in pixels, of the filter over the noise."""
+SHIFT, THICKNESS = 1.0, 0.15
+"""Standard deviations: pixels of displacement, and the multiple of the gradient's length."""
+FAINTEST = 8 / 255
+"""Below it a pixel is 0, which keeps the images sparse."""
+
+
+def deformed(arrays: Arrays, *, n_samples: int, seed: int) -> Arrays:
+    """Return n_samples bent images of the training rows of square images, half of them of each class, as CSR.
+
+    Each class goes through its images in turn, so that all are bent equally often.
+    """
+    n = arrays.n_train_official or len(arrays.y)
+    side = round(arrays.X.shape[1] ** 0.5)
+    if side * side != arrays.X.shape[1] or n_samples < 2 or n_samples % 2:
+        message = f"expected square images and an even number of them, got rows of {arrays.X.shape[1]} and {n_samples}."
+        raise ValueError(message)
+    images, y = np.asarray(arrays.X[:n]), np.asarray(arrays.y[:n])
+    slopes = [np.gradient(images.reshape(n, side, side), axis=axis).reshape(n, -1) for axis in (1, 2)]
+    fields = _fields(side, np.random.default_rng(seed))
+    blocks, signs = [], []
+    for number, (sign, rows) in enumerate(_blocks(y, n_samples // 2, seed)):
+        random = np.random.default_rng([seed, number])
+        blocks.append(_bent(images[rows], [slope[rows] for slope in slopes], fields, random))
+        signs.append(np.full(len(rows), sign, dtype=np.int8))
+    return Arrays(sp.vstack(blocks, format="csr"), np.concatenate(signs), arrays.classes)
+
+
+def _fields(side: int, random: np.random.Generator) -> Any:
+    """Return the fields (2, FIELDS, side^2): displacements along rows and columns, of mean square 1."""
+    noise = random.standard_normal((2, FIELDS, side, side))
+    smooth = gaussian_filter(noise, (0, 0, SMOOTHNESS, SMOOTHNESS), mode="wrap")
+    smooth /= np.sqrt(np.mean(smooth**2, axis=(2, 3), keepdims=True))
+    return smooth.reshape(2, FIELDS, -1).astype(np.float32)
+
+
+def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield the sign of a class and rows of it, until there are n_of_each of both classes."""
+    for sign in (1, -1):
+        rows = np.random.default_rng([seed, 0, sign + 1]).permutation(np.flatnonzero(y == sign))
+        for start in range(0, n_of_each, BLOCK):
+            yield sign, rows[np.arange(start, min(start + BLOCK, n_of_each)) % len(rows)]
+
+
+def _bent(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
+    """Return bent images (n, d), in steps of 1/255, as CSR."""
+    n = len(images)
+    chosen = random.integers(0, FIELDS, (2, n))
+    sizes = SHIFT * random.standard_normal((2, n, 1), dtype=np.float32)
+    bent = images + THICKNESS * random.standard_normal((n, 1), dtype=np.float32) * np.hypot(*slopes)
+    for direction, slope in enumerate(slopes):
+        bent += sizes[direction] * fields[direction, chosen[direction]] * slope
+    np.clip(bent, 0.0, 1.0, out=bent)
+    bent[bent < FAINTEST] = 0.0
+    return sp.csr_matrix(np.round(bent * 255) / np.float32(255), dtype=np.float32)

@@ -1,0 +1,215 @@
+"""Delimited text (CSV and its relatives): one row a line, one column the label, all others numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.experiment.data.compression import open_plain
+from klr_bench.experiment.data.labels import LARGEST, Labels, number
+
+ROWS = 5000  # converted at a time
+WIDE = 2000  # columns; above, rows are kept sparse
+DELIMITERS = ",;\t| "
+SAMPLE = 20  # lines that show the delimiter
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is written."""
+
+    delimiter: str
+    header: tuple[str, ...] | None
+    n_columns: int
+    label: int  # position of the label column, from 0
+
+    def named(self, column: int) -> str:
+        """Return a column for a message, counted from 1 as editors do."""
+        return f"column {column + 1}" + (f" ({self.header[column]!r})" if self.header else "")
+
+
+def read_delimited(
+    path: Path, labels: Labels, label_column: str | int | None = None, like: Layout | None = None
+) -> tuple[Any, NDArray[np.int64], Layout]:
+    """Return X float32 (n, d), dense or CSR where it is wide, the codes of the labels (n,), and the layout.
+
+    `label_column` is the name in the header, or the position: 0 is the first, -1 (also None) the last.
+    `like` is the layout of the training file, which a test file must share.  Raises KlrBenchError that
+    names the file and the line.
+    """
+    layout = _layout(path, label_column)
+    if like is not None and (layout.n_columns, layout.label) != (like.n_columns, like.label):
+        message = (
+            f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; the training "
+            f"file has {like.n_columns}, the label is column {like.label + 1}."
+        )
+        raise KlrBenchError(message)
+    if like is not None and like.header and layout.header and layout.header != like.header:
+        message = f"{path}: the header {list(layout.header)} is not that of the training file, {list(like.header)}."
+        raise KlrBenchError(message)
+    pieces, codes = [], []
+    rows = _rows(path, layout)
+    while piece := list(islice(rows, ROWS)):
+        codes += [_code(path, line, row, layout, labels) for line, row in piece]
+        values = _values(path, piece, layout)
+        pieces.append(sp.csr_matrix(values) if values.shape[1] > WIDE else values)
+    if not pieces:
+        message = f"{path}: no rows."
+        raise KlrBenchError(message)
+    X = sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
+    return X, np.array(codes, dtype=np.int64), layout
+
+
+def _lines(stream: BinaryIO) -> Iterator[str]:
+    """Return the lines of a file as text; what is not UTF-8 stays visible and distinct."""
+    return io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline="")
+
+
+def _fields(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, fields) of each line that is not blank."""
+    if delimiter == " ":
+        lines = (line.strip() for line in lines)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    begins = 1
+    for fields in reader:
+        stripped = [field.strip() for field in fields]
+        if any("\n" in field or "\r" in field for field in stripped):
+            message = f"a quote that opens in line {begins} is not closed in it"
+            raise csv.Error(message)
+        begins = reader.line_num + 1
+        if any(stripped) or len(stripped) > 1:
+            yield reader.line_num, stripped
+
+
+def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, fields) of each row after the header, all of one length."""
+    with open_plain(path) as (stream, _):
+        try:
+            rows = _fields(_lines(stream), layout.delimiter)
+            for line, fields in islice(rows, 1 if layout.header else 0, None):
+                if len(fields) != layout.n_columns:
+                    counted = f"{len(fields)} columns, the first line has {layout.n_columns}"
+                    message = f"{path}, line {line}: {counted}; mend or remove the row."
+                    raise KlrBenchError(message)
+                yield line, fields
+        except csv.Error as error:
+            message = f"{path}: not delimited text ({error})."
+            raise KlrBenchError(message) from error
+
+
+def _code(path: Path, line: int, row: list[str], layout: Layout, labels: Labels) -> int:
+    """Return the code of the label of a row."""
+    try:
+        return labels.code(row[layout.label])
+    except ValueError as error:
+        message = (
+            f"{path}, line {line}: {error} ({layout.named(layout.label)}); set data.label= if the "
+            "labels stand elsewhere."
+        )
+        raise KlrBenchError(message) from error
+
+
+def _values(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> NDArray[np.float32]:
+    """Return the features of some rows as numbers."""
+    features = [row[: layout.label] + row[layout.label + 1 :] for _, row in piece]
+    try:
+        with np.errstate(over="ignore"):
+            values = np.array(features, dtype=np.float64).astype(np.float32)
+        if (np.abs(values) <= LARGEST).all() and not any("_" in "".join(row) for row in features):
+            return values
+    except ValueError:
+        pass
+    raise KlrBenchError(_fault(path, piece, layout))
+
+
+def _fault(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> str:
+    """Say which field of some rows is not a finite number."""
+    for line, row in piece:
+        for column, field in enumerate(row):
+            value = number(field)
+            if column != layout.label and (value is None or not abs(value) <= LARGEST):
+                kind = "a number" if value is None else f"between -{LARGEST:g} and {LARGEST:g}"
+                return f"{path}, line {line}, {layout.named(column)}: {field!r} is not {kind}; mend or remove the row."
+    return f"{path}: a value is not a number between -{LARGEST:g} and {LARGEST:g}."
+
+
+def _layout(path: Path, label_column: str | int | None) -> Layout:
+    """Find out delimiter, header and label column from the first lines."""
+    with open_plain(path) as (stream, _):
+        text = (line for line in _lines(stream) if line.strip())
+        sample = list(islice(text, SAMPLE))
+    if not sample:
+        message = f"{path}: no rows."
+        raise KlrBenchError(message)
+    delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
+    first = next(_fields(iter(sample), delimiter))[1]
+    if len(first) < 2:
+        message = (
+            f"{path}: one column, {first[0]!r}; features and a label are expected, divided by ',', ';', "
+            "'|', tab or blanks."
+        )
+        raise KlrBenchError(message)
+    header = tuple(first) if _is_header(first, label_column) else None
+    if header and not header[0] and label_column != 0:
+        message = (
+            f"{path}: the first column has no name, so it is likely the row numbers that pandas writes; "
+            "remove it (to_csv(index=False))."
+        )
+        raise KlrBenchError(message)
+    return Layout(delimiter, header, len(first), _position(path, label_column, header, len(first)))
+
+
+def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
+    """Say how well a delimiter divides some lines; blanks, which stand in names too, come last."""
+    try:
+        counts = Counter(len(fields) for _, fields in _fields(iter(sample), delimiter))
+    except csv.Error:
+        counts = Counter({1: 1})
+    n_fields, n_lines = counts.most_common(1)[0]
+    share = n_lines / len(sample) if n_fields > 1 else 0.0
+    return share > 0.5, delimiter != " ", share, n_fields
+
+
+def _is_header(first: list[str], label_column: str | int | None) -> bool:
+    """Say if the first line is a header: no field is a number, or they are 0, 1, ..., or one is asked for."""
+    numbered = [str(column) for column in range(len(first) - 1)]
+    return (
+        all(number(field) is None for field in first)
+        or (len(first) > 4 and first[:-1] == numbered)
+        or (isinstance(label_column, str) and number(label_column) is None and label_column in first)
+    )
+
+
+def _position(path: Path, label_column: str | int | None, header: tuple[str, ...] | None, n: int) -> int:
+    """Return the position of the label column, from 0."""
+    wanted = "-1" if label_column is None else str(label_column)
+    if header and header.count(wanted) == 1:
+        return header.index(wanted)
+    try:
+        position = int(wanted)
+    except ValueError:
+        what = "it has no header: give a number."
+        if header:
+            what = f"its columns are {list(header)}.{nearest(wanted, header)}"
+        if header and wanted in header:
+            what = f"{header.count(wanted)} columns have that name: give its position."
+        message = f"{path}: no column {wanted!r} for the labels (data.label); {what}"
+        raise KlrBenchError(message) from None
+    if not -n <= position < n:
+        message = (
+            f"{path}: no column {position} for the labels (data.label); with {n} columns, 0 to {n - 1} "
+            f"or -1 to {-n} are possible."
+        )
+        raise KlrBenchError(message)
+    return position % n

@@ -1,0 +1,80 @@
+"""The idx format of MNIST: two zero bytes, a type, the number of dimensions, the dimensions, the values.
+
+All numbers are big-endian.  A set is a pair of files, the examples and their labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.data.compression import open_plain
+from klr_bench.experiment.data.labels import LARGEST, Labels
+
+TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+
+
+def read_idx(paths: Sequence[Path], labels: Labels, n_features: int | None) -> list[tuple[Any, NDArray[np.int64]]]:
+    """Return for each pair of files (X float32 (n, d), codes of the labels (n,)).
+
+    `paths` are examples, labels, examples, labels, ...  An example becomes a row, its last dimension the fastest;
+    unsigned bytes, the pixels of images, are divided by 255.  Raises KlrBenchError that names the file.
+    """
+    pairs = list(zip(paths[::2], paths[1::2], strict=True))
+    parts = [(_examples(examples), _codes(of_them, labels)) for examples, of_them in pairs]
+    wanted = n_features or parts[0][0].shape[1]
+    for (X, codes), (examples, of_them) in zip(parts, pairs, strict=True):
+        if len(X) != len(codes):
+            message = f"{of_them}: {len(codes)} labels, expected {len(X)} as {examples} has rows; get both files again."
+            raise KlrBenchError(message)
+        if X.shape[1] != wanted:
+            message = f"{examples}: {X.shape[1]} values an example, expected {wanted}; correct n_features, or the file."
+            raise KlrBenchError(message)
+    return parts
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """Return the array of a file, in the byte order of this machine.  Raises KlrBenchError."""
+    with open_plain(path) as (stream, _):
+        content = stream.read()
+    dtype = np.dtype(TYPES.get(content[2], "V1")) if len(content) >= 4 else np.dtype("V1")
+    if content[:2] != b"\0\0" or dtype.kind == "V" or content[3] == 0:
+        message = f"{path}: begins with {content[:4].hex(' ')!r}, which no idx file does; get the file again."
+        raise KlrBenchError(message)
+    start = 4 + 4 * content[3]
+    shape = tuple(int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4))
+    size = start + math.prod(shape) * dtype.itemsize
+    if len(content) != size or 0 in shape:
+        message = f"{path}: {len(content)} bytes, expected {size} for an array of {shape}; get the file again."
+        raise KlrBenchError(message)
+    return np.frombuffer(content, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+def _examples(path: Path) -> NDArray[Any]:
+    values = read_array(path)
+    if values.ndim < 2:
+        message = f"{path}: an array of {values.shape}, expected an example a row; name the file of the examples."
+        raise KlrBenchError(message)
+    rows = values.reshape(len(values), -1)
+    if rows.dtype == np.uint8:
+        return rows.astype(np.float32) / np.float32(255)
+    if not (np.abs(rows) <= LARGEST).all():
+        row = int(np.argmin((np.abs(rows) <= LARGEST).all(axis=1)))
+        message = f"{path}: row {row + 1} has a value that is not a number between -{LARGEST:g} and {LARGEST:g}."
+        raise KlrBenchError(message)
+    return rows.astype(np.float32)
+
+
+def _codes(path: Path, labels: Labels) -> NDArray[np.int64]:
+    values = read_array(path)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        message = f"{path}: an array of {values.shape} ({values.dtype}), expected a whole number for each example."
+        raise KlrBenchError(message)
+    found, places = np.unique(values, return_inverse=True)
+    return np.array([labels.code(str(value)) for value in found.tolist()], dtype=np.int64)[places]

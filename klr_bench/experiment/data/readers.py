@@ -1,0 +1,132 @@
+"""From the files of a data set to arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.data.compression import DamagedFileError, open_plain
+from klr_bench.experiment.data.delimited import WIDE, Layout, read_delimited
+from klr_bench.experiment.data.idx import read_idx
+from klr_bench.experiment.data.labels import Labels, encoded, kept_only
+from klr_bench.experiment.data.svmlight import read_svmlight
+
+READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
+FORMATS = ("csv", "svmlight", "idx")
+DENSE_BYTES = 1 << 30  # the largest dense matrix
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A data set in memory; the fields are those of `Dataset`."""
+
+    X: Any  # float32 (n, d): C-contiguous, or CSR with sorted indices
+    y: NDArray[np.int8]  # (n,)
+    classes: tuple[str, ...]
+    n_train_official: int | None = None
+    relevant: NDArray[np.int64] | None = None
+
+
+def read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
+    """Read a training file and, where `paths` has two, the official test file; of idx, twice as many files.
+
+    Of `spec`, ``format, n_features, label_column, positive, multiclass, only`` are used; ``format: null`` looks at
+    the file.  Raises KlrBenchError that names the file, and the line where there is one.
+    """
+    try:
+        return _read(paths, spec)
+    except DamagedFileError as error:
+        message = f"{error.path}: {error}; get the file again."
+        raise KlrBenchError(message) from error
+
+
+def _read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
+    kind = spec.get("format") or sniffed_format(paths[0])
+    if kind not in FORMATS:
+        message = f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format)."
+        raise KlrBenchError(message)
+    labels = Labels()
+    parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, spec)
+    if spec.get("only"):
+        parts, labels = kept_only(parts, labels, spec["only"], str(paths[0]))
+    n_train = len(parts[0][1]) if len(parts) == 2 else None
+    codes = np.concatenate([codes for _, codes in parts])
+    y, classes = encoded(codes, labels, spec, str(paths[0]), n_train)
+    return Arrays(stored(_stacked([X for X, _ in parts])), y, classes, n_train)
+
+
+def _idx(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    return read_idx(paths, labels, spec.get("n_features"))
+
+
+def _svmlight(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    _check_text(paths)
+    return read_svmlight(paths, labels, spec.get("n_features"))
+
+
+def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    _check_text(paths)
+    parts: list[tuple[Any, Any]] = []
+    layout: Layout | None = None
+    for path in paths:
+        X, codes, layout = read_delimited(path, labels, spec.get("label_column"), layout)
+        parts.append((X, codes))
+        if spec.get("n_features") not in {None, X.shape[1]}:
+            message = (
+                f"{path}: {X.shape[1]} columns of features, expected n_features={spec['n_features']}; "
+                "leave data.n_features out, or mend the file."
+            )
+            raise KlrBenchError(message)
+    return parts
+
+
+def _check_text(paths: Sequence[Path]) -> None:
+    """Refuse files with a NUL byte near their beginning: an archive, a NumPy file, UTF-16 text."""
+    for path in paths:
+        with open_plain(path) as (stream, _):
+            if b"\0" in stream.read(4096):
+                message = (
+                    f"{path}: not a text file in UTF-8; svmlight or CSV text, plain or compressed with xz, "
+                    "gzip or bzip2, is expected."
+                )
+                raise KlrBenchError(message)
+
+
+def sniffed_format(path: Path) -> str:
+    """Return ``svmlight`` where most first lines go on with ``index:value`` after the label, else ``csv``."""
+    with open_plain(path) as (stream, _):
+        rows = [line.partition(b"#")[0].split()[1:] for line in islice(stream, 100)]
+    tokens = [row[0] for row in rows if row]
+    pairs = [token for token in tokens if re.fullmatch(rb"(\d+|qid):[^:,;|]*", token)]
+    return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"
+
+
+def stored(X: Any) -> Any:
+    """Return a matrix as float32, dense where it is small enough or hardly sparse, else CSR with sorted indices."""
+    n, d = X.shape
+    if d <= WIDE and (n * d * 4 <= DENSE_BYTES or _count(X) * 8 >= n * d * 4):
+        dense = X.toarray() if sp.issparse(X) else X
+        return np.ascontiguousarray(dense, dtype=np.float32)
+    matrix = sp.csr_matrix(X, dtype=np.float32)
+    matrix.sort_indices()
+    return matrix
+
+
+def _count(X: Any) -> int:
+    """Return the numbers that are not 0, each of which takes 8 bytes in CSR."""
+    return int(X.nnz if sp.issparse(X) else np.count_nonzero(X))
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)

@@ -1,0 +1,157 @@
+"""Who trains and who is tested, in which order: the same for every algorithm.
+
+Everything here depends on (seed, data set, repeat) alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.data import Dataset
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of a data set: those to train on, in the order in which they are learned, and those to test on."""
+
+    train: Indices
+    test: Indices
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1, or of more than two classes
+    0, 1, ...; features that matter."""
+
+    X_train: Any
+    y_train: NDArray[np.int8]
+    X_test: Any
+    y_test: NDArray[np.int8]
+    relevant: NDArray[np.int64] | None = None
+
+
+def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
+    """Return a seed for one purpose of one repeat, below 2^32."""
+    digest = hashlib.sha256(f"{seed}/{dataset}/{repeat}/{purpose}".encode()).digest()
+    return int.from_bytes(digest[:4], "little")
+
+
+def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: int) -> Split:
+    """Split a data set into ``folds``, the official parts, or at random; permute the training rows.
+
+    At random means ``test_size``, a share of the rows, or ``n_test`` and, unless it is all the others, ``n_train``:
+    these two draw from all rows, official parts or not, and with ``equal_classes`` as many of each class.  With
+    ``n_train`` alone that many rows, of the official training part if there is one, are drawn once: repeats differ in
+    their order alone.  With folds, repeat 0 is tested on the first fifth of a permutation of all rows, repeat 1 on the
+    next, and so on.  With ``runs``, pairs of a number of rows and how often it comes, the rows are runs of these
+    lengths, of which the first, third, fifth ... are for training.
+    Raises KlrBenchError where the official split is asked for and there is none, the runs are not of all rows, or a
+    part would be empty.
+    """
+    n = len(dataset.y)
+    if folds := split.get("folds"):
+        return _fold_of_all(dataset, folds, seed, repeat)
+    if split.get("n_train") is not None and split.get("n_test") is None:
+        return _drawn_once(dataset, split["n_train"], seed, repeat)
+    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
+    if split.get("n_test"):
+        return _drawn(dataset, split, random)
+    if runs := split.get("runs"):
+        even = _in_even_runs(dataset, runs)
+        return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
+    if dataset.n_train_official is not None:
+        n_train = dataset.n_train_official
+        return Split(random.permutation(n_train), np.arange(n_train, n))
+    if split.get("official"):
+        message = f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size."
+        raise KlrBenchError(message)
+    n_test = math.ceil(round(split["test_size"] * n, 6))
+    if not 0 < n_test < n:
+        message = f"{dataset.name}: test_size={split['test_size']} of {n} rows leaves no row to train or to test."
+        raise KlrBenchError(message)
+    order = random.permutation(n)
+    return Split(order[: n - n_test], order[n - n_test :])
+
+
+def _drawn(dataset: Dataset, split: Mapping[str, Any], random: np.random.RandomState) -> Split:
+    """Draw n_test rows and n_train others, of each class alone where the classes shall be equal."""
+    order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
+    values = np.unique(y) if split.get("equal_classes") else [None]
+    groups = [order if value is None else order[y[order] == value] for value in values]
+    smallest = min(map(len, groups))
+    n_test, odd_test = divmod(split["n_test"], len(groups))
+    n_train, odd_train = divmod(split.get("n_train") or (smallest - n_test) * len(groups), len(groups))
+    if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
+        message = (
+            f"{dataset.name}: split: n_train={split.get('n_train')} and n_test={split['n_test']} cannot be drawn from "
+            f"{len(groups)} times {smallest} rows; lower them, to multiples of {len(groups)}."
+        )
+        raise KlrBenchError(message)
+    train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
+    return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
+
+
+def _in_even_runs(dataset: Dataset, runs: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+    lengths = np.repeat(*np.array(runs).T)
+    if lengths.sum() != len(dataset.y):
+        message = f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {len(dataset.y)}."
+        raise KlrBenchError(message)
+    return np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
+
+
+def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
+    n = len(dataset.y)
+    if not 2 <= folds <= n:
+        message = f"{dataset.name}: split: folds={folds}: expected at least 2, and not more than the {n} rows."
+        raise KlrBenchError(message)
+    order = np.random.RandomState(derived_seed(seed, dataset.name, repeat // folds, "split")).permutation(n)
+    train, test = fold_rows(n, folds, repeat % folds)
+    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order"))
+    return Split(random.permutation(order[train]), order[test])
+
+
+def _drawn_once(dataset: Dataset, n_train: Any, seed: int, repeat: int) -> Split:
+    n, official = len(dataset.y), dataset.n_train_official
+    most = n - 1 if official is None else official
+    if type(n_train) is not int or not 0 < n_train <= most:
+        message = f"{dataset.name}: split: n_train: expected a whole number from 1 to {most}, got {n_train!r}."
+        raise KlrBenchError(message)
+    drawn = np.random.RandomState(derived_seed(seed, dataset.name, 0, "split")).permutation(official or n)
+    order = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order")).permutation(n_train)
+    return Split(drawn[:n_train][order], drawn[n_train:] if official is None else np.arange(official, n))
+
+
+def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
+    """Take the rows of a split; `scale="minmax"` maps each feature to [0, 1] on the training rows."""
+    X_train, X_test = dataset.X[split.train], dataset.X[split.test]
+    if scale == "minmax":
+        from sklearn.preprocessing import MinMaxScaler
+
+        if sp.issparse(X_train):
+            message = f"{dataset.name}: scale=minmax would make sparse data dense; scale the file, or use scale=null."
+            raise KlrBenchError(message)
+        scaler = MinMaxScaler().fit(X_train)
+        X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
+    return Prepared(X_train, dataset.y[split.train], X_test, dataset.y[split.test], dataset.relevant)
+
+
+def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
+    """Return the positions to train on, in their order, and those held out, of one fold of the training rows.
+
+    The rows are permuted already, so that a fold is a run of them.
+    """
+    bounds = np.linspace(0, n_train, n_folds + 1).astype(int)
+    positions = np.arange(n_train)
+    held_out = positions[bounds[fold] : bounds[fold + 1]]
+    return np.setdiff1d(positions, held_out, assume_unique=True), held_out

@@ -1,5 +1,0 @@
-"""Kernel logistic regression on learned prototypes."""
-
-from klr_bench.prototype.estimator import PrototypeKLR
-
-__all__ = ["PrototypeKLR"]

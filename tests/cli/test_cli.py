@@ -1,0 +1,497 @@
+"""The command line, by real processes where start-up or signals matter, else in this process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klr_bench.cli import completion, main
+from klr_bench.cli.overrides import prepare
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment import runner
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.validate import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+Run = Callable[..., int]
+
+
+def klr_bench(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    command = [sys.executable, "-m", "klr_bench", *arguments]
+    return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+
+class Runner:
+    """Stands in for `klr_bench.experiment.runner.run`: keeps what it is called with."""
+
+    def __init__(self) -> None:
+        self.configs: list[Config] = []
+        self.options: list[dict[str, Any]] = []
+        self.n_failed = 0
+        self.error: BaseException | None = None
+
+    def __call__(self, config: Config, *, console: Any, **options: bool) -> SimpleNamespace:
+        self.configs.append(config)
+        self.options.append(options)
+        if self.error is not None:
+            raise self.error
+        return SimpleNamespace(n_failed=self.n_failed)
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return the runner's stand-in, in an empty current folder; undo what a run changes in the process."""
+    stand_in = Runner()
+    monkeypatch.setattr(runner, "run", stand_in)
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # --info adds one that writes to this stdout
+    monkeypatch.chdir(tmp_path)
+    handler = signal.getsignal(signal.SIGTERM)
+    yield stand_in
+    signal.signal(signal.SIGTERM, handler)
+
+
+# Start-up
+
+
+def test_importing_the_command_line_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, klr_bench.cli; "
+        "heavy = 'numpy scipy sklearn pandas hydra omegaconf yaml rich numba matplotlib'.split(); "
+        "sys.exit(' '.join(name for name in heavy if name in sys.modules) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["list"], ["data", "list"], ["show", "algorithm", "oskl"], ["report", "--help"]],
+    ids=" ".join,
+)
+def test_answers_in_under_a_second(arguments: list[str]) -> None:
+    started = time.monotonic()
+    done = klr_bench(*arguments)
+    elapsed = time.monotonic() - started
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+    assert elapsed < 1
+
+
+def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for verb in completion.VERBS:
+        assert text.count(f"klr-bench {verb}") >= 2, verb
+    assert main([]) == 0
+    assert capsys.readouterr().out == text
+    assert main(["report", "--help"]) == 0
+    assert "klr-bench report experiment=oskl_magic\n" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    from klr_bench import __version__
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"klr-bench {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rum"], "unknown command 'rum'. Did you mean 'run'?"),
+        (["data", "fech"], "data: unknown command 'fech'. Did you mean 'fetch'?"),
+        (["data", "info"], "data info: expected one name, got none."),
+        (["data", "info", "magik"], "unknown dataset 'magik'. Did you mean 'magic'?"),
+        (["data", "fetch", "magic", "data.miror=x"], "unknown key 'data.miror'. Did you mean 'data.mirror'?"),
+        (["data", "list", "data.cache="], "data.cache: expected data.cache=<value>, got none."),
+        (["report"], "report: expected experiment=<name>, got none."),
+        (
+            ["report", "oskl_magic"],
+            "report: expected experiment=<name>, got 'oskl_magic'. Try klr-bench report exper",
+        ),
+        (["report", "experimnt=x"], "unknown key 'experimnt'. Did you mean 'experiment'?"),
+        (["report", "--format=md"], "unknown key '--format'. Did you mean 'format'?"),
+        (["list", "algoritms"], "unknown kind 'algoritms'. Did you mean 'algorithm'?"),
+        (
+            ["show", "oskl"],
+            "show: expected a kind and a name, as in klr-bench show algorithm oskl, got oskl.",
+        ),
+        (["show", "experiment", "oskl_magik"], "unknown experiment 'oskl_magik'. Did you mean 'oskl_magic'?"),
+        (["completion", "fish"], "completion: expected bash or zsh, got 'fish'."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_words_are_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"error: {message}")
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "experiment", "x", "--debug"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = f"set -o pipefail; {sys.executable} -m klr_bench list | true; echo $?"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout in ("0\n", "141\n")  # 0: the pipe took it all before it was closed
+
+
+# run: Hydra's flags
+
+
+def test_a_real_process_runs_hydra_and_refuses_in_one_line(tmp_path: Path) -> None:
+    shown = klr_bench("run", "--cfg", "job", "-p", "kernel", "experiment=oskl_magic", cwd=tmp_path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "percentile: 20" in shown.stdout
+    refused = klr_bench("run", "experiment=oskl_magc", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "error: unknown experiment 'oskl_magc'. Did you mean 'oskl_magic'?\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--cfg", "job"], "results_dir: results"),
+        (["--cfg", "job", "--resolve", "experiment=oskl_adult"], "name: oskl_adult"),
+        (["--cfg", "hydra", "-p", "hydra.run"], "dir: ."),
+        (["--info", "searchpath"], str(config_files.config_dir())),
+        (["--info", "defaults"], "experiment/quickstart"),
+        (["--help"], "klr-bench run"),
+        (["--hydra-help"], "Hydra"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_flags_of_hydra(arguments: list[str], expected: str, stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *arguments]) == 0
+    assert expected in capsys.readouterr().out
+    assert stub.configs == []
+
+
+def test_a_run_leaves_no_stray_files(stub: Runner, tmp_path: Path) -> None:
+    assert main(["run"]) == 0
+    assert [config.name for config in stub.configs] == ["quickstart"]
+    assert stub.options == [{"quiet": False, "dry_run": False}]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_own_flags_do_not_reach_hydra(stub: Runner) -> None:
+    assert main(["run", "--quiet", "repeats=2", "--dry-run"]) == 0
+    assert stub.options == [{"quiet": True, "dry_run": True}]
+    assert stub.configs[0].repeats == 2
+
+
+def test_one_name_and_a_list_are_both_selections(stub: Runner) -> None:
+    assert main(["run", "dataset=covtype", "algorithm=[nc,oskl]"]) == 0
+    assert main(["run", "dataset=[magic,adult]", "algorithm=oskl"]) == 0
+    assert [list(config.datasets) for config in stub.configs] == [["covtype"], ["magic", "adult"]]
+    assert [list(config.algorithms) for config in stub.configs] == [["nc", "oskl"], ["oskl"]]
+
+
+def test_a_multirun_sweeps_into_the_results_folder(stub: Runner, tmp_path: Path) -> None:
+    arguments = ["experiment=oskl_magic", "repeats=1,2", "dataset=magic,adult", "results_dir=out, here"]
+    assert main(["run", "-m", *arguments]) == 0
+    jobs = [(config.name, config.repeats, list(config.datasets)) for config in stub.configs]
+    assert jobs == [("oskl_magic", n, [name]) for n in (1, 2) for name in ("magic", "adult")]
+    assert {config.results_dir for config in stub.configs} == {"out, here"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out, here"]
+
+
+def test_a_dry_multirun_writes_nothing(stub: Runner, tmp_path: Path) -> None:
+    assert main(["run", "-m", "repeats=1,2", "--dry-run"]) == 0
+    assert len(stub.configs) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-m", "repeats=1,0,2"]) == 2
+    assert [config.repeats for config in stub.configs] == [1, 2]
+    assert capsys.readouterr().err == "error: repeats=0: repeats: expected at least 1, got 0.\n"
+
+
+def test_the_status_tells_of_failed_cells(stub: Runner) -> None:
+    stub.n_failed = 3
+    assert main(["run"]) == 1
+    assert main(["run", "-m", "repeats=1,2"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (KlrBenchError("Margin needs eta < 2."), "Margin needs eta < 2."),
+        (ValueError("G must be at least 1."), "G must be at least 1."),
+        (OSError(28, "No space left on device", "/full"), "No space left on device: /full"),
+    ],
+)
+def test_errors_of_the_runner_are_one_line(
+    error: Exception, message: str, stub: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub.error = error
+    assert main(["run"]) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+    assert main(["run", "--debug"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_defect_of_ours_keeps_its_traceback(stub: Runner) -> None:
+    stub.error = ZeroDivisionError()
+    with pytest.raises(ZeroDivisionError):
+        main(["run"])
+
+
+def test_ctrl_c_is_130(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    stub.error = KeyboardInterrupt()
+    assert main(["run", "-m", "repeats=1,2"]) == 130
+    assert len(stub.configs) == 1
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_sigterm_is_as_ctrl_c() -> None:
+    code = (
+        "import sys, time, klr_bench.experiment.runner\n"
+        "klr_bench.experiment.runner.run = lambda *a, **k: (print('running', flush=True), time.sleep(60))\n"
+        "from klr_bench.cli import main\n"
+        "sys.exit(main(['run']))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, env=ENVIRONMENT, text=True, stdout=-1, stderr=-1
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+# run: what Hydra refuses, said better
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("experiment=oskl_magc", "unknown experiment 'oskl_magc'. Did you mean 'oskl_magic'?"),
+        ("dataset=[magic,adlt]", "unknown dataset 'adlt'. Did you mean 'adult'?"),
+        ("algorithm=oksl", "unknown algorithm 'oksl'. Did you mean 'oskl'?"),
+        ("parallel=lokyy", "unknown parallel 'lokyy'. Did you mean 'loky'?"),
+        ("datset=magic", "unknown key 'datset'. Did you mean 'dataset'?"),
+        ("repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),
+        ("kernel.percent=3", "unknown key 'kernel.percent'. Did you mean 'kernel.percentile'?"),
+        ("~repeat", "unknown key 'repeat'. Did you mean 'repeats'?"),
+        ("dataset=null", "dataset=null: expected a name of configs/dataset, got none."),
+        ("experiment=", "experiment=: expected a name of configs/experiment, got none."),
+        ("experiment=oskl_magic,oskl_adult", "experiment got several values: add -m to run once with each."),
+        (
+            "dataset=magic,adult",
+            "dataset got several values: write dataset=[magic,adult] for a list, or add -m",
+        ),
+        ("repeats=[1", "cannot read 'repeats=[1' ("),
+        ("oskl_magic", "expected key=value, got 'oskl_magic'. Did you mean experiment=oskl_magic?"),
+        ("whatever", "expected key=value, got 'whatever'."),
+        ("title=${nowhere}", "title: Interpolation key 'nowhere' not found"),
+        ("name=???", "name: Missing mandatory value: name"),
+        ("--dryrun", "unknown flag '--dryrun'. Did you mean '--dry-run'?"),
+    ],
+)
+def test_refusals_name_what_is_near(
+    argument: str, message: str, stub: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", argument]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"error: {message}")
+    assert err.count("\n") == 1
+    assert (out, stub.configs) == ("", [])
+
+
+# run: values that Hydra's lexer refuses
+
+
+@pytest.mark.parametrize("path", ["a b,c=d?.csv", "it's", 'say "x"', "[1]", "a\\", "x:y#z", "(1)", "data/{a}.csv", "é"])
+def test_paths_are_taken_as_they_are_written(path: str, stub: Runner) -> None:
+    paths = [f"data.path={path}", f"results_dir={path}", f"data.cache={path}", f"data.mirror=~/{path}"]
+    assert main(["run", "dataset=file", *paths]) == 0
+    config = stub.configs[0]
+    assert (config.data.path, config.results_dir, config.data.cache) == (path, path, path)
+    assert config.data.mirror == str(Path.home() / path)
+
+
+@given(st.text(st.sampled_from("ab~ ,=?'\"\\[]{}():#\n%é$"), max_size=10))
+def test_quoting_survives_hydras_grammar(text: str) -> None:
+    quoted_already = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    [argument] = prepare([f"data.path={text}"]).hydra
+    if not quoted_already:
+        assert OverridesParser.create().parse_override(argument).value() == text
+
+
+def test_quotes_of_the_users_own_are_kept() -> None:
+    arguments = ['data.path="a, b"', "data.path='c'", "data.mirror=null"]
+    assert prepare(arguments).hydra == arguments
+
+
+# A user's own files
+
+
+@pytest.fixture
+def own_configs(stub: Runner, tmp_path: Path) -> Path:
+    """Return a folder with an experiment, a dataset and an algorithm of the user's, the current folder."""
+    files = {
+        "experiment/mine": "# @package _global_\ndefaults:\n  - override /dataset: [wine]\n"
+        "  - override /algorithm: [logistic]\n  - _self_\ntitle: My own\nrepeats: 2\n",
+        "dataset/wine": "# @package datasets.wine\nlabel: Wine\nformat: svmlight\ntrain: {name: wine/wine}\n",
+        "algorithm/logistic": "# @package algorithms.logistic\nlabel: LR\n"
+        "estimator: {_target_: sklearn.linear_model.LogisticRegression}\ngrid: {C: [1, 10]}\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "configs" / f"{name}.yaml"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_own_files_run(own_configs: Path, stub: Runner) -> None:
+    assert main(["run", "experiment=mine"]) == 0
+    [config] = stub.configs
+    assert (config.name, config.title, config.repeats) == ("mine", "My own", 2)
+    assert config.datasets["wine"]["label"] == "Wine"
+    assert config.algorithms["logistic"]["grid"] == {"C": [1, 10]}
+
+
+def test_own_files_are_listed_shown_and_completed(own_configs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    text = capsys.readouterr().out
+    for line in ("mine", "My own", "wine", "logistic", "oskl_magic", "magic"):
+        assert line in text
+    assert main(["show", "algorithm", "logistic"]) == 0
+    path = own_configs / "configs" / "algorithm" / "logistic.yaml"
+    assert capsys.readouterr().out == f"# {path}\n{path.read_text()}"
+    assert completion.complete("klr-bench run experiment=mi", 27) == ["experiment=mine "]
+
+
+def test_an_unknown_parameter_of_another_librarys_class_is_refused(
+    own_configs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "experiment=mine", "algorithms.logistic.estimator.penalti=l1"]) == 2
+    assert "unknown key 'algorithms.logistic.estimator.penalti'. Did you mean 'penalty'?" in capsys.readouterr().err
+
+
+def test_an_own_experiment_that_misspells_is_refused(own_configs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    experiment = own_configs / "configs" / "experiment" / "mine.yaml"
+    text = experiment.read_text()
+    experiment.write_text(text.replace("[wine]", "[whine]"))
+    assert main(["run", "experiment=mine"]) == 2
+    assert "unknown dataset 'whine'. Did you mean 'wine'?" in capsys.readouterr().err
+    experiment.write_text(f"{text}sweep: {{logistik: {{C: [1]}}}}\n")
+    assert main(["run", "experiment=mine"]) == 2
+    assert "unknown algorithm 'logistik'. Did you mean 'logistic'?" in capsys.readouterr().err
+    experiment.write_text(f"{text}repeats: [\n")
+    assert main(["run", "experiment=mine"]) == 2
+    assert str(experiment) in capsys.readouterr().err
+
+
+# report
+
+
+def test_report_is_called_for_each_experiment(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[Path, dict[str, Any]]] = []
+    monkeypatch.setattr("klr_bench.report.report", lambda folder, **options: calls.append((folder, options)) or [])
+    assert main(["report", "experiment=a,b", "results_dir=out", "table=3", "format=[terminal,md]"]) == 0
+    assert [folder for folder, _ in calls] == [Path("out/a"), Path("out/b")]
+    assert {key: calls[0][1][key] for key in ("table", "formats", "output")} == {
+        "table": "3",
+        "formats": ["terminal", "md"],
+        "output": None,
+    }
+    assert main(["report", "experiment=a", "output=~/tables"]) == 0
+    assert calls[2][1]["output"] == Path.home() / "tables"
+
+
+def test_a_report_of_nothing_says_how_to_make_it(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "experiment=oskl_magic"]) == 2
+    assert "klr-bench run experiment=oskl_magic" in capsys.readouterr().err
+
+
+# Completion
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("klr-bench re", ["report "]),
+        (
+            "klr-bench run experiment=osk",
+            ["experiment=oskl_adult ", "experiment=oskl_covtype ", "experiment=oskl_magic ", "experiment=oskl_mnist "],
+        ),
+        ("klr-bench run dataset=[magic,mu", ["dataset=[magic,mushrooms"]),
+        ("klr-bench run dataset=[magic,magi", []),
+        ("klr-bench run -m algorithm=nc,os", ["algorithm=nc,oskl"]),
+        ("klr-bench run kernel.perc", ["kernel.percentile="]),
+        ("klr-bench run rep", ["repeats="]),
+        ("klr-bench run --mul", ["--multirun "]),
+        ("klr-bench report format=terminal,m", ["format=terminal,md"]),
+        ("klr-bench data fe", ["fetch "]),
+        ("klr-bench data fetch mag", ["magic "]),
+        ("klr-bench show algorithm osk", ["oskl "]),
+        ("klr-bench list alg", ["algorithms "]),
+        ("klr-bench completion z", ["zsh "]),
+    ],
+)
+def test_words_that_fit(line: str, expected: list[str]) -> None:
+    assert completion.complete(line, len(line)) == expected
+    assert completion.complete(f"{line} and more", len(line)) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("klr-bench da", ["data "]),
+        ("klr-bench run experiment=osk", ["oskl_adult ", "oskl_covtype ", "oskl_magic ", "oskl_mnist "]),
+        (
+            "klr-bench run experiment=",
+            [f"{name} " for name in config_files.names("experiment", [config_files.config_dir()])],
+        ),
+        ("klr-bench run dataset=[magic,mu", ["[magic,mushrooms"]),
+        ("klr-bench run kernel.perc", ["kernel.percentile="]),
+    ],
+)
+def test_bash_completes(line: str, expected: list[str], tmp_path: Path) -> None:
+    command = tmp_path / "klr-bench"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m klr_bench "$@"\n')
+    command.chmod(0o755)
+    script = f"""
+        eval "$(klr-bench completion bash)"
+        complete -p klr-bench | grep -q _klr_bench || exit 3
+        COMP_LINE='{line}' COMP_POINT={len(line)}
+        _klr_bench klr-bench
+        printf '%s|' "${{COMPREPLY[@]}}"
+    """
+    environment = ENVIRONMENT | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("|")[:-1] == expected

@@ -1,0 +1,281 @@
+"""The batch solvers against Newton's method, their limits, and the conventions they share with the online learners."""
+
+from __future__ import annotations
+
+import lzma
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.datasets import load_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
+
+from klr_bench import DualCDKLR, ImportVectorMachine, PrimalCDKLR
+from klr_bench.estimators.batch.dual import _step
+from klr_bench.estimators.core import expansion
+from klr_bench.estimators.core.losses import sigmoid
+from tests.reference import kernel as reference
+
+KERNELS = [
+    {"kernel": "rbf", "gamma": 0.7},
+    {"kernel": "poly", "gamma": 0.2, "degree": 2, "coef0": 1.0},
+    {"kernel": "linear"},
+]
+TINY = 0.03
+"""A cache_size, in MB, in which the 300 rows of `toy` take several blocks."""
+ALL = [DualCDKLR(), PrimalCDKLR(), ImportVectorMachine()]
+
+
+def toy(n=300, d=4, seed=1):
+    """Overlapping classes; some features are 0."""
+    random = np.random.RandomState(seed)
+    X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < 0.7)
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * random.standard_normal(n) > 0, 1, -1)
+    return X / np.sqrt(d), y
+
+
+def assert_is_the_solution(learner, X, y, rtol=1e-8):
+    """Compare the objective, computed from the coefficients alone, with that of the reference."""
+    dense = X.toarray() if sp.issparse(X) else X
+    kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
+    K = reference.kernel_matrix(dense, dense, **kernel)
+    best = reference.batch_objective(K, y, reference.batch_klr(K, y, learner.lam), learner.lam)
+    own = reference.batch_objective(K, y, learner.dual_coef_, learner.lam)
+    assert own == pytest.approx(best, rel=rtol)
+    assert learner.objective_ == pytest.approx(own, rel=rtol)
+    assert best >= learner.dual_objective_ - 1e-12
+    return K
+
+
+@pytest.mark.filterwarnings("ignore:cache_size")
+@pytest.mark.parametrize("cache_size", [TINY, 200])
+@pytest.mark.parametrize("layout", ["dense", "csr made dense", "csr by index"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
+@pytest.mark.parametrize("lam", [1e-4, 1e-2, 1.0])
+def test_dual_reaches_the_objective_of_newton(lam, kernel, layout, cache_size, monkeypatch):
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    X, y = toy()
+    data = X if layout == "dense" else sp.csr_matrix(X)
+    learner = DualCDKLR(lam, tol=1e-9, max_iter=5000, cache_size=cache_size, random_state=0, **kernel).fit(data, y)
+    K = assert_is_the_solution(learner, X, y)
+    expected = y * expit(-y * (K @ learner.dual_coef_)) / (len(y) * lam)
+    np.testing.assert_allclose(learner.dual_coef_, expected, atol=1e-3 * np.max(np.abs(expected)))
+    assert learner.duality_gap_ <= 1e-9
+
+
+def test_the_dual_coefficients_are_those_of_the_optimum():
+    X, y = toy()
+    learner = DualCDKLR(1e-2, tol=1e-15, gamma=0.7, random_state=0).fit(X, y)
+    z = y * learner.decision_function(X)
+    np.testing.assert_allclose(learner.dual_coef_, y * expit(-z) / (len(y) * 1e-2), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:cache_size")
+@pytest.mark.parametrize("cache_size", [TINY, 200])
+@pytest.mark.parametrize(("n", "lam", "gamma"), [(200, 1e-2, 20.0), (300, 1e-1, 20.0), (300, 1e-3, 100.0)])
+def test_primal_reaches_the_objective_of_newton(n, lam, gamma, cache_size):
+    X, y = toy(n)
+    learner = PrimalCDKLR(lam, tol=1e-9, max_iter=20_000, cache_size=cache_size, gamma=gamma, random_state=0).fit(X, y)
+    assert_is_the_solution(learner, X, y)
+    assert learner.duality_gap_ <= 1e-9
+
+
+@pytest.mark.mirror
+def test_real_data(mirror):
+    with lzma.open(mirror / "a9a" / "a9a.xz") as file:
+        X, y = load_svmlight_file(file, n_features=123)
+    rows = np.random.RandomState(0).permutation(len(y))[:500]
+    X, y = X[rows], y[rows]
+    learner = DualCDKLR(1e-4, tol=1e-9, gamma=0.06, random_state=0).fit(X, y)
+    assert_is_the_solution(learner, X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        primal = PrimalCDKLR(1e-1, tol=1e-5, gamma=0.5, random_state=0).fit(X, y)
+    assert_is_the_solution(primal, X, y, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:cache_size", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("cache_size", [TINY, 200])
+@pytest.mark.parametrize("learner", [DualCDKLR(), PrimalCDKLR()], ids=str)
+def test_the_gap_is_never_negative_and_closes(learner, cache_size, dtype):
+    X, y = toy()
+    seen = []
+
+    def callback(learner, t):
+        seen.append((t, learner.objective_, learner.dual_objective_, learner.n_iter_, learner.score(X[:20], y[:20])))
+
+    learner = clone(learner).set_params(lam=1e-3, gamma=20.0, cache_size=cache_size, dtype=dtype, random_state=0)
+    learner.set_params(tol=1e-5, max_iter=500).fit(X, y, callback=callback)
+    t, primal, dual, epochs, _ = map(np.array, zip(*seen, strict=True))
+    assert (primal - dual >= 0).all()
+    assert (np.diff(t) > 0).all()
+    np.testing.assert_array_equal(epochs, t // len(y))
+    assert 0 <= learner.duality_gap_ <= 1e-5
+    assert learner.duality_gap_ == pytest.approx((primal[-1] - dual[-1]) / primal[-1], abs=1e-15)
+    assert t[-1] == learner.n_iter_ * len(y)
+
+
+@pytest.mark.parametrize("learner", ALL, ids=str)
+def test_the_callback_ends_the_fit(learner):
+    X, y = toy()
+    seen = []
+
+    def callback(learner, t):
+        seen.append(t)
+        learner.predict_proba(X[:3])
+        return len(seen) == 2
+
+    learner = clone(learner).set_params(gamma=20.0, tol=0.0, random_state=0).fit(X, y, callback=callback)
+    assert seen == [300, 600]
+    assert learner.n_iter_ == 2
+
+
+def test_a_fit_may_end_within_an_epoch():
+    X, y = toy()
+    with pytest.warns(UserWarning, match="cache_size"):
+        learner = DualCDKLR(cache_size=TINY, random_state=0).fit(X, y, callback=lambda learner, t: t >= 20)
+    assert learner.n_iter_ == 0
+    assert 0 < np.count_nonzero(np.abs(learner.dual_coef_) > 1e-100) < 100
+    assert learner.predict(X).shape == (300,)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(2, 30),
+    d=st.integers(1, 3),
+    seed=st.integers(0, 2**31),
+    lam=st.sampled_from([1e-2, 1.0, 1e3]),
+    spread=st.sampled_from([0.0, 1e-3, 1.0, 30.0]),
+)
+def test_dual_on_any_data(n, d, seed, lam, spread):
+    random = np.random.RandomState(seed)
+    X, y = np.round(4 * spread * random.standard_normal((n, d))) / 4, np.where(random.random_sample(n) < 0.5, 1, -1)
+    y[:2] = -1, 1
+    learner = DualCDKLR(lam, gamma=0.7, tol=1e-9, max_iter=100_000, random_state=0).fit(X, y)
+    assert_is_the_solution(learner, X, y)
+
+
+@settings(max_examples=200, deadline=None)
+@given(z=st.floats(-1e6, 1e6), margin=st.floats(-700, 700), q=st.floats(0, 1e9))
+def test_the_one_variable_problem_is_solved(z, margin, q):
+    a = sigmoid(-margin)
+    m = _step(z, a, q)
+    assert np.isfinite(m)
+    scale = 1 + abs(z) + q
+    assert abs(m - z - q * (sigmoid(-m) - a)) <= 1e-10 * scale
+
+
+@pytest.mark.parametrize("cache_size", [0.002, 200])
+def test_equal_rows_of_opposite_classes_converge(cache_size):
+    X, y = toy(n=20)
+    X, y = np.vstack([X, X, X]), np.concatenate([y, -y, y])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="cache_size")
+        warnings.simplefilter("error", ConvergenceWarning)
+        learner = DualCDKLR(1e-3, tol=1e-9, cache_size=cache_size, gamma=0.7, random_state=0).fit(X, y)
+        PrimalCDKLR(1e-2, tol=1e-6, cache_size=cache_size, gamma=20.0, max_iter=20_000).fit(X, y)
+    assert_is_the_solution(learner, X, y)
+
+
+@pytest.mark.parametrize("learner", ALL, ids=str)
+@pytest.mark.parametrize("lam", [0.0, -1e-3])
+def test_refuses_lam_that_is_not_positive(learner, lam):
+    with pytest.raises(ValueError, match="'lam' parameter"):
+        clone(learner).set_params(lam=lam).fit(*toy())
+
+
+def test_refuses_what_is_not_finite():
+    X, y = toy()
+    learner = DualCDKLR(kernel="poly", degree=6)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"the objective is (nan|inf); .* scale X"):
+        learner.fit((1e8 * X).astype(np.float32), y)
+
+
+def test_says_that_the_gap_is_open():
+    with pytest.warns(ConvergenceWarning, match="DualCDKLR: the gap is .* > tol after max_iter=1"):
+        DualCDKLR(1e-6, max_iter=1, random_state=0).fit(*toy())
+
+
+def test_a_block_that_does_not_fit_is_made_smaller_and_said():
+    X, y = toy()
+    whole = DualCDKLR(1e-2, tol=1e-10, random_state=0).fit(X, y)
+    message = r"cache_size=0.03 MB holds the kernel values of 12 of 300 rows; blocks of 12"
+    with pytest.warns(UserWarning, match=message) as said:
+        blocks = DualCDKLR(1e-2, tol=1e-10, cache_size=TINY, random_state=0).fit(X, y)
+    assert len(said) == 1
+    np.testing.assert_allclose(blocks.decision_function(X), whole.decision_function(X), atol=1e-3)
+    assert blocks.objective_ == pytest.approx(whole.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("learner", ALL, ids=str)
+def test_dense_and_csr_and_single_precision_agree(learner):
+    X, y = toy()
+    X = X.astype(np.float32)
+    learner = clone(learner).set_params(lam=1e-2, gamma=20.0, tol=1e-5, random_state=0)
+    double = clone(learner).fit(X.astype(np.float64), y)
+    for data in (X, sp.csr_matrix(X)):
+        single = clone(learner).fit(data, y)
+        assert single.support_vectors_.dtype == np.float32
+        assert sp.issparse(single.support_vectors_) == sp.issparse(data)
+        assert single.objective_ == pytest.approx(double.objective_, rel=1e-4)
+        np.testing.assert_allclose(single.decision_function(data), double.decision_function(X), atol=2e-2)
+
+
+@pytest.mark.filterwarnings("ignore:cache_size", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("cache_size", [TINY, 200])
+@pytest.mark.parametrize("learner", [DualCDKLR(1e-2), PrimalCDKLR(1e-2)], ids=str)
+def test_a_warm_start_goes_on(learner, cache_size):
+    X, y = toy()
+    learner = clone(learner).set_params(gamma=20.0, tol=1e-7, cache_size=cache_size, warm_start=True, random_state=0)
+    first = learner.fit(X, y).n_iter_
+    assert first > 1
+    assert learner.fit(X, y).n_iter_ == 1
+    assert_is_the_solution(learner, X, y, rtol=1e-6)
+    learner.set_params(lam=1e-1).fit(X, y)  # the coefficients of the smaller lam do not fit the box
+    assert_is_the_solution(learner, X, y, rtol=1e-6)
+    with pytest.raises(ValueError, match="the last fit was on 300 rows, this one is on 200"):
+        learner.fit(X[:200], y[:200])
+
+
+@pytest.mark.parametrize("learner", ALL, ids=str)
+def test_decision_function_is_the_expansion_and_probabilities_its_sigmoid(learner):
+    X, y = toy()
+    Z = toy(70, seed=5)[0]
+    words = np.where(y > 0, "yes", "no")
+    learner = clone(learner).set_params(gamma=20.0, lam=1e-2, random_state=0).fit(X, words)
+    f = learner.dual_coef_ @ reference.kernel_matrix(learner.support_vectors_, Z, gamma=20.0)
+    learner.set_params(gamma=1.0)  # a fitted learner keeps its kernel
+    for data in (Z, sp.csr_matrix(Z)):
+        np.testing.assert_allclose(learner.decision_function(data), f, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(learner.predict(data), np.where(learner.decision_function(data) > 0, "yes", "no"))
+        np.testing.assert_array_equal(learner.predict_proba(data)[:, 1], expit(learner.decision_function(data)))
+    again = pickle.loads(pickle.dumps(learner))
+    np.testing.assert_array_equal(again.decision_function(Z), learner.decision_function(Z))
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:2], ids=lambda kernel: kernel["kernel"])
+def test_import_vectors_are_those_of_the_reference(kernel):
+    X, y = toy(80)
+    with pytest.warns(ConvergenceWarning, match="still falls at max_import_vectors=4"):
+        learner = ImportVectorMachine(1e-3, max_import_vectors=4, tol=1e-9, **kernel).fit(X, y)
+    K = reference.kernel_matrix(X, X, **kernel)
+    rows, a, objective = reference.import_vectors(K, y, 1e-3, 4)
+    np.testing.assert_array_equal(learner.support_vectors_, X[rows])
+    np.testing.assert_allclose(learner.dual_coef_, a, rtol=1e-6)
+    assert learner.objective_ == pytest.approx(objective, rel=1e-10)
+
+
+def test_import_vectors_come_near_the_solution():
+    X, y = toy()
+    machine = ImportVectorMachine(1e-3, gamma=0.7, tol=1e-4, n_candidates=30, random_state=0).fit(X, y)
+    full = DualCDKLR(1e-3, gamma=0.7, tol=1e-6, random_state=0).fit(X, y)
+    assert full.objective_ * (1 - 1e-6) <= machine.objective_ <= 1.02 * full.objective_
+    assert machine.n_support_ < 100
+    assert len(np.unique(machine.support_vectors_, axis=0)) == machine.n_support_

@@ -1,0 +1,321 @@
+"""The learners with a budget: equal to the reference, and true to their definitions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from klr_bench import (
+    BOGD,
+    BOGDPlusPlus,
+    Forgetron,
+    KernelPerceptron,
+    Projectron,
+    ProjectronPlusPlus,
+    RandomizedBudgetPerceptron,
+    expansion,
+)
+from klr_bench.estimators.budget import engine, projectron
+from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
+from klr_bench.estimators.core.kernels import Kernel
+from tests.estimators.test_online import KERNELS, draws, toy
+from tests.reference import kernel as reference
+
+CASES = {
+    "forgetron": (Forgetron(), lambda K, y, B: reference.forgetron(K, y, B, "basic")[0]),
+    "forgetron self-tuned": (
+        Forgetron(variant="self_tuned"),
+        lambda K, y, B: reference.forgetron(K, y, B, "self_tuned")[0],
+    ),
+    "rbp": (RandomizedBudgetPerceptron(), lambda K, y, B: reference.rbp(K, y, B, draws(len(y)))),
+    "bogd": (
+        BOGD(eta=0.7, lam=0.01, gamma_max=1.5),
+        lambda K, y, B: reference.bogd(K, y, B, draws(len(y)), 0.7, 1.5, 0.01, by_length=False),
+    ),
+    "bogd++": (
+        BOGDPlusPlus(eta=0.5, lam=0.02, gamma_max=3.0),
+        lambda K, y, B: reference.bogd(K, y, B, draws(len(y)), 0.5, 3.0, 0.02, by_length=True),
+    ),
+    "projectron": (Projectron(), lambda K, y, B: reference.projectron(K, y, B)),
+    "projectron++": (ProjectronPlusPlus(eta=0.8), lambda K, y, B: reference.projectron(K, y, B, eta=0.8)),
+}
+REPLACING = [case for case in CASES if "projectron" not in case]
+LAYOUTS = ["dense", "csr made dense", "csr by index"]
+
+
+def fitted(case, X, y, budget, *, layout="dense", average=False, **parameters):
+    learner = clone(CASES[case][0]).set_params(budget=budget, average=average, random_state=0, **parameters)
+    return learner.fit(X if layout == "dense" else sp.csr_matrix(X), y)
+
+
+def assert_same_learner(learner, X, f, *, rtol, atol=1e-12):
+    """Compare with the reference: who was ever in, who is left, and every coefficient."""
+    dense = learner.support_vectors_.toarray() if sp.issparse(learner.support_vectors_) else learner.support_vectors_
+    members = f.inserted if learner.average else np.isin(np.arange(len(X)), f.places)
+    expected = (f.total / len(X) if learner.average else f.coef)[members]
+    assert learner.n_support_ == len(dense) == members.sum()
+    np.testing.assert_array_equal(dense, X[members].astype(dense.dtype))
+    np.testing.assert_allclose(learner.dual_coef_, expected, rtol=rtol, atol=atol)
+    assert learner.n_updates_ == f.inserted.sum()
+
+
+def kernel_matrix(X, kernel):
+    return reference.kernel_matrix(X, X, **kernel)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("block", [1, 7, 64, 128])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
+@pytest.mark.parametrize("budget", [1, 2, 9, 40])
+@pytest.mark.parametrize("case", CASES)
+def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
+    monkeypatch.setattr(engine, "BLOCK", block)
+    monkeypatch.setattr(projectron, "BLOCK", block)
+    monkeypatch.setattr(projectron, "AHEAD", block)
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    X, y = toy(n=150)
+    learner = fitted(case, X, y, budget, layout=layout, average=average, **kernel)
+    f = CASES[case][1](kernel_matrix(X, kernel), y, budget)
+    tolerance = 1e-10 if case in REPLACING else 1e-5  # a matrix that is close to singular is solved with
+    assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(CASES)), st.integers(1, 60), st.integers(2, 330), st.integers(0, 50), st.booleans())
+def test_equals_the_reference_for_any_budget_and_length(case, budget, n, seed, average):
+    X, y = toy(n=n, seed=seed)
+    y[0] = -y[1]
+    learner = fitted(case, X, y, budget, average=average, gamma=2.0)
+    f = CASES[case][1](kernel_matrix(X, {"gamma": 2.0}), y, budget)
+    tolerance = 1e-9 if case in REPLACING else 1e-4
+    assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
+    size = len(f.places)
+    assert learner.last_classifier().n_support_ == size <= budget
+
+
+@pytest.mark.parametrize("case", REPLACING)
+def test_in_single_precision_up_to_rounding(case):
+    X, y = toy(n=400)
+    learner = fitted(case, X.astype(np.float32), y, 30, gamma=2.0, average=True)
+    assert learner.support_vectors_.dtype == np.float32
+    f = CASES[case][1](kernel_matrix(X.astype(np.float32), {"gamma": 2.0}), y, 30)
+    assert_same_learner(learner, X, f, rtol=1e-3, atol=1e-4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(sorted(CASES)), st.integers(1, 50), st.lists(st.integers(5, 395), max_size=4))
+def test_cuts_into_calls_do_not_matter(case, budget, cuts):
+    X, y = toy(n=400)
+    whole = fitted(case, X, y, budget, gamma=1.0, average=True)
+    parts = clone(whole)
+    for rows in np.split(np.arange(400), sorted(set(cuts))):
+        parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
+    np.testing.assert_array_equal(parts.support_vectors_, whole.support_vectors_)
+    np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_large_budget_with_short_blocks_is_the_same(case, monkeypatch):
+    X, y = toy(n=500)
+    usual = fitted(case, X, y, 60, gamma=2.0, average=True)
+    monkeypatch.setattr(engine, "LARGE", 10)
+    short = fitted(case, X, y, 60, gamma=2.0, average=True)
+    np.testing.assert_array_equal(short.support_vectors_, usual.support_vectors_)
+    np.testing.assert_allclose(short.dual_coef_, usual.dual_coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", ["rbp", "forgetron self-tuned", "projectron"])
+@pytest.mark.parametrize("average", [False, True])
+def test_a_budget_for_all_is_the_perceptron(case, average):
+    X, y = toy(n=300)
+    learner = fitted(case, X, y, 300, gamma=2.0, average=average)
+    perceptron = KernelPerceptron(gamma=2.0, average=average).fit(X, y)
+    if case in REPLACING:  # a Projectron leaves out what lies in the span of others
+        np.testing.assert_array_equal(learner.support_vectors_, perceptron.support_vectors_)
+        np.testing.assert_allclose(learner.dual_coef_, perceptron.dual_coef_, rtol=1e-10)
+    np.testing.assert_allclose(learner.decision_function(X), perceptron.decision_function(X), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", ["bogd", "bogd++"])
+def test_a_budget_for_all_is_gradient_descent_with_the_same_shrinking(case):
+    X, y = toy(n=300)
+    learner = fitted(case, X, y, 300, gamma=2.0)
+    eta, lam = learner.eta, learner.lam
+
+    def step(y, f, u, t):
+        return y * f < 1, 1 - eta * lam, eta * y
+
+    last, average, inserted, _ = reference.online(kernel_matrix(X, {"gamma": 2.0}), y, draws(300), step)
+    np.testing.assert_allclose(learner.dual_coef_, last[inserted], rtol=1e-10)
+    learner = fitted(case, X, y, 300, gamma=2.0, average=True)
+    np.testing.assert_allclose(learner.dual_coef_, average[inserted], rtol=1e-10)
+
+
+def test_the_basic_forgetron_shrinks_at_any_finite_budget():
+    X, y = toy(n=300)
+    learner = fitted("forgetron", X, y, 10_000, gamma=2.0)
+    perceptron = KernelPerceptron(gamma=2.0).fit(X, y)
+    assert learner.n_support_ < learner.budget
+    assert np.all(np.abs(learner.dual_coef_) < 1)
+    assert np.all(np.abs(perceptron.dual_coef_) == 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 20), st.integers(0, 1000), st.sampled_from([0.1, 1.0, 10.0]))
+def test_the_self_tuned_forgetron_never_grows(budget, seed, gamma):
+    X, y = toy(n=200, seed=seed)
+    _, phis = reference.forgetron(kernel_matrix(X, {"gamma": gamma}), y, budget, "self_tuned")
+    assert all(0 < phi <= 1 for phi in phis)
+    learner = fitted("forgetron self-tuned", X, y, budget, gamma=gamma)
+    assert np.all(np.abs(learner.dual_coef_) <= 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(1e-12, 1e12), st.floats(0, 1e6), st.sampled_from([-1, 1])), min_size=1, max_size=40)
+)
+@example([(1.8e8, 0.0, -1), (1.8e8, 5e-324, -1)])
+def test_removal_probabilities_are_a_distribution(members):
+    a = np.array([sign * size for size, _, sign in members])
+    lengths = np.array([length for _, length, _ in members])
+    weighted = np.sum(np.abs(a) * lengths)
+    s = removal_scale(len(a), weighted)
+    weights = np.array([removal_weight(*pair, s) for pair in zip(a, lengths, strict=True)])
+    assert np.all(weights >= 0)
+    assert weights.sum() >= 1 - 1e-9
+    p = weights / weights.sum()
+    assert np.all((p >= 0) & (p <= 1))
+    assert math.isclose(p.sum(), 1)
+    if weighted > 1e-200:
+        np.testing.assert_allclose(p, reference.removal_probabilities(a, lengths), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", ["bogd", "bogd++"])
+def test_coefficients_stay_within_their_bound(case):
+    X, y = toy(n=500)
+    learner = fitted(case, X, y, 8, gamma=2.0, lam=0.0, gamma_max=1.2)
+    assert np.all(np.abs(learner.dual_coef_) <= learner.eta * 1.2 * (1 + 1e-12))
+
+
+def test_who_leaves_is_uniform_where_all_are_equal():
+    X, y = toy(n=4000)
+    learner = fitted("bogd++", X, y, 10, gamma=2.0, eta=1.0, lam=0.0, gamma_max=1.0)
+    other = fitted("bogd", X, y, 10, gamma=2.0, eta=1.0, lam=0.0, gamma_max=1.0)
+    np.testing.assert_array_equal(learner.support_vectors_, other.support_vectors_)
+    np.testing.assert_allclose(learner.dual_coef_, other.dual_coef_)
+
+
+@pytest.mark.parametrize("case", ["projectron", "projectron++"])
+def test_duplicates_take_no_room(case):
+    X, y = toy(n=100)
+    X, y = np.vstack([X, X, X]), np.r_[y, -y, y]  # each is a mistake again
+    learner = fitted(case, X, y, 300, gamma=2.0)
+    assert learner.n_support_ <= 100
+    assert np.all(np.isfinite(learner.dual_coef_))
+    if case == "projectron":
+        perceptron = KernelPerceptron(gamma=2.0).fit(X, y)
+        np.testing.assert_allclose(learner.decision_function(X), perceptron.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("panel", [1, 16, 100])
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("case", ["projectron", "projectron++"])
+def test_panels_of_the_factor_change_nothing(case, repeated, panel, monkeypatch):
+    monkeypatch.setattr(projectron, "PANEL", panel)
+    monkeypatch.setattr(projectron, "AHEAD", 64)
+    X, y = toy(n=400)
+    if repeated:
+        X, y = np.vstack([X, X[:200]]), np.r_[y, -y[:200]]
+    learner = fitted(case, X, y, 120, gamma=4.0, average=True)
+    f = CASES[case][1](kernel_matrix(X, {"gamma": 4.0}), y, 120)
+    assert learner.n_support_ == 120
+    assert_same_learner(learner, X, f, rtol=1e-5, atol=1e-5 * np.abs(f.coef).max())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_last_and_average_come_from_one_fit(case):
+    X, y = toy(n=300)
+    both = fitted(case, X, y, 20, gamma=2.0, average=True)
+    last, alone = both.last_classifier(), fitted(case, X, y, 20, gamma=2.0)
+    np.testing.assert_array_equal(last.decision_function(X), alone.decision_function(X))
+    assert both.average
+    assert not last.average
+    average = fitted(case, X, y, 20, gamma=2.0, average=True)
+    np.testing.assert_array_equal(both.decision_function(X), average.decision_function(X))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_decision_values_are_the_expansion(case):
+    X, y = toy(n=300)
+    learner = fitted(case, X, y, 20, gamma=2.0, average=True)
+    K = reference.kernel_matrix(learner.support_vectors_, X, gamma=2.0)
+    np.testing.assert_allclose(learner.decision_function(X), learner.dual_coef_ @ K, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_several_epochs_are_several_passes(case):
+    X, y = toy(n=200)
+    twice = fitted(case, X, y, 20, gamma=2.0, n_epochs=2, **({"lam": 0.0} if "bogd" in case else {}))
+    calls = clone(twice).set_params(n_epochs=1).partial_fit(X, y).partial_fit(X, y)
+    np.testing.assert_allclose(twice.dual_coef_, calls.dual_coef_, rtol=1e-6, atol=1e-9)
+    assert twice.t_ == 400
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_values_that_overflow_are_refused(case):
+    X, y = toy(n=100)
+    X[:7] *= 1e-3
+    X[7:] *= 1e200
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
+        fitted(case, X, y, 10, kernel="poly", gamma=1.0, degree=3)
+
+
+def test_the_callback_can_stop():
+    X, y = toy(n=600)
+    seen = []
+
+    def callback(learner, t):
+        seen.append((t, learner.n_support_, learner.score(X, y)))
+        return t >= 300
+
+    learner = Forgetron(budget=10, gamma=1.0).fit(X, y, callback=callback)
+    assert learner.t_ == seen[-1][0] == 384
+    assert all(n <= 10 for _, n, _ in seen)
+
+
+@pytest.mark.parametrize("budget", [0, -3, 2.5, "many", None])
+@pytest.mark.parametrize("case", CASES)
+def test_a_budget_is_a_positive_whole_number(case, budget):
+    X, y = toy(n=20)
+    with pytest.raises(ValueError, match="'budget' parameter of"):
+        clone(CASES[case][0]).set_params(budget=budget).fit(X, y)
+
+
+def test_other_parameters_are_checked():
+    X, y = toy(n=20)
+    with pytest.raises(ValueError, match="eta \\* lam of BOGD must be below 1"):
+        BOGD(eta=2.0, lam=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="'variant' parameter of Forgetron"):
+        Forgetron(variant="lazy").fit(X, y)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(KERNELS), st.sampled_from(["float32", "float64"]))
+def test_compiled_kernel_values_are_those_of_the_kernel(kernel, dtype):
+    from klr_bench.estimators.core.kernels import KERNELS as NAMES
+    from klr_bench.estimators.core.kernels import finish
+
+    X = np.random.RandomState(0).standard_normal((20, 3)).astype(dtype)
+    function = Kernel(kernel["kernel"], kernel.get("gamma", 1.0), kernel.get("degree", 3))
+    left, right = function.left(X), function.right(X)
+    values = np.ascontiguousarray(left @ right)
+    finish(values, NAMES.index(kernel["kernel"]), float(kernel.get("degree", 3)))
+    np.testing.assert_allclose(values, function.values(left, right), rtol=1e-6)

@@ -1,0 +1,448 @@
+"""The confidence-weighted learners against their references, their limits, and what the published figures carry."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import lzma
+import math
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtri
+from sklearn.base import clone
+from sklearn.datasets import load_svmlight_file
+
+from klr_bench import (
+    AROW,
+    NAROW,
+    BatchConfidenceWeighted,
+    ConfidenceWeighted,
+    PassiveAggressive,
+    SecondOrderPerceptron,
+    SoftConfidenceWeighted,
+)
+from klr_bench.estimators.linear import base, bcw, blocked, engine
+from klr_bench.estimators.linear.cw import confident, softly_confident
+from tests.reference import linear as reference
+
+CASES = {
+    "arow": (AROW(0.5), reference.arow(0.5)),
+    "arow strong": (AROW(32.0), reference.arow(32.0)),
+    "narow": (NAROW(2.0), reference.narow(2.0)),
+    "narow careful": (NAROW(16.0), reference.narow(16.0)),
+    "cw": (ConfidenceWeighted(0.55), reference.cw(0.55)),
+    "cw sure": (ConfidenceWeighted(0.95), reference.cw(0.95)),
+    "scw1": (SoftConfidenceWeighted(1, C=0.0625), reference.cw(0.75, 0.0625)),
+    "scw1 sure": (SoftConfidenceWeighted(1, 16.0, 0.9), reference.cw(0.9, 16.0)),
+    "scw2": (SoftConfidenceWeighted(2), reference.scw2(0.75, 1.0)),
+    "scw2 sure": (SoftConfidenceWeighted(2, 0.0625, 0.9), reference.scw2(0.9, 0.0625)),
+}
+COVARIANCES = ["full", "diagonal"]
+LEARNERS = [learner for learner, _ in CASES.values()] + [
+    SecondOrderPerceptron(),
+    SecondOrderPerceptron(update="always"),
+]
+ALL = [*LEARNERS, PassiveAggressive(), BatchConfidenceWeighted(), BatchConfidenceWeighted(q=2)]
+
+
+def toy(n=300, d=6, seed=1):
+    """Overlapping classes, correlated features, some of them 0."""
+    random = np.random.RandomState(seed)
+    X = random.standard_normal((n, d)) @ random.standard_normal((d, d)) * (random.random_sample((n, d)) < 0.7)
+    y = np.where(X @ random.standard_normal(d) + 1.5 * random.standard_normal(n) > 0, 1, -1)
+    return X / np.sqrt(d), y
+
+
+@pytest.fixture(params=["loop", "blocks of 1", "blocks of 7", "blocks of 128"])
+def way(request, monkeypatch):
+    """How a full covariance is updated."""
+    if request.param != "loop":
+        monkeypatch.setattr(base, "IN_CACHE", 0)
+        size = int(request.param.split()[-1])
+        monkeypatch.setattr(blocked, "BLOCK", size)
+        monkeypatch.setattr(blocked.Blocked, "rows", size)
+    return request.param
+
+
+def assert_same(learner, mean, covariance, updates, mistakes, rtol=1e-8):
+    np.testing.assert_allclose(learner.coef_, mean, rtol=rtol, atol=rtol * np.abs(mean).max())
+    np.testing.assert_allclose(learner.covariance_, covariance, rtol=rtol, atol=rtol * np.abs(covariance).max())
+    assert (learner.n_updates_, learner.n_mistakes_) == (updates, mistakes)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("case", CASES)
+def test_full_covariance_equals_the_reference(case, layout, way):
+    X, y = toy()
+    learner, step = CASES[case]
+    assert_same(clone(learner).fit(layout(X), y), *reference.online(X, y, step, limit=engine.LIMITS["float64"]))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("case", CASES)
+def test_diagonal_covariance_equals_the_reference(case, layout):
+    X, y = toy()
+    learner, step = CASES[case]
+    learner = clone(learner).set_params(covariance="diagonal").fit(layout(X), y)
+    assert_same(learner, *reference.online(X, y, step, diagonal=True, limit=engine.LIMITS["float64"]))
+
+
+@pytest.mark.parametrize("update", ["mistakes", "always"])
+@pytest.mark.parametrize("a", [1.0, 0.1])
+def test_second_order_perceptron_equals_the_reference(a, update, way):
+    X, y = toy()
+    learner = SecondOrderPerceptron(a, update).fit(X, y)
+    w, S, updates, mistakes = reference.sop(X, y, a, always=update == "always")
+    assert_same(learner, S @ w, S, updates, mistakes)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("variant", [0, 1, 2])
+def test_passive_aggressive_equals_the_reference(variant, C, layout):
+    X, y = toy()
+    X[17] = 0.0
+    learner = PassiveAggressive(variant, C).fit(layout(X), y)
+    np.testing.assert_allclose(learner.coef_, reference.passive_aggressive(X, y, variant, C), rtol=1e-10)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("C", [0.0625, 1.0, 16.0])
+@pytest.mark.parametrize("q", [1, 2])
+def test_batches_equal_the_reference(q, C, layout, monkeypatch):
+    monkeypatch.setattr(bcw, "GRAM_ROWS", 33)
+    X, y = toy()
+    X[17] = 0.0
+    batches = [slice(0, 40), slice(40, 50), slice(50, 300)]
+    learner = BatchConfidenceWeighted(C, q)
+    for rows in batches:
+        learner.partial_fit(layout(X[rows]), y[rows], classes=[-1, 1])
+    mean, S = reference.bcw([(X[rows], y[rows]) for rows in batches], C, q)
+    np.testing.assert_allclose(learner.coef_, mean, rtol=1e-8, atol=1e-8 * np.abs(mean).max())
+    np.testing.assert_allclose(learner.covariance_, S, rtol=1e-8, atol=1e-8 * np.abs(S).max())
+    assert (learner.t_, learner.n_batches_) == (300, 3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(cuts=st.lists(st.integers(1, 299), unique=True, max_size=5), C=st.sampled_from([0.1, 1.0, 10.0]))
+def test_the_covariance_of_batches_is_the_closed_form_over_their_union(cuts, C):
+    X, y = toy()
+    learner, bounds = BatchConfidenceWeighted(C), [0, *sorted(cuts), 300]
+    for start, stop in itertools.pairwise(bounds):
+        learner.partial_fit(X[start:stop], y[start:stop], classes=[-1, 1])
+    expected = np.linalg.inv(np.eye(X.shape[1]) + C * X.T @ X)
+    np.testing.assert_allclose(learner.covariance_, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_steps_of_a_batch_do_not_lower_the_dual_objective(q):
+    """A step is the exact maximum over its own dual variable, whose value before was 0."""
+    X, y = toy(60)
+    learner, C, seen = BatchConfidenceWeighted(0.5, q), 0.5, [0.0]
+    U = np.linalg.inv(np.eye(X.shape[1]) + C * X.T @ X)
+    alphas = np.zeros(len(y))
+    for i in range(len(y)):
+        before = U @ X[:i].T @ (alphas[:i] * y[:i])
+        loss, squared = 1 - y[i] * X[i] @ before, X[i] @ U @ X[i]
+
+        def dual(a, loss=loss, squared=squared):
+            return a * loss - 0.5 * a * a * squared - (0.0 if q == 1 else a * a / (4 * C))
+
+        top = C if q == 1 else 1e3
+        if loss > 0:
+            alphas[i] = minimize_scalar(lambda a: -dual(a), bounds=(0.0, top), method="bounded").x
+        seen.append(seen[-1] + dual(alphas[i]))
+    mean = U @ X.T @ (alphas * y)
+    np.testing.assert_allclose(learner.fit(X, y).coef_, mean, atol=1e-3 * np.abs(mean).max())
+    assert (np.diff(seen) >= 0).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    d=st.integers(1, 9),
+    scale=st.sampled_from([1e-3, 1.0, 30.0]),
+    learner=st.sampled_from(LEARNERS),
+    blocks=st.booleans(),
+)
+def test_the_covariance_stays_symmetric_and_positive_definite(seed, d, scale, learner, blocks):
+    random = np.random.RandomState(seed)
+    X = scale * random.standard_normal((200, d)) * (random.random_sample((200, d)) < 0.6)
+    y = np.append([-1, 1], random.choice([-1, 1], 198))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "IN_CACHE", 0 if blocks else 256)
+        S = clone(learner).fit(X, y).covariance_
+    np.testing.assert_array_equal(S, S.T)
+    assert np.linalg.eigvalsh(S).min() > 0
+    assert (clone(learner).set_params(covariance="diagonal").fit(X, y).covariance_ > 0).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(cuts=st.lists(st.integers(1, 299), unique=True, max_size=5), learner=st.sampled_from(LEARNERS))
+def test_partial_fit_in_any_chunks_equals_fit(cuts, learner):
+    X, y = toy()
+    for limit in (0, 256):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(base, "IN_CACHE", limit)
+            whole, parts = clone(learner).fit(X, y), clone(learner)
+            for rows in np.split(np.arange(300), sorted(cuts)):
+                parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
+        np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
+        assert (parts.t_, parts.n_updates_, parts.n_mistakes_) == (300, whole.n_updates_, whole.n_mistakes_)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_blocks_in_single_precision_make_the_same_decisions(learner, monkeypatch):
+    """Those of a loop in double, on data without noise: with it, S of CW shrinks beyond single precision."""
+    random = np.random.RandomState(0)
+    X = random.standard_normal((1000, 40)).astype(np.float32) / 6
+    y = np.where(X @ random.standard_normal(40) > 0, 1, -1)
+    loop = clone(learner).fit(X.astype(np.float64), y)
+    monkeypatch.setattr(base, "IN_CACHE", 0)
+    blocks = clone(learner).fit(X, y)
+    assert blocks._state.S.dtype == np.float32
+    assert abs(blocks.n_updates_ - loop.n_updates_) <= 1
+    np.testing.assert_allclose(blocks.coef_, loop.coef_, atol=2e-3 * np.abs(loop.coef_).max())
+
+
+def test_the_inverse_of_the_covariance_of_arow_is_a_sum():
+    X, y = toy()
+    learner = AROW(0.5)
+    rows = [i for i in range(300) if _changed(learner, X[i : i + 1], y[i : i + 1])]
+    assert 100 < len(rows) < 300
+    expected = np.eye(6) + X[rows].T @ X[rows] / 0.5
+    np.testing.assert_allclose(np.linalg.inv(learner.covariance_), expected, rtol=1e-8, atol=1e-8)
+
+
+def _changed(learner, X, y):
+    before = getattr(learner, "n_updates_", 0)
+    return learner.partial_fit(X, y, classes=[-1, 1]).n_updates_ > before
+
+
+@given(m=st.floats(-5, 5), v=st.floats(1e-3, 50), b=st.floats(0.1, 20))
+def test_narow_leaves_a_variance_of_one_over_b(m, v, b):
+    learner = NAROW(b, covariance="diagonal").partial_fit([[math.sqrt(v)]], [1], classes=[-1, 1])
+    expected = min(v, 1 / b)
+    assert v * learner.covariance_[0] == pytest.approx(expected, rel=1e-7)
+
+
+@given(m=st.floats(-20, 20), v=st.floats(1e-3, 50), confidence=st.floats(0.51, 0.99))
+def test_cw_leaves_an_example_right_with_exactly_the_confidence(m, v, confidence):
+    phi = ndtri(confidence)
+    alpha, beta = confident(m, v, np.array([phi, math.inf]))
+    if m >= phi * math.sqrt(v):
+        assert (alpha, beta) == (0.0, 0.0)
+    else:
+        assert m + alpha * v == pytest.approx(phi * math.sqrt(v - beta * v * v), rel=1e-6, abs=1e-9)
+
+
+@given(m=st.floats(-20, 20), v=st.floats(1e-3, 50), confidence=st.floats(0.51, 0.99))
+def test_scw2_with_a_large_c_is_cw(m, v, confidence):
+    phi = ndtri(confidence)
+    soft = softly_confident(m, v, np.array([phi, 0.5 / 1e14]))
+    assert soft == pytest.approx(confident(m, v, np.array([phi, math.inf])), rel=1e-5, abs=1e-12)
+
+
+@given(
+    m=st.floats(-5, 5), v=st.floats(0.01, 20), confidence=st.floats(0.55, 0.95), C=st.sampled_from([0.0625, 1.0, 16.0])
+)
+def test_scw2_is_the_optimum_of_its_problem(m, v, confidence, C):
+    """Of N(mean + alpha y S x, S - beta Sx x'S): the divergence from N(mean, S) plus C times the squared loss."""
+    phi = ndtri(confidence)
+    alpha, beta = softly_confident(m, v, np.array([phi, 0.5 / C]))
+
+    def objective(alpha, beta):
+        rest = 1 - beta * v
+        divergence = 0.5 * (-math.log(rest) + rest + alpha * alpha * v)
+        return divergence + C * max(0.0, phi * math.sqrt(v * rest) - (m + alpha * v)) ** 2
+
+    best = objective(alpha, beta)
+    for factor in (0.9, 0.99, 1.01, 1.1):
+        assert objective(alpha * factor, beta) >= best - 1e-9
+        assert objective(alpha, min(beta * factor, 0.999 / v)) >= best - 1e-9
+
+
+@pytest.mark.parametrize("rule", [confident, softly_confident])
+@pytest.mark.parametrize("m", [0.0, 1e-300, 1.0, 1e8, -1e4])
+@pytest.mark.parametrize("v", [1e-6, 1.0, 1e16])
+def test_confident_steps_have_their_digits_at_extremes(rule, m, v):
+    phi = 0.5
+    alpha, beta = rule(m, v, np.array([phi, math.inf if rule is confident else 0.0]))
+    assert 0 <= beta * v < 1
+    if m < phi * math.sqrt(v):
+        assert alpha > 0
+        assert m + alpha * v == pytest.approx(phi * math.sqrt(v) * math.sqrt(1 - beta * v), rel=1e-6, abs=1e-7 * abs(m))
+
+
+@pytest.mark.parametrize("learner", ALL, ids=str)
+def test_dense_and_sparse_rows_give_the_same(learner):
+    X, y = toy()
+    dense = clone(learner).fit(X, y)
+    csr = sp.csr_matrix(X)
+    sparse = clone(learner).fit(csr, y)
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-10)
+    np.testing.assert_allclose(sparse.decision_function(csr), dense.decision_function(X), rtol=1e-9, atol=1e-12)
+    halves = sp.csr_matrix(
+        (np.repeat(csr.data / 2, 2), np.repeat(csr.indices, 2), 2 * csr.indptr), shape=csr.shape
+    )  # each feature of a row twice
+    np.testing.assert_allclose(clone(learner).fit(halves, y).coef_, dense.coef_, rtol=1e-10)
+    assert halves.nnz == 2 * csr.nnz
+    longer = sp.csr_matrix((csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64)), shape=csr.shape)
+    np.testing.assert_array_equal(clone(learner).fit(longer, y).coef_, sparse.coef_)
+
+
+@pytest.mark.parametrize("learner", ALL, ids=str)
+def test_the_callback_sees_a_fitted_learner_and_ends_the_fit(learner, monkeypatch):
+    monkeypatch.setattr(base, "IN_CACHE", 0)
+    monkeypatch.setattr(engine.Gaussian, "rows", 128)
+    monkeypatch.setattr(bcw, "TILE", 6 * 128)
+    X, y = toy()
+    seen = []
+
+    def callback(learner, t):
+        seen.append((t, learner.t_, learner.score(X, y)))
+        return len(seen) == 2
+
+    learner = clone(learner).fit(X, y, callback=callback)
+    assert [t for t, _, _ in seen] == [t for _, t, _ in seen] == [128, 256]
+    assert learner.t_ == 256
+
+
+@pytest.mark.parametrize("learner", ALL, ids=str)
+def test_a_learner_goes_on_after_pickling(learner):
+    X, y = toy()
+    half = clone(learner).partial_fit(X[:150], y[:150])
+    other = pickle.loads(pickle.dumps(half)).partial_fit(X[150:], y[150:])
+    np.testing.assert_array_equal(other.coef_, half.partial_fit(X[150:], y[150:]).coef_)
+
+
+def test_epochs_go_on_where_the_last_one_ended():
+    X, y = toy()
+    np.testing.assert_array_equal(AROW(n_epochs=2).fit(X, y).coef_, AROW().fit(X, y).partial_fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (PassiveAggressive(1, C=0), "'C' parameter"),
+        (PassiveAggressive(3), "'variant' parameter"),
+        (ConfidenceWeighted(0.5), "'confidence' parameter"),
+        (ConfidenceWeighted(1.0), "'confidence' parameter"),
+        (SoftConfidenceWeighted(C=-1.0), "'C' parameter"),
+        (SoftConfidenceWeighted(confidence=0.3), "'confidence' parameter"),
+        (BatchConfidenceWeighted(C=0.0), "'C' parameter"),
+        (BatchConfidenceWeighted(q=3), "'q' parameter"),
+        (AROW(r=0), "'r' parameter"),
+        (NAROW(b=0), "'b' parameter"),
+        (AROW(covariance="half"), "'covariance' parameter"),
+    ],
+)
+def test_refuses_parameters(learner, message):
+    X, y = toy(20)
+    with pytest.raises(ValueError, match=message):
+        learner.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("learner", "instead"), [(AROW(), 'covariance="diagonal"'), (BatchConfidenceWeighted(), "Sparse")]
+)
+def test_refuses_a_covariance_that_is_too_large_and_names_its_size(learner, instead):
+    X = sp.csr_matrix(np.eye(4, 40_000))
+    y = [0, 1, 0, 1]
+    with pytest.raises(
+        ValueError, match=r"40,000 features takes 12,800 MB in float64, more than memory_limit=4000"
+    ) as e:
+        learner.fit(X, y)
+    assert instead in str(e.value)
+    AROW(covariance="diagonal").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "learner", [AROW(), AROW(covariance="diagonal"), PassiveAggressive(), BatchConfidenceWeighted()]
+)
+def test_refuses_what_overflows(learner, way):
+    X, y = toy(20)
+    X[5] = 1e200
+    with pytest.raises(ValueError, match=r"not finite .*scale the features"):
+        learner.fit(X, y)
+
+
+@pytest.mark.parametrize("learner", ALL, ids=str)
+def test_partial_fit_refuses_other_classes(learner):
+    X, y = toy(40)
+    learner = clone(learner).partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"classes=\[1, 2\]: the first call was with \[-1, 1\]"):
+        learner.partial_fit(X, y, classes=[1, 2])
+    with pytest.raises(ValueError, match="y has labels"):
+        learner.partial_fit(X, y + 5)
+
+
+def error_rate(X, y, w):
+    return np.mean(np.where(X @ w > 0, 1, -1) != y)
+
+
+@pytest.fixture(scope="module")
+def orders(mirror):
+    """Every twentieth row of Covertype, in five orders: X, y of 20,000 to train on, and of 9,051 to test on."""
+    with lzma.open(mirror / "covtype" / "covtype.libsvm.binary.scale.xz") as file:
+        X, y = load_svmlight_file(io.BytesIO(b"".join(itertools.islice(file, 0, None, 20))), n_features=54)
+    X, y = X.toarray(), np.where(y == 2, 1, -1)
+    rows = [np.random.RandomState(seed).permutation(len(y)) for seed in range(5)]
+    return [(X[r[:20_000]], y[r[:20_000]], X[r[20_000:]], y[r[20_000:]]) for r in rows]
+
+
+@pytest.mark.mirror
+def test_the_published_figure_of_sop_is_that_of_the_perceptron_alone(orders):
+    """tan2016aaai, table 2: 46.53 +- 2.98.  LIBOL hands out w as the classifier of SOP, where it should be S w."""
+    alone, own = [], []
+    for X, y, X_test, y_test in orders:
+        sop = SecondOrderPerceptron(update="always").fit(X, y)
+        alone.append(error_rate(X_test, y_test, np.linalg.solve(sop.covariance_, sop.coef_)))
+        own.append(error_rate(X_test, y_test, sop.coef_))
+    assert abs(np.mean(alone) - 0.4653) < 2 * 0.0298
+    assert np.mean(own) < 0.39
+
+
+@pytest.mark.mirror
+def test_libols_scw2_differs_where_c_and_confidence_are_large_alone(orders):
+    """tan2016aaai, table 2: 29.64 +- 1.59.  Neither rule comes near it at a confidence that one would choose."""
+    X, y, X_test, y_test = orders[0]
+
+    def both(C, confidence):
+        libol = reference.online(X[:5000], y[:5000], reference.scw2_of_libol(confidence, C))[0]
+        published = SoftConfidenceWeighted(2, C, confidence).fit(X[:5000], y[:5000]).coef_
+        return error_rate(X_test, y_test, libol), error_rate(X_test, y_test, published)
+
+    usual, extreme = both(1.0, 0.75), both(16.0, 0.95)
+    assert usual[0] == pytest.approx(usual[1], abs=0.002)
+    assert max(usual) < 0.2964 - 2 * 0.0159
+    assert extreme[0] > extreme[1] + 0.02
+
+
+@pytest.mark.mirror
+def test_the_published_figure_of_cw_is_that_of_an_indefinite_covariance(orders):
+    """tan2016aaai, table 2: 43.30 +- 3.35.  With the safeguard S stays positive definite, and the error is less."""
+    plain, held = [], []
+    for X, y, X_test, y_test in orders:
+        without, safe = (ConfidenceWeighted(0.95, safeguard).fit(X, y) for safeguard in (False, True))
+        assert np.linalg.eigvalsh(without.covariance_).min() < 0 < np.linalg.eigvalsh(safe.covariance_).min()
+        plain.append(error_rate(X_test, y_test, without.coef_))
+        held.append(error_rate(X_test, y_test, safe.coef_))
+    assert abs(np.mean(plain) - 0.4330) < 2 * 0.0335
+    assert np.mean(held) < np.mean(plain) - 0.03
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_of_a_singular_gram_matrix_leaves_a_covariance(dtype):
+    X = np.random.default_rng(0).random((60, 100)).astype(dtype)
+    model = BatchConfidenceWeighted(C=1e6).fit(X, np.arange(60) % 2)
+    e = np.linalg.eigvalsh(model.covariance_)
+    assert np.isfinite(model.coef_).all()
+    assert e.min() > 0
+    assert e.max() == pytest.approx(1.0, rel=1e-6)

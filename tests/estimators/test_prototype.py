@@ -1,0 +1,399 @@
+"""Learned prototypes: slopes against finite differences, safeguards, limits, the side of scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from klr_bench import PrototypeKLR
+from klr_bench.estimators.prototype.joint import Adam
+from klr_bench.estimators.prototype.kernels import PrototypeKernel
+from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
+from klr_bench.experiment.data.synthetic import gaussian_mixtures, sparse_binary
+from tests.reference import prototype as reference
+
+KERNELS = {
+    "rbf": {"name": "rbf"},
+    "lazy": {"name": "rbf", "lazy": True},
+    "poly": {"name": "poly", "degree": 3, "coef0": 0.5},
+    "square": {"name": "poly", "degree": 2, "coef0": 0.0},
+    "linear": {"name": "linear"},
+}
+
+
+def toy(seed, n=13, d=4, n_classes=3, J=2):
+    """Rows with zeros, classes, and a layout with a point x, all at random."""
+    random = np.random.RandomState(seed)
+    X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < 0.6)
+    y = random.randint(0, n_classes, n)
+    layout = Layout(1 if n_classes == 2 else n_classes, J, d)
+    return X, y, layout, 0.7 * random.standard_normal(layout.size)
+
+
+def model_of(name, layout, **penalties):
+    options = dict(KERNELS[name])
+    return Model(layout, PrototypeKernel(**options), **penalties)
+
+
+def by_reference(name, layout, X, y, **penalties):
+    """The objective as a function of the vector x, term by term."""
+
+    def value(x):
+        b0, B, U, theta = layout.views(x)
+        if layout.M == 1:
+            b0, B = np.array([0.0, b0[0]]), np.column_stack([np.zeros(layout.J), B])
+        return reference.objective(X, y, b0, B.T, U.T, theta[0], **penalties, **KERNELS[name])
+
+    return value
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("name", "sparse"), [(k, s) for k in KERNELS for s in (False, True) if s or k != "lazy"])
+def test_slopes_are_those_of_finite_differences(name, sparse, n_classes):
+    X, y, layout, x = toy(3, n_classes=n_classes)
+    model = model_of(name, layout, l2=0.3)
+    rows = Rows(sp.csr_matrix(X) if sparse else X, y)
+    value = by_reference(name, layout, X, y, l2=0.3)
+    loss, slopes = model.slopes_of_all(x, rows)
+    assert loss == pytest.approx(value(x), rel=1e-12)
+    assert model.objective(x, rows) == pytest.approx(loss, rel=1e-12)
+    expected = reference.slopes(value, x)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-6, atol=1e-8)
+    assert name == "linear" or abs(expected[-1]) > 1e-3
+    for part in PARTS:  # a part alone is the same
+        _, alone = model.slopes_of_all(x, rows, (part,))
+        np.testing.assert_allclose(alone[layout.places[part]], slopes[layout.places[part]], rtol=1e-12)
+        assert np.count_nonzero(alone) <= layout.places[part].stop - layout.places[part].start
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), name=st.sampled_from(sorted(KERNELS)), J=st.integers(1, 4), n_classes=st.integers(2, 4)
+)
+def test_slopes_of_any_problem(seed, name, J, n_classes):
+    X, y, layout, x = toy(seed, n=5, d=3, n_classes=n_classes, J=J)
+    rows = Rows(sp.csr_matrix(X), y)
+    expected = reference.slopes(by_reference(name, layout, X, y), x)
+    scale = 1 + np.abs(expected).max()
+    np.testing.assert_allclose(
+        model_of(name, layout).slopes_of_all(x, rows)[1] / scale, expected / scale, rtol=0, atol=1e-6
+    )
+
+
+def test_an_origin_changes_nothing_but_rounding():
+    X, y, layout, x = toy(1)
+    model, origin = model_of("rbf", layout), np.full(4, 0.5)
+    moved = x.copy()
+    layout.views(moved)[2][:] -= origin[:, None]
+    for a, b in zip(model.slopes_of_all(x, Rows(X, y)), model.slopes_of_all(moved, Rows(X, y, origin)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_float32_is_near_float64(name):
+    X, y, layout, x = toy(5, n=300)
+    rows = [Rows(sp.csr_matrix(X, dtype=dtype), y) for dtype in (np.float32, np.float64)]
+    (f, slopes), (f64, slopes64) = (model_of(name, layout).slopes_of_all(x, part) for part in rows)
+    assert f == pytest.approx(f64, rel=1e-5)
+    np.testing.assert_allclose(slopes, slopes64, rtol=0, atol=1e-4 * np.abs(slopes64).max())
+
+
+def three_classes(n=400, components=2, seed=1):
+    return gaussian_mixtures(n, 3, components, 0.8, seed)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"init": "kmeans"}, {"l1": 1e-3}, {"kernel": "poly", "degree": 2}, {"l2": 0.01}]
+)
+def test_the_objective_never_rises_over_steps_on_all_rows(options):
+    X, y = three_classes()
+    seen = []
+
+    def watch(model, t):
+        rows = Rows(X, np.searchsorted(model.classes_, y), model._origin)
+        seen.append(model._model.objective(model._x, rows))
+
+    settings = {"solver": "alternating", "batch_size": None, "max_iter": 40, "tol": 0.0, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        PrototypeKLR(4, **settings, **options).fit(X, y, callback=watch)
+    assert len(seen) > 20
+    assert (np.diff(seen) <= 0).all()
+    assert seen[-1] < 0.8 * seen[0]
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam", "alternating"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_all_solvers_learn_and_learned_beats_random(solver, sparse):
+    X, y = three_classes(1000)
+    rows = sp.csr_matrix(X) if sparse else X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learned = PrototypeKLR(5, solver=solver, batch_size=32, random_state=0, max_iter=60).fit(rows, y)
+    fixed = PrototypeKLR(5, learn_prototypes=False, learn_width=False, random_state=0).fit(rows, y)
+    best = PrototypeKLR(5, solver="lbfgs", random_state=0, max_iter=500).fit(X, y)
+    assert learned.objective_ < 0.97 * fixed.objective_
+    assert learned.objective_ < 1.15 * best.objective_
+    assert learned.objective_ == pytest.approx(log_loss(y, learned.predict_proba(rows)), rel=1e-6)
+    assert learned.predict_proba(rows).sum(axis=1) == pytest.approx(1)
+
+
+def test_fixed_prototypes_are_logistic_regression_on_their_kernel_values():
+    X, y = three_classes()
+    fixed = PrototypeKLR(6, learn_prototypes=False, learn_width=False, l2=1e-3, gamma=0.3, tol=1e-9, random_state=3)
+    fixed.fit(X, y)
+    assert fixed.converged_
+    assert {tuple(u) for u in fixed.prototypes_.round(9)} <= {tuple(x) for x in X.round(9)}
+    K = rbf_kernel(X, fixed.prototypes_, gamma=0.3)
+    np.testing.assert_allclose(fixed.kernel_values(X), K, rtol=1e-8)
+    expected = LogisticRegression(C=1 / (1e-3 * len(y)), tol=1e-10, max_iter=5000).fit(K, y)
+    np.testing.assert_allclose(fixed.predict_proba(X), expected.predict_proba(K), atol=2e-4)
+    centred = expected.coef_ - expected.coef_.mean(axis=0)
+    np.testing.assert_allclose(fixed.dual_coef_ - fixed.dual_coef_.mean(axis=0), centred, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly", "linear"])
+def test_two_classes_equal_the_binary_learner(name):
+    X, y, layout, x = toy(2, n=40, n_classes=2, J=2)
+    model, signs = model_of(name, layout), np.where(y == 1, 1, -1)
+
+    def binary(x):
+        b0, B, U, theta = layout.views(x)
+        return reference.binary_objective(X, signs, b0[0], B[:, 0], U.T, theta[0], **KERNELS[name])
+
+    value, slopes = model.slopes_of_all(x, Rows(X, y))
+    assert value == pytest.approx(binary(x), rel=1e-12)
+    np.testing.assert_allclose(slopes, reference.slopes(binary, x), rtol=1e-6, atol=1e-8)
+    # and a softmax of two columns, of which b is the difference, has the same slopes by u and theta
+    two = Layout(2, layout.J, layout.d)
+    b0, B, U, theta = layout.views(x)
+    x2 = np.concatenate([[-b0[0] / 2, b0[0] / 2], np.column_stack([-B / 2, B / 2]).ravel(), U.ravel(), theta])
+    value2, slopes2 = model_of(name, two).slopes_of_all(x2, Rows(X, y))
+    assert value2 == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(slopes2[two.places["b"].stop :], slopes[layout.places["b"].stop :], atol=1e-12)
+    np.testing.assert_allclose(slopes2[1], slopes[0], atol=1e-12)
+
+
+def test_two_classes_are_fitted_as_the_binary_learner_is():
+    X, y = three_classes(60)
+    y = np.array(["no", "yes"])[(y > 0).astype(int)]
+    fitted = PrototypeKLR(2, solver="lbfgs", gamma=0.5, l2=0.01, tol=1e-12, max_iter=3000, random_state=0).fit(X, y)
+    layout = Layout(1, 2, 2)
+    signs = np.where(y == "yes", 1, -1)
+
+    def binary(x):
+        b0, B, U, theta = layout.views(x)
+        penalty = 0.01 / 2 * np.square(B).sum()
+        return reference.binary_objective(X, signs, b0[0], B[:, 0], U.T, theta[0]) + penalty
+
+    ends = np.concatenate(
+        [[fitted.intercept_], fitted.dual_coef_, fitted.prototypes_.T.ravel(), [np.log(fitted.gamma_)]]
+    )
+    assert binary(ends) == pytest.approx(fitted.objective_, rel=1e-9)
+    assert np.abs(reference.slopes(binary, ends)).max() < 1e-4
+    polished = minimize(binary, ends, method="BFGS")
+    assert fitted.objective_ == pytest.approx(polished.fun, rel=1e-5)
+    assert fitted.decision_function(X).shape == (60,)
+    assert ((fitted.decision_function(X) > 0) == (fitted.predict(X) == "yes")).all()
+
+
+def test_l1_makes_prototypes_sparse_and_reaches_its_optimum():
+    random = np.random.RandomState(0)
+    X = random.standard_normal((300, 10))
+    y = (np.hypot(X[:, 0], X[:, 1]) > 1.2).astype(int)
+    fits = {
+        solver: PrototypeKLR(3, l1=0.02, solver=solver, gamma=0.2, random_state=0, batch_size=None, max_iter=400)
+        for solver in ("lbfgs", "alternating")
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fits = {solver: model.set_params(tol=1e-7).fit(X, y) for solver, model in fits.items()}
+        plain = PrototypeKLR(3, solver="lbfgs", gamma=0.2, random_state=0).fit(X, y)
+        noisy = PrototypeKLR(3, l1=0.02, solver="adam", gamma=0.2, random_state=0, learning_rate=0.03).fit(X, y)
+    assert np.mean(plain.prototypes_ == 0) == 0
+    for model in [*fits.values(), noisy]:
+        assert np.mean(model.prototypes_ == 0) > 0.3
+    x, model = fits["lbfgs"]._x, fits["lbfgs"]._model
+    _, slopes = model.slopes_of_all(x, Rows(X, y))
+    u = slopes[model.layout.places["u"]]
+    at = x[model.layout.places["u"]]
+    assert (np.abs(u[at == 0]) <= 0.02 + 1e-4).all(), "0 where the slope is below l1"
+    np.testing.assert_allclose(u[at != 0], -0.02 * np.sign(at[at != 0]), atol=2e-3)
+
+
+def test_the_lazy_form_moves_only_what_is_on():
+    X, y = sparse_binary(400, 3000, 20, 3, 2, 6, 0.6, 0)
+    before = {}
+    lazy = PrototypeKLR(5, solver="alternating", lazy=True, random_state=0, max_iter=20, tol=0.0)
+
+    def watch(model, t):
+        before.setdefault("U", model.prototypes_.copy())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        lazy.fit(X, y, callback=watch)
+    off = np.asarray(X.sum(axis=0)).ravel() == 0
+    assert off.sum() > 100
+    np.testing.assert_array_equal(lazy.prototypes_[:, off], before["U"][:, off])
+    assert (lazy.prototypes_[:, ~off] != before["U"][:, ~off]).mean() > 0.9
+    dense = X[:7].toarray()
+    expected = [
+        [reference.kernel(x, u, np.log(lazy.gamma_), lazy=True) for u in lazy.prototypes_.astype(float)] for x in dense
+    ]
+    np.testing.assert_allclose(lazy.kernel_values(X[:7]), expected, rtol=1e-4)
+    np.testing.assert_allclose(lazy.kernel_values(dense), lazy.kernel_values(X[:7]), rtol=1e-6)
+
+
+def test_the_lazy_form_is_as_good_as_the_exact_one():
+    X, y = sparse_binary(6000, 500, 20, 3, 2, 5, 0.6, 0)
+    losses = []
+    for lazy in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = PrototypeKLR(10, solver="adam", lazy=lazy, random_state=0, max_iter=15, validation_fraction=0.1)
+            model.fit(X[:5000], y[:5000])
+        losses.append(log_loss(y[5000:], model.predict_proba(X[5000:])))
+    assert losses[1] < 1.05 * losses[0]
+    assert losses[0] < 0.9 * np.log(3)
+
+
+@pytest.mark.parametrize("solver", ["adam", "alternating"])
+def test_careless_steps_do_not_end_at_the_class_prior(solver):
+    X, y = three_classes(600)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for rate in (3.0, 30.0):
+            careless = PrototypeKLR(6, solver=solver, learning_rate=rate, batch_size=32, max_iter=60, random_state=0)
+            assert careless.fit(X, y).objective_ < 0.6 * np.log(3)
+
+
+@pytest.mark.parametrize("solver", ["adam", "alternating"])
+def test_the_units_of_features_make_no_difference(solver):
+    X, y = three_classes(400)
+    options = {"n_prototypes": 4, "solver": solver, "kernel": "linear", "gamma": 1.0, "max_iter": 3, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        small, large = (PrototypeKLR(**options).fit(unit * X, y).predict_proba(unit * X) for unit in (1.0, 64.0))
+    np.testing.assert_allclose(large, small, atol=1e-3)
+
+
+def test_adam_by_hand():
+    layout = Layout(1, 1, 1)
+    x, unit = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 1.0, 2.0, 0.1])
+    state, mean, square, expected = Adam(model_of("rbf", layout), x, unit), 0.0, 0.0, x.copy()
+    for t in (1, 2, 3):
+        slope = np.array([0.5, -t, t**2, 0.0])
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        step = unit * 0.1 * (mean / (1 - 0.9**t)) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
+        expected -= np.where(slope != 0, step, 0)
+        state.step(x, {part: slope[place].copy() for part, place in layout.places.items()}, 0.1)
+    np.testing.assert_allclose(x, expected, rtol=1e-12)
+
+
+def test_fixed_coefficients_stay_and_prototypes_alone_learn():
+    X, y = three_classes()
+    seen = []
+    fitted = PrototypeKLR(8, learn_coef=False, random_state=0, max_iter=300).fit(
+        X, y, callback=lambda model, t: seen.append(model.dual_coef_.copy())
+    )
+    np.testing.assert_array_equal(fitted.dual_coef_, seen[0])
+    assert np.abs(fitted.dual_coef_).max() <= 1
+    assert fitted.objective_ < 0.9 * np.log(3)
+
+
+def test_a_linear_kernel_is_logistic_regression_whatever_the_number_of_prototypes():
+    X, y = three_classes()
+    plain = log_loss(y, LogisticRegression(C=np.inf, max_iter=5000).fit(X, y).predict_proba(X))
+    for J in (2, 3, 7):
+        fitted = PrototypeKLR(J, kernel="linear", solver="lbfgs", max_iter=3000, tol=1e-8, random_state=0).fit(X, y)
+        assert fitted.objective_ == pytest.approx(plain, rel=1e-3)
+
+
+def test_validation_rows_are_held_out_and_the_best_pass_is_kept():
+    X, y = three_classes(60, components=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = PrototypeKLR(20, solver="adam", validation_fraction=0.5, max_iter=80, random_state=1)
+        kept = []
+        model.fit(X, y, callback=lambda m, t: kept.append(m._x.copy()))
+    order = np.random.RandomState(1).permutation(60)
+    out = np.sort(np.concatenate([own[: len(own) // 2] for own in (order[y[order] == code] for code in range(3))]))
+    losses = [model._model.objective(x, Rows(X[out], y[out], model._origin)) for x in kept]
+    assert model.n_iter_ == 80
+    assert 0 < np.argmin(losses) < 80, "this many prototypes overfit"
+    np.testing.assert_array_equal(model._x, kept[int(np.argmin(losses))])
+
+
+def test_the_callback_sees_the_start_and_stops():
+    X, y = three_classes()
+    seen = []
+    for solver in ("lbfgs", "adam", "alternating"):
+        seen.clear()
+        PrototypeKLR(3, solver=solver, random_state=0).fit(X, y, callback=lambda m, t: seen.append(t) or t == 2)
+        assert seen == [0, 1, 2]
+
+
+def test_the_same_seed_gives_the_same_fit_and_pickles_predict_alike():
+    X, y = three_classes()
+    for options in ({"solver": "adam", "max_iter": 5}, {"solver": "alternating", "init": "kmeans"}, {}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            a, b = (PrototypeKLR(4, random_state=7, **options).fit(X, y) for _ in range(2))
+        np.testing.assert_array_equal(a.prototypes_, b.prototypes_)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(a)).predict_proba(X), b.predict_proba(X))
+        np.testing.assert_allclose(a.predict_proba(X), softmax(a.decision_function(X), axis=1))
+
+
+def test_bad_input_is_refused_in_a_sentence():
+    X, y = three_classes(20)
+    cases = {
+        r"n_prototypes=21: more prototypes than the 20 training rows; ask for fewer\.": (PrototypeKLR(21), y),
+        r"needs two classes or more; got one class": (PrototypeKLR(3), np.zeros(20)),
+        r"lazy=True is for kernel='rbf' and CSR rows": (PrototypeKLR(3, lazy=True), y),
+        r"nothing is left to learn": (
+            PrototypeKLR(3, learn_coef=False, learn_prototypes=False, learn_width=False),
+            y,
+        ),
+        r"nothing is left to learn\.": (PrototypeKLR(3, kernel="linear", learn_coef=False, learn_prototypes=False), y),
+        r"n_prototypes=15: more prototypes than the 1\d training rows": (PrototypeKLR(15, validation_fraction=0.5), y),
+        r"'n_prototypes' parameter": (PrototypeKLR(0), y),
+    }
+    for said, (model, labels) in cases.items():
+        with pytest.raises(ValueError, match=said):
+            model.fit(X, labels)
+
+
+def test_each_class_keeps_a_row_to_learn_from():
+    X, _ = three_classes(60)
+    rare = np.where(np.arange(60) == 5, 7, np.arange(60) % 2)
+    for seed in range(5):
+        model = PrototypeKLR(4, solver="adam", validation_fraction=0.9, max_iter=3, random_state=seed).fit(X, rare)
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_lbfgs_says_where_it_has_not_converged():
+    X, y = three_classes()
+    with pytest.warns(ConvergenceWarning, match="still falls after max_iter=2"):
+        assert not PrototypeKLR(4, solver="lbfgs", max_iter=2, random_state=0).fit(X, y).converged_
+
+
+@parametrize_with_checks(
+    [PrototypeKLR(), PrototypeKLR(3, solver="alternating", max_iter=20), PrototypeKLR(3, solver="adam", max_iter=20)]
+)
+def test_scikit_learn_conventions(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)

@@ -1,0 +1,416 @@
+"""The runner in this process: what a run writes, what its keys depend on, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from rich.console import Console
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment import runner
+from klr_bench.experiment.config.schema import DataConfig, ParallelConfig, SelectionConfig, TraceConfig
+from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.runner import work
+from klr_bench.experiment.runner.plan import group_folds, learner_key, plan_cells
+from klr_bench.experiment.runner.pool import in_worker_process
+from klr_bench.experiment.runner.scores import ScoreStore
+from klr_bench.experiment.selection import distance_percentile
+from klr_bench.experiment.splits import fold_rows
+from klr_bench.experiment.targets import build
+
+SYNTHETIC = "klr_bench.experiment.data.synthetic"
+SMALL = {
+    "label": "Small",
+    "format": "generated",
+    "source": {"_target_": f"{SYNTHETIC}.moons", "n_samples": 300, "noise": 0.3, "seed": 0},
+    "split": {"test_size": 0.2},
+}
+
+
+def algorithm(target, grid=None, time_limit_s=None, **parameters):
+    return {
+        "label": target,
+        "reference": "",
+        "estimator": {"_target_": target, **parameters},
+        "grid": grid or {},
+        "time_limit_s": time_limit_s,
+    }
+
+
+NC = algorithm("klr_bench.NonConservativeKLR", {"R": [1.0, 100.0], "eta": [0.1, 1.0]})
+OSKL = algorithm("klr_bench.OSKL", {"R": [1.0, 100.0]}, loss="logit")
+
+
+@pytest.fixture
+def config(tmp_path) -> Config:
+    return Config(
+        name="tiny",
+        repeats=2,
+        results_dir=str(tmp_path / "results"),
+        data=DataConfig(cache=str(tmp_path / "cache")),
+        parallel=ParallelConfig("serial"),
+        selection=SelectionConfig(3),
+        datasets={"small": SMALL},
+        algorithms={"nc": NC, "oskl": OSKL},
+        sweep={"oskl": {"G": [1, 4]}},
+    )
+
+
+def run(config, **options) -> tuple[runner.Outcome, str]:
+    console = Console(record=True, width=300, file=open("/dev/null", "w"))  # noqa: SIM115
+    return runner.run(config, console=console, **options), console.export_text()
+
+
+def records(config) -> pd.DataFrame:
+    return pd.read_csv(Path(config.results_dir) / "tiny" / "records.csv", keep_default_na=False)
+
+
+def test_a_run_writes_rows_and_a_manifest(config):
+    outcome, text = run(config)
+    assert (outcome.n_computed, outcome.n_found, outcome.n_failed) == (6, 0, 0)
+    assert "small: 300 rows, 2 features; '0' is -1, '1' is +1" in text
+    rows = records(config)
+    assert rows[["algorithm", "variant", "repeat"]].to_numpy().tolist() == [
+        ["nc", "", 0], ["nc", "", 1],
+        *[["oskl", variant, repeat] for variant in ("G=1", "G=4") for repeat in (0, 1)],
+    ]  # fmt: skip
+    assert (rows.status == "ok").all()
+    assert rows.n_train.tolist() == [240] * 6
+    assert (rows.accuracy + rows.error_rate == 1).all()
+    assert (rows.log_loss > 0).all()
+    bins = pd.read_csv(Path(config.results_dir) / "tiny" / "reliability.csv")
+    error = (bins.n * (bins.predicted - bins.positive).abs()).groupby(bins.key).sum() / 60
+    assert rows.set_index("key").ece.to_dict() == pytest.approx(error.to_dict())
+    assert rows.sparsity[0] == 0
+    parameters = yaml.safe_load(rows.params[2])
+    assert parameters["G"] == 1
+    assert parameters["R"] in (1.0, 100.0)
+    assert parameters["gamma"] > 0
+    manifest = yaml.safe_load((Path(config.results_dir) / "tiny" / "manifest.yaml").read_text())
+    assert manifest["config"]["sweep"] == {"oskl": {"G": [1, 4]}}
+    assert manifest["machine"]["threads_per_worker"] == 1
+    assert manifest["schema_version"] == 1
+
+
+def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
+    rbp = NC | {
+        "estimator": {"_target_": "klr_bench.RandomizedBudgetPerceptron", "budget": 9, "average": True},
+        "grid": {},
+    }
+    run(replace(config, algorithms={"nc": NC, "rbp": rbp}, sweep={}))
+    rows = records(config).set_index("algorithm")
+    assert (rows.last_n_support["rbp"].astype(int) == 9).all()
+    assert (rows.n_support["rbp"].astype(int) > 9).all()
+    assert (rows.last_accuracy["rbp"].astype(float) > 0.5).all()
+    assert (rows.last_accuracy["nc"] == "").all()
+
+
+@pytest.mark.parametrize(
+    ("target", "metrics"),
+    [
+        ("klr_bench.NonConservativeKLR", {"accuracy", "n_support"}),
+        ("klr_bench.DualCDKLR", {"accuracy", "n_support", "objective", "duality_gap"}),
+        ("klr_bench.PrimalCDKLR", {"accuracy", "n_support", "objective", "duality_gap"}),
+        ("klr_bench.L1KLR", {"accuracy", "objective", "duality_gap", "nonzero_fraction"}),
+    ],
+)
+def test_checkpoints_measure_what_a_learner_has(config, target, metrics):
+    one = replace(config, repeats=1, algorithms={"one": algorithm(target)}, sweep={}, trace=TraceConfig(9, "log"))
+    outcome, text = run(one)
+    assert outcome.n_failed == 0, text
+    traces = pd.read_csv(Path(config.results_dir) / "tiny" / "traces.csv")
+    assert set(traces["metric"]) >= metrics
+
+
+def test_a_cell_is_what_its_parts_make(config):
+    config = replace(config, datasets={"small": SMALL | {"scale": "minmax"}})
+    run(config)
+    rows = records(config)
+    folder = Path(config.results_dir) / "tiny" / "selections"
+    scores = [json.loads(path.read_text()) for path in folder.glob("*/*.json")]
+    assert [len(found) for found in scores] == [8] * 6
+    for cell in plan_cells(config, Path(config.data.cache)):
+        row = rows.set_index("key").loc[cell.key]
+        data, seed = work._prepared(cell.source), work._learner_seed(cell.source)
+        gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
+        means = []
+        for candidate in cell.candidates:
+            learner = build(candidate, gamma=gamma, random_state=seed)
+            folds = [fold_rows(len(data.y_train), 3, fold) for fold in range(3)]
+            means.append(
+                np.mean(
+                    [
+                        learner.fit(data.X_train[rows], data.y_train[rows]).score(data.X_train[out], data.y_train[out])
+                        for rows, out in folds
+                    ]
+                )
+            )
+        best = cell.candidates[int(np.argmax(np.round(means, 12)))]
+        learner = build(best, gamma=gamma, random_state=seed).fit(data.X_train, data.y_train)
+        assert row.accuracy == learner.score(data.X_test, data.y_test)
+        assert row.n_support == learner.n_support_
+        assert yaml.safe_load(row.params)["gamma"] == pytest.approx(gamma)
+        assert yaml.safe_load(row.params)["R"] == best["R"]
+        assert row.fit_time_s > 0
+
+
+def test_repeats_differ_in_split_and_seed(config):
+    first, second = (cell.source for cell in plan_cells(config, Path("cache")) if cell.variant == "G=1")
+    assert work._learner_seed(first) != work._learner_seed(second)
+    assert work._prepared(first).X_train.tolist() != work._prepared(second).X_train.tolist()
+
+
+def test_the_choice_is_by_the_mean_over_folds(config, tmp_path):
+    cell = only_cell(config)
+    store = ScoreStore(tmp_path, fresh=False)
+    for fold, scores in zip(
+        cell.folds(), [[0.9, 0.8, 0.8, 0.1], [0.1, 0.8, 0.8, 0.9], [0.5, 0.5, 0.6, 0.9]], strict=True
+    ):
+        store.write(fold, scores)
+    for reader in (store, ScoreStore(tmp_path, fresh=False)):
+        assert reader.choice(cell) == cell.candidates[2]
+        assert reader.missing(cell.folds()[0]) is None
+    assert ScoreStore(tmp_path, fresh=True).missing(cell.folds()[0]) is not None
+
+
+def test_keys_hold_the_code_of_the_solver(config, monkeypatch):
+    before = only_cell(config)
+    keys = before.key, learner_key(before.candidates[0])
+    monkeypatch.setattr("klr_bench.experiment.runner.plan.source_hash", lambda target: "another version")
+    assert only_cell(config).key != keys[0]
+    assert learner_key(before.candidates[0]) != keys[1]
+
+
+def test_labels_outlive_a_run_of_a_part(config):
+    run(replace(config, algorithms={"nc": NC | {"label": "Baseline"}, "oskl": OSKL}))
+    run(replace(config, algorithms={"oskl": OSKL}))
+    manifest = yaml.safe_load((Path(config.results_dir) / "tiny" / "manifest.yaml").read_text())
+    assert manifest["labels"]["algorithms"] == {"nc": "Baseline", "oskl": "klr_bench.OSKL"}
+
+
+def test_refuses_what_cannot_be_compared_or_learned(config):
+    with pytest.raises(KlrBenchError, match=r"published\.table=9: zhang2013icml has numbers of the tables 2, 3, 4, 5"):
+        run(replace(config, published={"paper": "zhang2013icml", "table": 9}))
+    with pytest.raises(KlrBenchError, match="LinearRegression is a regressor; a classifier is expected"):
+        run(replace(config, algorithms={"nc": algorithm("sklearn.linear_model.LinearRegression")}, sweep={}))
+    with pytest.raises(KlrBenchError, match=r"has 240 training rows, .* and 400 in all \(two a fold\) are needed"):
+        run(replace(config, selection=SelectionConfig(200)))
+    assert not Path(config.results_dir).exists()
+
+
+def test_more_than_two_classes(config):
+    source = {
+        "_target_": f"{SYNTHETIC}.gaussian_mixtures",
+        "n_classes": 3,
+        "components": 1,
+        "spread": 0.8,
+    }
+    three = SMALL | {"multiclass": True, "source": source | {"n_samples": 300, "seed": 3}}
+    logistic = algorithm("sklearn.linear_model.LogisticRegression", {"C": [1e-6, 1.0]})
+    config = replace(config, datasets={"three": three}, algorithms={"lr": logistic}, sweep={})
+    for score in ("accuracy", "log_loss"):
+        outcome, text = run(replace(config, selection=SelectionConfig(3, score=score), force=True))
+        assert (outcome.n_computed, outcome.n_failed) == (2, 0)
+        assert "three: 300 rows, 2 features; 3 classes: 0, 1, 2" in text
+        rows = records(config)
+        assert rows.accuracy.min() > 0.85
+        assert rows.log_loss.max() < 0.4
+        assert [json.loads(params)["C"] for params in rows.params] == [1.0, 1.0]
+    with pytest.raises(KlrBenchError, match=r"pegasos: takes two classes, three has 3\. Leave it out"):
+        run(replace(config, algorithms={"lr": logistic, "pegasos": algorithm("klr_bench.KernelPegasos")}))
+    few = three | {"source": source | {"n_samples": 12, "seed": 3}, "split": {"test_size": 0.75}}
+    with pytest.raises(KlrBenchError, match="0 of the rarest class"):
+        run(replace(config, repeats=20, datasets={"three": few}, selection=SelectionConfig(2)))
+
+
+def test_a_second_run_computes_nothing_and_force_computes_all(config):
+    run(config)
+    assert run(config)[0] == runner.Outcome(0, 6, [])
+    outcome, _ = run(replace(config, force=True))
+    assert (outcome.n_computed, outcome.n_found) == (6, 0)
+
+
+def test_more_learners_score_only_themselves(config, monkeypatch):
+    scored = []
+    monkeypatch.setattr(
+        runner, "run_fold", lambda fold: scored.append(len(fold.learners)) or [0.5] * len(fold.learners)
+    )
+    run(replace(config, algorithms={"oskl": OSKL}))
+    assert scored == [4] * 6  # two G x two R, three folds, two repeats
+    scored.clear()
+    run(config)
+    assert scored == [4] * 6  # nc alone
+
+
+def test_the_order_of_learners_does_not_change_results(config, tmp_path):
+    run(config)
+    other = replace(
+        config,
+        results_dir=str(tmp_path / "other"),
+        algorithms={"oskl": OSKL, "nc": NC},
+        sweep={"oskl": {"G": [4, 1]}},
+    )
+    run(other)
+    times = ["fit_time_s", "predict_time_s", "peak_memory_mb"]
+    pd.testing.assert_frame_equal(records(config).drop(columns=times), records(other).drop(columns=times))
+
+
+def only_cell(config, **changes):
+    changed = replace(config, algorithms={"nc": NC}, sweep={}, repeats=1)
+    return plan_cells(replace(changed, **changes), Path("cache"))[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seed": 1},
+        {"selection": SelectionConfig(4)},
+        {"trace": TraceConfig(5)},
+        {"kernel": {"kernel": "rbf", "percentile": 5.0, "gamma": None, "degree": 3.0, "coef0": 1.0}},
+        {"datasets": {"small": SMALL | {"scale": "minmax"}}},
+        {"datasets": {"small": SMALL | {"split": {"test_size": 0.3}}}},
+        {"datasets": {"small": SMALL | {"source": SMALL["source"] | {"seed": 1}}}},
+        {"datasets": {"small": SMALL | {"positive": "0"}}},
+        {"datasets": {"renamed": SMALL}},
+        {"algorithms": {"nc": NC | {"grid": {"R": [1.0]}}}},
+        {"algorithms": {"nc": NC | {"estimator": NC["estimator"] | {"average": False}}}},
+        {"algorithms": {"nc": NC | {"time_limit_s": 5.0}}},
+        {"algorithms": {"nc": algorithm("klr_bench.KernelOGD", {"eta": [1.0, 0.1]})}},
+    ],
+    ids=str,
+)
+def test_keys_depend_on_what_results_depend_on(config, changes):
+    assert only_cell(config).key != only_cell(config, **changes).key
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_jobs": 2},
+        {"results_dir": "elsewhere"},
+        {"title": "another"},
+        {"repeats": 7},
+        {"algorithms": {"nc": NC | {"label": "Baseline"}}},
+        {"datasets": {"small": SMALL | {"label": "Other"}}},
+        {"data": DataConfig(mirror="/somewhere")},
+    ],
+    ids=str,
+)
+def test_keys_depend_on_nothing_else(config, changes):
+    assert only_cell(config).key == only_cell(config, **changes).key
+    assert only_cell(config).config_hash == only_cell(config, **changes).config_hash
+
+
+def test_one_fold_serves_all_learners_of_a_kernel(config):
+    own_kernel = algorithm("klr_bench.OSKL", {"R": [1.0, 2.0]}, gamma=2.0)
+    folds = group_folds(
+        plan_cells(replace(config, algorithms={"nc": NC, "oskl": OSKL, "own": own_kernel}), Path("cache"))
+    )
+    shared = [fold for fold in folds if "percentile" in fold.kernel]
+    assert len(shared) == 6
+    assert {len(fold.learners) for fold in shared} == {8}
+    assert {len(fold.learners) for fold in folds if "gamma" in fold.kernel} == {2}
+    assert len({learner_key(learner) for learner in shared[0].learners}) == 8
+
+
+def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
+    run(replace(config, algorithms={"oskl": OSKL}, sweep={"oskl": {"R": [7.0, "cv"]}}))
+    rows = records(config)
+    assert rows.variant.tolist() == ["R=7", "R=7", "R=cv", "R=cv"]
+    chosen = [yaml.safe_load(text)["R"] for text in rows.params]
+    assert chosen[:2] == [7.0, 7.0]
+    assert set(chosen[2:]) <= {1.0, 100.0}
+
+
+def test_older_configurations_are_counted_and_not_listed(config):
+    run(config)
+    changed = replace(config, kernel=config.kernel | {"percentile": 5.0}, algorithms={"nc": NC}, sweep={})
+    _, text = run(changed)
+    assert "2 cells of older configurations are not listed: nc on small (2 of configuration" in text
+    assert records(config).algorithm.tolist() == ["nc", "nc", "oskl", "oskl", "oskl", "oskl"]
+    older = records(config).params[0]
+    run(config)  # back again: the first configuration is what is asked for
+    assert records(config).params[0] != older
+
+
+def test_dry_run_writes_nothing(config):
+    outcome, text = run(config, dry_run=True)
+    assert not Path(config.results_dir).exists()
+    assert (outcome.n_computed, outcome.n_failed) == (0, 0)
+    assert "tiny: 6 cells, 0 of them done" in text
+    assert "would run 6 folds of selection (48 fits) and 6 cells" in text
+    run(config)
+    assert "tiny: 6 cells, 6 of them done" in run(config, dry_run=True)[1]
+
+
+def test_traces_and_time_limits(config):
+    limited = algorithm("klr_bench.NonConservativeKLR", time_limit_s=1e-9)
+    run(replace(config, algorithms={"nc": limited}, sweep={}, trace=TraceConfig(9, "log")))
+    rows = records(config)
+    assert rows.status.tolist() == ["timeout", "timeout"]
+    assert rows.message.tolist() == ["stopped after 1e-09 s"] * 2
+    assert (rows.accuracy > 0.5).all()
+    traces = pd.read_csv(Path(config.results_dir) / "tiny" / "traces.csv")
+    assert set(traces.metric) == {"accuracy", "n_support"}
+    assert set(traces.key) == set(rows.key)
+    assert traces[traces.metric == "n_support"].value.tolist() == [240, 240]
+
+
+def test_classifiers_of_other_libraries_are_algorithms_too(config):
+    algorithms = {
+        "svc": algorithm("sklearn.svm.SVC", {"C": [0.1, 10.0]}),
+        "sgd": algorithm("sklearn.linear_model.SGDClassifier", loss="log_loss"),
+    }
+    run(replace(config, algorithms=algorithms, sweep={}, repeats=1))
+    rows = records(config).set_index("algorithm")
+    assert (rows.status == "ok").all()
+    assert yaml.safe_load(rows.params["svc"])["gamma"] > 0
+    assert 0 < float(rows.sparsity["svc"]) < 1
+    assert float(rows.nonzero_fraction["sgd"]) == 1
+
+
+def test_no_candidate_that_can_be_fitted_is_an_error_row(config):
+    unbounded = algorithm("klr_bench.OSKL", {"R": [10.0, 100.0]}, loss="exponential", eta=1.0)
+    outcome, text = run(replace(config, algorithms={"oskl": unbounded}, sweep={}, repeats=1))
+    assert outcome.n_failed == 1
+    assert "none of the 2 candidates of the grid could be fitted in every fold" in text
+    assert records(config).status.tolist() == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (
+            algorithm("klr_bench.MarginKLR", eta=2.0),
+            "algorithms.nc.estimator: The 'eta' parameter of MarginKLR must be",
+        ),
+        (algorithm("klr_bench.MarginKLR", {"eta": [0.1, 3]}), "'eta' parameter of MarginKLR must be .* Got 3"),
+        (algorithm("klr_bench.OSKL", G=0.5), "'G' parameter of OSKL must be at least G1 = 1"),
+        (algorithm("klr_bench.OSKL", R=-1), "'R' parameter of OSKL must be"),
+        (algorithm("klr_bench.OSKL", R="big"), "'R' parameter of OSKL must be"),
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_before_anything_is_written(config, broken, message):
+    with pytest.raises(KlrBenchError, match=message):
+        run(replace(config, algorithms={"nc": broken}, sweep={}))
+    assert not Path(config.results_dir).exists()
+
+
+def test_a_results_folder_that_cannot_be_written_is_refused(config, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(KlrBenchError, match="cannot be written"):
+        run(replace(config, results_dir=str(tmp_path / "file" / "results")))
+
+
+def test_a_worker_process_is_known_as_one():
+    assert not in_worker_process()
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(in_worker_process)

@@ -1,0 +1,395 @@
+"""The shipped YAML files, and what becomes of a composed configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import open_dict
+
+from klr_bench.cli.overrides import prepare
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.schema import DataConfig, all_keys, check_type
+from klr_bench.experiment.config.validate import Config, given_keys, validate
+
+CONFIGS = config_files.config_dir()
+SHIPPED = sorted(path.relative_to(CONFIGS) for path in CONFIGS.glob("*/*.yaml"))
+
+
+def stems(group: str) -> list[str]:
+    return config_files.names(group, [CONFIGS])
+
+
+def composed(*overrides: str) -> Config:
+    """Return the `Config` of these arguments of ``klr-bench run``."""
+    arguments = prepare(overrides).hydra
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        cfg = compose("config", arguments, return_hydra_config=True)
+    HydraConfig.instance().set_config(cfg)
+    with open_dict(cfg):
+        del cfg["hydra"]
+    return validate(cfg, arguments)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=str)
+def test_a_shipped_file_begins_with_its_package(path: Path) -> None:
+    assert (CONFIGS / path).read_text(encoding="utf-8").splitlines()[0] == config_files.package_header(path)
+
+
+@pytest.mark.parametrize("experiment", stems("experiment"))
+def test_an_experiment_composes_and_validates(experiment: str) -> None:
+    own = ["data.path=mine.csv"] if experiment == "own_file" else []
+    config = composed(f"experiment={experiment}", *own)
+    assert config.name == experiment
+    assert config.title
+    assert list(config.datasets)
+    assert set(config.sweep) <= set(config.algorithms)
+    columns = [len(values) for lists in config.sweep.values() for values in lists.values()]
+    assert min(columns, default=2) > 1, "a sweep of one value belongs into `algorithms`"
+
+
+@pytest.mark.parametrize("algorithm", stems("algorithm"))
+def test_an_algorithm_names_parameters_of_its_constructor(algorithm: str) -> None:
+    config = composed(f"algorithm={algorithm}", "dataset=digits")
+    assert list(config.algorithms) == [algorithm]
+    assert config.algorithms[algorithm]["label"] != algorithm
+    assert config.algorithms[algorithm]["reference"]
+
+
+@pytest.mark.parametrize("dataset", stems("dataset"))
+def test_a_dataset_validates(dataset: str) -> None:
+    own = ["data.path=mine.csv"] if dataset == "file" else []
+    assert list(composed(f"dataset={dataset}", *own).datasets) == [dataset]
+
+
+@pytest.mark.parametrize(("experiment", "dataset"), [("oskl_magic", "magic"), ("oskl_adult", "adult")])
+def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset: str) -> None:
+    config = composed(f"experiment={experiment}")
+    radii = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5]
+    assert list(config.datasets) == [dataset]
+    assert list(config.algorithms) == ["nc", "margin", "auxiliary", "pegasos", "oskl"]
+    assert config.algorithms["nc"]["label"] == "Baseline"
+    for stem in ("nc", "margin", "auxiliary"):
+        assert config.algorithms[stem]["grid"] == {"R": radii, "eta": [0.01, 0.1, 1.0]}
+    assert config.algorithms["oskl"]["grid"] == {"R": radii}
+    assert "eta" not in config.algorithms["oskl"]["estimator"]
+    assert config.algorithms["pegasos"]["grid"] == {"lam": [10.0**power for power in range(-10, 0)]}
+    assert config.algorithms["auxiliary"]["estimator"]["aux_gamma"] == 2.0
+    assert config.sweep == {"oskl": {"G": [1, 2, 4, 10]}, "pegasos": {"lam": [1e-4, "cv"]}}
+    assert config.kernel == {
+        "kernel": "rbf",
+        "percentile": 20.0,
+        "multiple": 1.0,
+        "gamma": None,
+        "degree": 3.0,
+        "coef0": 1.0,
+    }
+    assert (config.repeats, config.selection.folds) == (5, 5)
+    assert config.published == {"paper": "zhang2013icml", "table": 3, "names": {"nc": "baseline"}}
+
+
+def test_the_experiments_on_rcv1_are_those_of_the_paper() -> None:
+    full, subset = composed("experiment=klr_rcv1"), composed("experiment=klr_rcv1_subset")
+    for config, n_train in ((full, 677399), (subset, 20000)):
+        assert (config.kernel["kernel"], config.kernel["degree"], config.kernel["coef0"]) == ("poly", 2.0, 1.0)
+        assert config.kernel["gamma"] == 1.0
+        auxiliary = config.algorithms["auxiliary"]
+        assert auxiliary["grid"] == {}
+        assert auxiliary["estimator"]["R"] == 1e5
+        assert auxiliary["estimator"]["eta"] == pytest.approx(1e5 / n_train**0.5, rel=1e-4)
+        lambdas = [10.0**power for power in range(-10, 0)]
+        assert config.sweep == {"auxiliary": {"aux_gamma": [1.01, 2, 101]}, "pegasos": {"lam": lambdas}}
+    assert full.published is not None
+    assert (full.published["paper"], full.published["table"]) == ("zhang2012aaai", 2)
+    assert subset.published is None
+
+
+def test_the_peers_share_data_kernel_and_columns() -> None:
+    config = composed("experiment=klr_peers")
+    assert {"svc", "lr_nystroem", "lr_fourier", "sgd_fourier"} < set(config.algorithms)
+    assert config.metrics is not None
+    assert {"log_loss", "brier", "ece", "auc"} < set(config.metrics)
+    assert composed().metrics is None
+
+
+def test_the_quickstart_is_the_default_and_draws_curves() -> None:
+    config = composed()
+    assert config.name == "quickstart"
+    assert config.trace.points == 15
+    assert {"digits", "breast_cancer"} < set(config.datasets)
+    assert all(spec["format"] in ("bundled", "generated") for spec in config.datasets.values())
+
+
+def test_selections_keep_the_order_of_the_command_line() -> None:
+    config = composed("dataset=[moons,digits]", "algorithm=[oskl,nc]")
+    assert list(config.datasets) == ["moons", "digits"]
+    assert list(config.algorithms) == ["oskl", "nc"]
+
+
+def test_a_sweep_of_an_algorithm_that_is_not_selected_is_dropped() -> None:
+    assert composed("algorithm=nc").sweep == {}
+    assert composed("algorithm=nc", "sweep.oskl.G=[1,2]").sweep == {}
+
+
+def test_a_value_of_the_command_line_leaves_grid_and_sweep() -> None:
+    config = composed(
+        "algorithms.oskl.estimator.G=2", "algorithms.oskl.estimator.R=50", "algorithms.nc.estimator.eta=1"
+    )
+    assert config.algorithms["oskl"]["estimator"]["G"] == 2
+    assert config.algorithms["oskl"]["grid"] == {}
+    assert "oskl" not in config.sweep
+    assert list(config.algorithms["nc"]["grid"]) == ["R"]
+    assert list(composed().algorithms["nc"]["grid"]) == ["R", "eta"]
+
+
+def test_a_parameter_that_no_file_lists_can_be_set() -> None:
+    config = composed("algorithms.oskl.estimator.delta=0.2", "algorithms.nc.grid.average=[true,false]")
+    assert config.algorithms["oskl"]["estimator"]["delta"] == 0.2
+    assert config.algorithms["nc"]["grid"]["average"] == [True, False]
+
+
+def test_values_that_come_twice_count_once() -> None:
+    assert composed("sweep.oskl.G=[1,1.0,2,1]").sweep["oskl"] == {"G": [1, 2]}
+
+
+def test_the_users_own_file_becomes_a_spec() -> None:
+    paths = ["dataset=file", "data.path=~/my data, 1.csv", "data.label=-1", "data.positive=+1"]
+    config = composed(*paths, "data.test_size=0.3", "data.n_features=7", "data.format=csv")
+    spec = config.datasets["file"]
+    assert spec["path"] == str(Path.home() / "my data, 1.csv")
+    assert (spec["label_column"], spec["positive"], spec["n_features"]) == (-1, "+1", 7)
+    assert (spec["split"], spec["file_format"]) == ({"test_size": 0.3}, "csv")
+    assert composed("dataset=file", "data.path=a", "data.label=class").datasets["file"]["label_column"] == "class"
+    with_test = composed("dataset=file", "data.path=a", "data.test_path=b").datasets["file"]
+    assert (with_test["test_path"], with_test["split"]) == ("b", {"official": True})
+
+
+def test_the_mirror_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KLR_BENCH_MIRROR", "~/mirror")
+    assert composed().data == DataConfig(mirror=str(Path.home() / "mirror"))
+    assert composed("data.mirror=http://h/p").data.mirror == "http://h/p"
+    assert composed("data.mirror=null").data.mirror is None
+    monkeypatch.setenv("KLR_BENCH_MIRROR", "")
+    assert composed().data.mirror is None
+
+
+def test_any_class_with_keyword_arguments_is_taken() -> None:
+    target = "algorithms.nc.estimator._target_"
+    config = composed("algorithm=nc", f"{target}=unittest.mock.MagicMock", "algorithms.nc.estimator.whatever=1")
+    assert config.algorithms["nc"]["estimator"]["whatever"] == 1
+
+
+REFUSED = [
+    (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
+    (["+repeat=3"], r"unknown key 'repeat'\. Did you mean 'repeats'\?"),
+    (["+kernel.percent=3"], r"unknown key 'kernel\.percent'\. Did you mean 'percentile'\?"),
+    (["figures=[accuracy_suport]"], r"figures: unknown value 'accuracy_suport'\. Did you mean 'accuracy_support'\?"),
+    (["+against.acuracy_gain={lam: 1}"], r"against: unknown value 'acuracy_gain'\. Did you mean 'accuracy_gain'\?"),
+    (["+against.log_loss_ratio=foo"], r"against\.log_loss_ratio: expected "),
+    (["+against.log_loss_ratio={algorithm: osk1}"], r"unknown algorithm 'osk1'\. Did you mean 'oskl'\?"),
+    (["+against.log_loss_ratio={GG: 1}"], r"against\.log_loss_ratio\.GG: unknown value 'GG'\. Did you mean 'G'\?"),
+    (["metrics=[accuracy,log_loss_ratio]"], r"metrics: log_loss_ratio compares two columns of the table; say which"),
+    (["trace.spacing=cubic"], r"trace\.spacing: unknown value 'cubic'"),
+    (["repeats=abc"], r"repeats: expected a whole number, got 'abc'\."),
+    (["repeats=2.5"], r"repeats: expected a whole number, got 2\.5\."),
+    (["repeats=true"], r"repeats: expected a whole number, got True\."),
+    (["repeats=0"], r"repeats: expected at least 1, got 0\."),
+    (["n_jobs=0"], r"n_jobs: expected at least 1, or null for one a core, got 0\."),
+    (["seed=-1"], r"seed: expected a whole number from 0 to 4294967295, got -1\."),
+    (["force=maybe"], r"force: expected true or false, got 'maybe'\."),
+    (["selection.folds=1"], r"selection\.folds: expected at least 2, got 1\."),
+    (["selection=3"], r"selection: expected keys and values, got 3\."),
+    (["trace.points=-1"], r"trace\.points: expected at least 0, which is none, got -1\."),
+    (["results_dir="], r"results_dir: expected a folder, got ''\."),
+    (["name=a/b"], r"name: expected the name of a folder, got 'a/b'\."),
+    (["name=.."], r"name: expected the name of a folder, got '\.\.'\."),
+    (["kernel.kernel=rbff"], r"kernel\.kernel: unknown value 'rbff'\. Did you mean 'rbf'\?"),
+    (["kernel.percentile=0"], r"kernel\.percentile: expected above 0, at most 100, or null, got 0\.0\."),
+    (["kernel.multiple=0"], r"kernel\.multiple: expected above 0, got 0\.0\."),
+    (["kernel.gamma=0.5"], r"kernel\.gamma=0\.5 and .* both given.* add kernel\.percentile=null\."),
+    (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: loky, serial\."),
+    (["metrics=[accuracy,log_los]"], r"metrics: unknown value 'log_los'\. Did you mean 'log_loss'\?"),
+    (["metrics=ece"], r"metrics: expected a list or null, got 'ece'\."),
+    (["metrics=[]"], r"metrics: expected some of accuracy, .*log_loss_ratio, or null, got none\."),
+    (["published=3"], r"published: expected keys and values or null, got 3\."),
+    (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
+    (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),
+    (["algorithm=[]"], r"no algorithm is selected: .* Known: .*auxiliary, .*oskl"),
+    (
+        ["datasets.magic.scale=null"],
+        r"datasets\.magic\.scale is given, but dataset 'magic' is not selected\.",
+    ),
+    (["datasets.digit.scale=null"], r"unknown dataset 'digit'\. Did you mean 'digits'\?"),
+    (["datasets.digits.scal=null"], r"unknown key 'datasets\.digits\.scal'\. Did you mean 'scale'\?"),
+    (["datasets.digits.scale=std"], r"datasets\.digits\.scale: unknown value 'std'\. Known: minmax\."),
+    (["algorithms.oskl=3"], r"algorithms\.oskl: expected keys and values, got 3\."),
+    (["algorithms.oskl.labl=x"], r"unknown key 'algorithms\.oskl\.labl'\. Did you mean 'label'\?"),
+    (["algorithms.oskl.estimator.delt=1"], r"unknown key 'algorithms\.oskl\.estimator\.delt'\. .*'delta'\?"),
+    (["algorithms.okls.estimator.G=2"], r"unknown algorithm 'okls'\. Did you mean 'oskl'\?"),
+    (
+        ["algorithms.ogd.estimator.eta=2"],
+        r"algorithms\.ogd\.estimator\.eta is given, but algorithm 'ogd' is not",
+    ),
+    (["algorithms.oskl.grid.los=[1]"], r"unknown key 'algorithms\.oskl\.grid\.los'\. Did you mean 'loss'\?"),
+    (["algorithms.oskl.grid.R=3"], r"algorithms\.oskl\.grid\.R: expected a list of values .*, got 3\."),
+    (["algorithms.oskl.grid.R=[]"], r"algorithms\.oskl\.grid\.R: expected a list of values .*, got \[\]\."),
+    (["algorithms.oskl.time_limit_s=0"], r"time_limit_s: expected seconds above 0, or null, got 0\.0\."),
+    (["algorithms.oskl.estimator._target_=klr_bench.OSK"], r"_target_: 'klr_bench\.OSK' cannot be imported"),
+    (["+algorithms.oskl.terms={los: loss}"], r"unknown key 'algorithms\.oskl\.terms\.los'\. Did you mean 'loss'\?"),
+    (["sweep.okls.G=[2]"], r"unknown algorithm 'okls'\. Did you mean 'oskl'\?"),
+    (["sweep.oskl.los=[logit]"], r"unknown key 'sweep\.oskl\.los'\. Did you mean 'loss'\?"),
+    (["sweep.oskl.G=2"], r"sweep\.oskl\.G: expected a list of values such as \[1, 10\], got 2\."),
+    (["sweep.oskl.G=[1,cv]"], r"sweep\.oskl\.G holds 'cv', but algorithms\.oskl\.grid\.G has no values"),
+    (
+        ["algorithms.oskl.estimator.G=2", "sweep.oskl.G=[1,2]"],
+        r"estimator\.G and sweep\.oskl\.G are both given",
+    ),
+    (
+        ["algorithms.nc.estimator.R=2", "algorithms.nc.grid.R=[1]"],
+        r"estimator\.R and .*grid\.R are both given",
+    ),
+    (["data.path=a.csv"], r"data\.path= is given, but the dataset is not file\. Add dataset=file"),
+    (["data.positive=1"], r"data\.positive= is given, but the dataset is not file\."),
+    (["dataset=file"], r"dataset=file: expected data\.path=<your LIBSVM or CSV file>, got none\."),
+    (
+        ["dataset=file", "data.path=a", "data.format=svmligth"],
+        r"data\.format: unknown value 'svmligth'\. Did you mean 'svmlight'",
+    ),
+    (
+        ["dataset=file", "data.path=a", "data.test_size=1"],
+        r"data\.test_size: expected above 0 and below 1, got 1\.0",
+    ),
+    (["dataset=file", "data.path=a", "data.n_features=0"], r"data\.n_features: expected at least 1, got 0\."),
+    (
+        ["dataset=file", "data.path=a", "data.test_path=b", "data.test_size=0.5"],
+        r"data\.test_path= and data\.test_size= are both given",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"), REFUSED, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_what_makes_no_sense_is_refused(overrides: list[str], message: str) -> None:
+    with pytest.raises(KlrBenchError, match=message):
+        composed(*overrides)
+
+
+def test_given_keys_see_into_dicts_and_past_deletions() -> None:
+    overrides = ["a.b={c: 1, d: {e: 2}}", "++f=1", "~g", "h=[1,2]"]
+    assert given_keys(overrides) == {"a.b.c", "a.b.d.e", "f", "h"}
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "expected"),
+    [
+        (1, float, 1.0),
+        (1, int | None, 1),
+        (None, int | None, None),
+        (2013, str, "2013"),
+        (1.5, str | None, "1.5"),
+    ],
+)
+def test_types_widen_but_do_not_narrow(value: Any, hint: Any, expected: Any) -> None:
+    found = check_type(value, hint, "key")
+    assert (found, type(found)) == (expected, type(expected))
+
+
+def test_every_key_of_the_schema_stands_in_the_root_file() -> None:
+    root = config_files.read(CONFIGS / "config.yaml")
+    groups = {"parallel"}
+    for key in all_keys():
+        section, _, name = key.partition(".")
+        if section not in groups:
+            assert section in root, key
+            assert not name or name in root[section], key
+
+
+def test_configs_inside_the_package_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "klr_bench"
+    package.mkdir(parents=True)
+    monkeypatch.setattr(config_files, "__file__", str(package / "experiment" / "config" / "files.py"))
+    assert config_files.config_dir() == tmp_path / "site" / "configs"
+    (package / "configs").mkdir()
+    assert config_files.config_dir() == package / "configs"
+
+
+def test_configs_of_the_current_folder_come_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config_files.folders() == [CONFIGS]
+    (tmp_path / "configs").mkdir()
+    assert config_files.folders() == [CONFIGS, tmp_path / "configs"]
+    monkeypatch.chdir(CONFIGS.parent)
+    assert config_files.folders() == [CONFIGS]
+
+
+def test_an_own_file_may_repeat_a_shipped_one_but_not_differ(tmp_path: Path) -> None:
+    shipped = CONFIGS / "dataset" / "magic.yaml"
+    own = tmp_path / "dataset" / "magic.yaml"
+    own.parent.mkdir()
+    own.write_bytes(shipped.read_bytes())
+    config_files.check_own([CONFIGS, tmp_path])
+    own.write_bytes(shipped.read_bytes() + b"\n")
+    with pytest.raises(KlrBenchError) as refused:
+        config_files.check_own([CONFIGS, tmp_path])
+    assert str(own) in str(refused.value)
+    assert str(shipped) in str(refused.value)
+
+
+@pytest.mark.parametrize("header", ["", "# @package datasets.magic\n"])
+def test_an_own_file_without_its_package_is_refused(tmp_path: Path, header: str) -> None:
+    own = tmp_path / "dataset" / "mine.yaml"
+    own.parent.mkdir()
+    own.write_text(f"{header}label: Mine\nformat: csv\n")
+    with pytest.raises(KlrBenchError, match=r"mine\.yaml: expected '# @package datasets\.mine' as its first line"):
+        config_files.check_own([CONFIGS, tmp_path])
+
+
+@pytest.mark.parametrize("text", ["a: [1", "- 1\n- 2\n", "\xff"])
+def test_a_file_that_is_no_mapping_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(KlrBenchError, match=r"bad\.yaml"):
+        config_files.read(path)
+
+
+def write_records(folder: Path, lines: list[str]) -> None:
+    folder.mkdir(parents=True)
+    header = "dataset,algorithm,variant,status,n_support"
+    (folder / "records.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+
+
+def test_budgets_come_from_the_records_of_another_experiment(tmp_path: Path) -> None:
+    lines = [f"magic,oskl,G={G},ok,{n}" for G, n in ((10, 400), (2, 1800), (10, 411), (2, 1801))]
+    others = ["magic,nc,,ok,15216", "adult,oskl,G=2,ok,3000", "magic,oskl,G=2,error,"]
+    write_records(tmp_path / "mine", [*lines, *others])
+    config = composed("experiment=budget_magic", "budget=from:mine", f"results_dir={tmp_path}")
+    assert config.sweep == {"forgetron": {"budget": [1800, 406]}, "bogdpp": {"budget": [1800, 406]}}
+    config = composed("experiment=budget_magic", "budget=from:mine/nc", f"results_dir={tmp_path}")
+    assert config.sweep["forgetron"]["budget"] == [15216]
+    assert composed("experiment=budget_magic", "budget=50").sweep["bogdpp"] == {"budget": [50]}
+    assert composed("experiment=budget_magic", "budget=[50,60]").sweep["bogdpp"] == {"budget": [50, 60]}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["budget=from:none"], r"budget=from:none: no records in .*none/records\.csv\. Make them with: klr-bench run"),
+        (["budget=from:mine", "dataset=[adult]"], r"has no finished fits of oskl on adult; it has oskl on magic\."),
+        (["budget=from:mine/nc"], r"has no finished fits of nc on magic"),
+        (["budget=from:mine", "dataset=[magic,adult]"], r"expected one data set, .* got magic, adult\."),
+        (["budget=from:"], r"budget=from:: no records in"),
+        (["budget=2.5"], r"sweep\.forgetron\.budget: expected a list of values such as \[1, 10\], got 2\.5\."),
+        (["budget=many"], r"sweep\.forgetron\.budget: expected a list of values such as \[1, 10\], got 'many'\."),
+        (["experiment=oskl_magic", "budget=5"], r"budget: the experiment oskl_magic has no learners with a budget"),
+    ],
+)
+def test_budgets_that_there_are_not(overrides: list[str], message: str, tmp_path: Path) -> None:
+    write_records(tmp_path / "mine", ["magic,oskl,G=2,ok,1800"])
+    experiment = [] if overrides[0].startswith("experiment=") else ["experiment=budget_magic"]
+    with pytest.raises(KlrBenchError, match=message):
+        composed(*experiment, *overrides, f"results_dir={tmp_path}")

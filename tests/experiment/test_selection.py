@@ -1,0 +1,112 @@
+"""Cross-validation: candidates, the kernel's width, scores, and the rules of the choice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+from sklearn.metrics import log_loss
+
+from klr_bench import OSKL, NonConservativeKLR
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.selection import (
+    candidates,
+    choose,
+    distance_percentile,
+    kernel_of,
+    make,
+    resolve_kernel,
+    score_fold,
+)
+from klr_bench.experiment.splits import Prepared, fold_rows
+
+NC = {"_target_": "klr_bench.NonConservativeKLR"}
+
+
+def data(n=200):
+    random = np.random.RandomState(0)
+    X = random.random_sample((n, 3)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.2 * random.standard_normal(n) > 0.5, 1, -1).astype(np.int8)
+    return Prepared(X, y, X, y)
+
+
+def test_candidates_are_in_grid_order():
+    found = candidates(NC | {"R": 5.0}, {"R": [1, 10], "eta": [0.1, 1]})
+    assert [(c["R"], c["eta"]) for c in found] == [(1, 0.1), (1, 1), (10, 0.1), (10, 1)]
+    assert candidates(NC, {}) == [NC]
+
+
+SHARED = {"kernel": "rbf", "percentile": 20.0, "multiple": 1.0, "gamma": None, "degree": 3.0, "coef0": 1.0}
+
+
+def test_the_width_is_the_percentile_of_distances():
+    X = data().X_train
+    assert distance_percentile(X, 20, seed=0) == pytest.approx(np.percentile(pdist(X.astype(float)), 20), rel=1e-6)
+    kernel = {"kernel": "rbf", "percentile": 20}
+    sigma = distance_percentile(X, 20, seed=0)
+    assert resolve_kernel(kernel, X, 0)["gamma"] == pytest.approx(1 / (2 * sigma**2))
+    assert resolve_kernel(None, X, 0) == {}
+    wide = resolve_kernel(kernel | {"multiple": 3.0}, X, seed=0)
+    assert wide == {"kernel": "rbf", "gamma": pytest.approx(1 / (18 * sigma**2))}
+    assert kernel_of(NC, SHARED | {"multiple": 3.0}) == {"kernel": "rbf", "percentile": 20.0, "multiple": 3.0}
+    with pytest.raises(KlrBenchError, match=r"kernel.percentile=20: .* is 0, because many rows are equal"):
+        distance_percentile(np.ones((30, 2), dtype=np.float32), 20, seed=0)
+
+
+def test_an_estimators_own_kernel_comes_first():
+    shared = SHARED
+    assert kernel_of(NC, shared) == {"kernel": "rbf", "percentile": 20.0}
+    assert kernel_of(NC | {"gamma": 2.0}, shared) == {"kernel": "rbf", "gamma": 2.0}
+    assert kernel_of(NC, shared | {"percentile": None, "gamma": 3.0}) == {"kernel": "rbf", "gamma": 3.0}
+    assert kernel_of(NC | {"kernel": "poly"}, shared) == {"kernel": "poly", "degree": 3, "coef0": 1.0}
+    assert kernel_of(NC | {"kernel": "linear"}, shared) == {"kernel": "linear"}
+    assert kernel_of({"_target_": "sklearn.linear_model.SGDClassifier"}, shared) is None
+    built = make(NC | {"gamma": 2.0}, {"kernel": "rbf", "gamma": 7.0}, seed=5)
+    assert (built.gamma, built.random_state) == (2.0, 5)
+
+
+def test_scores_are_the_held_out_accuracy_of_a_plain_fit():
+    split = data()
+    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.OSKL", "G": 2.0}]
+    kernel = {"kernel": "rbf", "gamma": 3.0}
+    rows, out = fold_rows(200, 4, 2)
+    X, y = split.X_train, split.y_train
+    expected = [
+        learner.fit(X[rows], y[rows]).score(X[out], y[out])
+        for learner in (NonConservativeKLR(eta=0.1, gamma=3.0), OSKL(G=2.0, gamma=3.0, random_state=9))
+    ]
+    assert score_fold(learners, kernel, split, 2, folds=4, seed=9) == expected
+
+
+def test_scores_may_be_log_losses():
+    split = data()
+    rows, out = fold_rows(200, 4, 2)
+    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.KernelPegasos"}]
+    found = score_fold(learners, {"kernel": "rbf", "gamma": 3.0}, split, 2, folds=4, seed=9, score="log_loss")
+    fitted = NonConservativeKLR(eta=0.1, gamma=3.0).fit(split.X_train[rows], split.y_train[rows])
+    probability = fitted.predict_proba(split.X_train[out])[:, 1]
+    assert found == [pytest.approx(-log_loss(split.y_train[out], probability)), None]
+
+
+def test_a_learner_that_cannot_be_fitted_has_no_score():
+    learners = [{"_target_": "klr_bench.OSKL", "loss": "exponential"}, NC]
+    scores = score_fold(learners, {"kernel": "rbf", "gamma": 1.0}, data(), 0, folds=2, seed=0)
+    assert scores[0] is None
+    assert scores[1] > 0.5
+
+
+def test_ties_go_to_the_first_and_a_failed_fold_is_worst():
+    assert choose([[0.5, 0.7], [0.7, 0.5], [0.6, 0.6]]) == 0
+    assert choose([[0.9, None], [0.1, 0.1]]) == 1
+    assert choose([[None], [None]]) is None
+
+
+rights = st.integers(0, 10**6)
+
+
+@given(st.lists(st.lists(rights, min_size=3, max_size=3), min_size=1, max_size=8))
+def test_no_candidate_is_better_than_the_chosen_one(counts):
+    totals = [sum(row) for row in counts]  # whole numbers: a tie is one, whatever the order of the sum
+    assert choose([[right / 10**6 for right in row] for row in counts]) == totals.index(max(totals))

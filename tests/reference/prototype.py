@@ -1,0 +1,51 @@
+"""Prototype kernel logistic regression, term by term in float64: what PrototypeKLR is compared with."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def kernel(x, u, theta, name="rbf", degree=3, coef0=1.0, lazy=False):
+    """k(x, u) of two vectors."""
+    if name == "rbf":
+        on = [k for k in range(len(x)) if x[k] != 0 or not lazy]
+        return math.exp(-math.exp(theta) * sum((x[k] - u[k]) ** 2 for k in on))
+    product = sum(a * b for a, b in zip(x, u, strict=True))
+    return product if name == "linear" else (math.exp(theta) * product + coef0) ** degree
+
+
+def scores(X, b0, B, U, theta, **options):
+    """b_y0 + sum_j b_yj k(x_i, u_j), (n, M), for B (M, J) and prototypes U (J, d)."""
+    return np.array(
+        [
+            [b0[y] + sum(B[y, j] * kernel(x, U[j], theta, **options) for j in range(len(U))) for y in range(len(b0))]
+            for x in np.asarray(X, dtype=np.float64)
+        ]
+    )
+
+
+def objective(X, y, b0, B, U, theta, l1=0.0, l2=0.0, **options):
+    """The mean of -log P(y_i|x_i), with the penalties; y (n,) holds 0, ..., M - 1."""
+    total = 0.0
+    for row, label in zip(scores(X, b0, B, U, theta, **options), y, strict=True):
+        top = max(row)
+        total += top + math.log(sum(math.exp(score - top) for score in row)) - row[label]
+    return total / len(y) + l1 * np.abs(U).sum() + l2 / 2 * np.square(B).sum()
+
+
+def binary_objective(X, y, b0, b, U, theta, **options):
+    """The mean logistic loss of f(x) = b_0 + sum_j b_j k(x, u_j), for labels y of -1 and +1."""
+    f = [b0 + sum(b[j] * kernel(x, U[j], theta, **options) for j in range(len(U))) for x in np.asarray(X, float)]
+    return float(np.mean([math.log1p(math.exp(-label * value)) for label, value in zip(y, f, strict=True)]))
+
+
+def slopes(function, x, step=1e-5):
+    """Central differences of a function of a vector."""
+    found = np.zeros(len(x))
+    for i in range(len(x)):
+        e = np.zeros(len(x))
+        e[i] = step
+        found[i] = (function(x + e) - function(x - e)) / (2 * step)
+    return found

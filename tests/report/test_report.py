@@ -1,0 +1,612 @@
+"""The report says what the rows say, beside what the paper says, and hides no failure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config import schema
+from klr_bench.experiment.records import ADDED, REPORTED, Bin, Record, Store, Trace
+from klr_bench.report import curves, feature_figures, figures, report
+from klr_bench.report.layout import caption, grid
+from klr_bench.report.plan import Plan
+from klr_bench.report.reading import read_records
+from klr_bench.report.tables import METRICS, Line, Table, build
+
+ACCURACIES = {
+    ("nc", ""): 0.858,
+    ("pegasos", "lam=0.0001"): 0.84,
+    ("pegasos", "lam=cv"): 0.85,
+    ("oskl", "G=1"): 0.855,
+    ("oskl", "G=10"): 0.823,
+}
+CONFIG: dict[str, Any] = {
+    "title": "Online sparse kernel learning",
+    "repeats": 3,
+    "datasets": {"magic": {"label": "MAGIC"}},
+    "algorithms": {"nc": {"label": "Baseline"}, "pegasos": {"label": "Pegasos"}, "oskl": {"label": "OSKL"}},
+    "sweep": {"oskl": {"G": [1, 10]}, "pegasos": {"lam": [1e-4, "cv"]}},
+    "published": {"paper": "zhang2013icml", "table": 3, "names": {"nc": "baseline"}},
+}
+Make = Callable[..., Path]
+
+
+def row(algorithm: str, variant: str, repeat: int, **changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "key": f"magic-{algorithm}-{variant}-{repeat}",
+        "dataset": "magic",
+        "status": "ok",
+        "accuracy": ACCURACIES.get((algorithm, variant), 0.8) + 0.002 * (repeat - 1),
+        "sparsity": 0.774,
+        "n_support": 3440 + repeat,
+        "fit_time_s": 0.5,
+    }
+    values |= changes
+    return Record(experiment="demo", algorithm=algorithm, variant=variant, params={}, repeat=repeat, **values)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Return a function that makes a results folder: the default rows with some replaced, or other rows."""
+
+    def folder(
+        rows: Sequence[Record] = (),
+        *,
+        only: bool = False,
+        traces: Sequence[Trace] = (),
+        bins: Sequence[Bin] = (),
+        **config: Any,
+    ) -> Path:
+        store = Store(tmp_path / "results" / "demo")
+        default = [] if only else [row(*column, repeat) for column in ACCURACIES for repeat in range(3)]
+        for record in [*default, *rows]:
+            store.write_cell(record, f"c-{record.algorithm}-{record.variant}", 1.0, traces, bins)
+        store.rebuild()
+        store.write_manifest({"experiment": "demo", "config": CONFIG | config, "machine": {"cpu": "A CPU & co"}})
+        return store.folder
+
+    return folder
+
+
+def table(folder: Path, number: str | None = None) -> Table:
+    return build(read_records(folder / "records.csv"), Store(folder).read_manifest(), number)
+
+
+def lines(folder: Path) -> dict[str, Line]:
+    return {line.label: line for line in table(folder).blocks[0].lines}
+
+
+def shown(folder: Path, **options: Any) -> str:
+    file = io.StringIO()
+    report(folder, console=Console(file=file, **options))
+    return file.getvalue()
+
+
+def test_lines_are_in_the_order_of_the_configuration_and_the_unknown_after_them(make: Make) -> None:
+    extra = [row("oskl", "G=5", 0), row("oskl", "G=2", 0), row("forgetron", "", 0)]
+    folder = make(extra, sweep=CONFIG["sweep"] | {"oskl": {"G": [10, 1]}})
+    labels = [
+        "Baseline",
+        "Pegasos lam=0.0001",
+        "Pegasos lam=cv",
+        "OSKL G=10",
+        "OSKL G=1",
+        "OSKL G=2",
+        "OSKL G=5",
+    ]
+    assert list(lines(folder)) == [*labels, "forgetron"]
+
+
+def test_a_cell_is_mean_and_std_beside_the_published_number(make: Make) -> None:
+    cell = lines(make())["OSKL G=1"].cells["accuracy"]
+    assert cell.published is not None
+    assert (cell.n, cell.published.row.mean, cell.published.row.std) == (3, "85.5", "0.5")
+    assert cell.mean == pytest.approx(0.855)
+    assert cell.std == pytest.approx(0.002), "of a sample: n - 1"
+    assert cell.difference == pytest.approx(0.0)
+    assert cell.outside is False
+
+
+def test_the_mark_stands_where_ours_is_outside_the_published_spread(make: Make) -> None:
+    folder = make([row("nc", "", repeat, accuracy=0.849) for repeat in range(3)])
+    block = grid(table(folder).blocks[0])
+    assert [text.strip() for text in block.rows[0][:4]] == ["Baseline", "3/3", "84.9 ± 0.0", "-0.9*"]
+    assert [text.strip() for text in block.rows[1][:4]] == ["paper", "", "85.8 ± 0.4", ""]
+    assert block.rows[4][3].strip() == "+1.0", "within twice the published 0.7"
+
+
+def test_times_have_a_ratio_and_no_mark(make: Make) -> None:
+    cell = lines(make())["Baseline"].cells["fit_time_s"]
+    assert cell.ratio == pytest.approx(11.8 / 0.5)
+    block = grid(table(make()).blocks[0])
+    assert block.header[-2:] == ["Training time (s)", "ratio"]
+    assert [text.strip() for text in block.rows[0][-2:]] == ["0.500 ± 0.000", "24x"]
+    assert block.rows[1][-2].strip() == "11.8 ± 0.0"
+
+
+def test_times_are_in_the_unit_of_the_paper(make: Make) -> None:
+    folder = make([row("nc", "", 0, key="c", dataset="covtype", fit_time_s=90.0)], only=True, datasets={"covtype": {}})
+    block = grid(table(folder).blocks[0])
+    assert block.header[-2] == "Training time (min)"
+    assert (block.rows[0][-2].strip(), block.rows[1][-2].strip()) == ("1.50", "761 ± 47")
+
+
+def test_one_repeat_has_no_standard_deviation(make: Make) -> None:
+    folder = make([row("nc", "", 0)], only=True, repeats=1)
+    assert lines(folder)["Baseline"].cells["accuracy"].std is None
+    text = shown(folder)
+    assert "One repeat, so no standard deviation." in text
+    assert re.search(r"Baseline +1/1 +85\.6 +-0\.2 ", text)
+
+
+def test_failures_are_counted_and_named_and_enter_no_mean(make: Make) -> None:
+    failed = [
+        row("nc", "", 1, status="error", message="ValueError: bad\nvalue", accuracy=None),
+        row("nc", "", 2, status="timeout", accuracy=0.1),
+        row("oskl", "G=1", 0, status="killed", accuracy=None),
+    ]
+    folder = make(failed, repeats=4)
+    line = lines(folder)["Baseline"]
+    assert (line.n_ok, line.n_repeats, line.cells["accuracy"].n) == (1, 4, 1)
+    assert line.cells["accuracy"].mean == pytest.approx(0.856)
+    text = shown(folder)
+    assert re.search(r"Baseline +1/4 +85\.6 ", text)
+    message = "Baseline: 1 of 4 ok; error (repeat 1): ValueError: bad value; timeout (repeat 2); 1 not run"
+    assert message in " ".join(text.split())
+    assert "OSKL G=1: 2 of 4 ok; killed (repeat 0); 1 not run" in text
+    assert "OSKL G=10: 3 of 4 ok; 1 not run" in text
+
+
+def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> None:
+    datasets = {"magic": {"label": "MAGIC"}, "adult": {"label": "Adult"}, "file": {"label": "yours"}}
+    folder = make([row("nc", "", 0), row("nc", "", 0, key="f", dataset="mine-abc123")], only=True, datasets=datasets)
+    text = shown(folder)
+    assert re.search(r"OSKL G=10 +0/3 +- +- +- ", text)
+    assert "OSKL G=10: 0 of 3 ok; 3 not run" in text
+    assert "No rows yet: adult." in text
+    assert [block.label for block in table(folder).blocks] == ["MAGIC", "mine-abc123"]
+
+
+def test_a_table_where_all_failed(make: Make) -> None:
+    failed = [row("nc", "", 0, status="error", accuracy=None, sparsity=None, n_support=None, fit_time_s=None)]
+    folder = make(failed, only=True, published=None, algorithms={"nc": {}}, repeats=1)
+    text = shown(folder)
+    assert re.search(r"nc +0/1", text)
+    assert report(folder, console=Console(file=io.StringIO()), formats=["csv"]) == [folder / "report" / "table.csv"]
+
+
+def test_without_published_numbers_there_are_no_columns_of_them(make: Make) -> None:
+    rows = [row("nc", "", repeat, log_loss=0.3) for repeat in range(3)]
+    folder = make(rows, published=None)
+    block = grid(table(folder).blocks[0])
+    heads = ["Accuracy (%)", "Log loss", "Sparsity (%)", "Support vectors", "Training time (s)"]
+    assert block.header == ["MAGIC", "ok", *heads]
+    assert block.rows[0][3].strip() == "0.300 ± 0.000"
+    assert block.rows[1][3].strip() == "-"
+    assert "paper" not in shown(folder)
+    assert "Log loss" not in " ".join(grid(table(make(rows)).blocks[0]).header), "table 3 has no log loss"
+
+
+def test_what_is_no_terminal_gets_plain_text_in_which_no_number_is_cut_off(make: Make) -> None:
+    text = shown(make(), width=20)
+    assert "\x1b" not in text
+    assert "…" not in text
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 120
+    for label, line in lines(make()).items():
+        mean = line.cells["accuracy"].mean
+        assert mean is not None
+        assert re.search(rf"{re.escape(label)} +3/3 +{100 * mean:.1f} ± 0\.2 .* 3,441 ± 1 +0\.500 ± 0\.000", text)
+
+
+def test_the_table_fits_a_terminal_of_100_columns(make: Make) -> None:
+    text = shown(make(), width=100, force_terminal=True, no_color=True, color_system=None)
+    assert len(re.findall(r"^\S.* 3/3 .* ± .* ± .* ± .* ± .*x *$", text, flags=re.MULTILINE)) == len(ACCURACIES)
+    assert len(re.findall(r"^  paper .* ± .* ± .*,?\d+ .* ± \d", text, flags=re.MULTILINE)) == len(ACCURACIES)
+
+
+def test_no_color_is_honoured(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    marked = make([row("nc", "", repeat, accuracy=0.5) for repeat in range(3)])
+    assert "\x1b[1;31m" in shown(marked, force_terminal=True, color_system="standard")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[\d;]*3[1-7]m", shown(marked, force_terminal=True, color_system="standard"))
+
+
+def test_a_console_that_knows_only_ascii(make: Make) -> None:
+    content = io.BytesIO()
+    file = io.TextIOWrapper(content, encoding="ascii")
+    folder = make(datasets={"magic": {"label": "Zauber\u00fc"}})
+    report(folder, console=Console(file=file))
+    file.flush()
+    text = content.getvalue().decode("ascii")
+    assert "85.8 +- 0.2" in text
+    assert r"Zauber\xfc" in text
+
+
+def test_labels_are_no_markup(make: Make) -> None:
+    label = "[red]a_b|c & 50% #1 {x} ~^\\<>$*"
+    folder = make(datasets={"magic": {"label": label}})
+    text = shown(folder)
+    assert label.split(" ", 1)[0] in text
+    report(folder, console=Console(file=io.StringIO()), formats=["md", "tex"])
+    markdown = (folder / "report" / "table.md").read_text(encoding="utf-8")
+    assert r"\[red\]a\_b\|c & 50% \#1 {x} ~^\\\<\>$\*" in markdown
+    latex = (folder / "report" / "table.tex").read_text(encoding="utf-8")
+    escaped = (
+        r"[red]a\_b\textbar{}c \& 50\% \#1 \{x\} "
+        r"\textasciitilde{}\textasciicircum{}\textbackslash{}\textless{}\textgreater{}\$*"
+    )
+    assert f"{escaped} & ok & " in latex
+
+
+def test_markdown_is_a_table_in_every_row(make: Make) -> None:
+    folder = make()
+    (path,) = (p for p in report(folder, console=Console(file=io.StringIO()), formats=["md"]) if p.suffix == ".md")
+    rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 2 * len(ACCURACIES)
+    assert {len(re.split(r"(?<!\\)\|", line)) for line in rows} == {11}
+    texts = [[text.strip() for text in line.strip("|").split("|")] for line in rows]
+    assert texts[0][:4] == ["MAGIC", "ok", "Accuracy (%)", "diff"]
+    assert texts[2][:4] == ["Baseline", "3/3", "85.8 ± 0.2", "0.0"]
+    assert texts[3][:3] == ["&emsp;paper", "", "85.8 ± 0.4"]
+
+
+def test_latex_is_well_formed(make: Make) -> None:
+    failed = row("nc", "", 1, status="error", message="x_1 is 100% {bad} & \\worse")
+    folder = make([failed])
+    report(folder, console=Console(file=io.StringIO()), formats=["tex"])
+    text = (folder / "report" / "table.tex").read_text(encoding="utf-8")
+    bare = re.sub(r"\\.", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert bare.count("$") % 2 == 0
+    assert "±" not in text
+    assert "_" not in bare
+    for environment in ("table", "tabular"):
+        assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == 1
+    body = text.split(r"\toprule")[1].split(r"\bottomrule")[0]
+    rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+    assert len(rows) == 1 + 2 * len(ACCURACIES)
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {8}
+    assert r"\begin{tabular}{lrrrrrrrr}" in text
+    assert r"\quad paper &  & 85.8 $\pm$ 0.4 &" in text
+    assert r"Baseline & 2/3 & 85.8 $\pm$ 0.3 & 0.0 & 77.4 $\pm$ 0.0 & $+$77.4* & " in text
+
+
+def test_csv_has_a_row_a_metric_with_all_digits(make: Make) -> None:
+    folder = make([row("nc", "", repeat, accuracy=0.849) for repeat in range(3)])
+    report(folder, console=Console(file=io.StringIO()), formats=["csv"])
+    with (folder / "report" / "table.csv").open(encoding="utf-8", newline="") as file:
+        rows = {(r["algorithm"], r["variant"], r["metric"]): r for r in csv.DictReader(file)}
+    assert len(rows) == 4 * len(ACCURACIES)
+    accuracy = rows["nc", "", "accuracy"]
+    assert (accuracy["n_ok"], accuracy["n_repeats"], accuracy["n"], accuracy["outside"]) == (
+        "3",
+        "3",
+        "3",
+        "True",
+    )
+    assert float(accuracy["difference"]) == statistics.fmean([0.849] * 3) - 0.858
+    assert (accuracy["published_mean"], accuracy["published_std"], accuracy["ratio"]) == (
+        "0.858",
+        "0.004",
+        "",
+    )
+    time = rows["nc", "", "fit_time_s"]
+    assert (float(time["ratio"]), time["difference"], time["outside"]) == (11.8 / 0.5, "", "")
+    assert rows["oskl", "G=1", "n_support"]["published_mean"] == "3443.0"
+
+
+def test_the_figures_are_the_same_bytes_for_the_same_rows(make: Make, tmp_path: Path) -> None:
+    traces = [(10, 0.1, "accuracy", 0.5), (100, 0.2, "accuracy", 0.8), (100, 0.2, "n_support", 50.0)]
+    folder = make([row("nc", "", 0)], traces=traces)
+    figures = ("accuracy_support", "accuracy_examples", "support_examples")
+    names = [f"{figure}.{kind}" for figure in figures for kind in ("png", "svg")]
+    for output in (tmp_path / "a", tmp_path / "b"):
+        written = report(folder, console=Console(file=io.StringIO()), output=output)
+        assert written == [output / name for name in names]
+    for name in names:
+        content = (tmp_path / "a" / name).read_bytes()
+        assert content == (tmp_path / "b" / name).read_bytes()
+        assert content.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
+        assert b"<dc:date>" not in content
+
+
+def test_there_is_no_figure_of_what_is_not_there(make: Make) -> None:
+    folder = make([row("nc", "", 0, n_support=None)], only=True)
+    assert report(folder, console=Console(file=io.StringIO())) == []
+    folder = make([row("nc", "", 0, n_support=0)], only=True)
+    assert report(folder, console=Console(file=io.StringIO())) == [], "zero has no place on a logarithmic axis"
+
+
+def test_many_data_sets_make_many_panels(make: Make) -> None:
+    rows = [row("nc", "", 0, key=f"k{number}", dataset=f"set{number}") for number in range(5)]
+    folder = make(rows, only=True, datasets={})
+    svg = next(path for path in report(folder, console=Console(file=io.StringIO())) if path.suffix == ".svg")
+    assert svg.read_text(encoding="utf-8").count('<g id="axes_') == 5
+
+
+def test_another_table_of_the_paper(make: Make) -> None:
+    changes: dict[str, Any] = {
+        "algorithms": {"forgetron": {"label": "Forgetron"}},
+        "sweep": {"forgetron": {"budget": [962], "classifier": ["last", "average"]}},
+        "published": {"paper": "zhang2013icml", "table": 4},
+    }
+    variants = ["budget=962; classifier=last", "budget=962; classifier=average"]
+    folder = make([row("forgetron", variant, 0) for variant in variants], only=True, **changes)
+
+    def published(number: str | None) -> list[str | None]:
+        cells = [line.cells["accuracy"].published for line in table(folder, number).blocks[0].lines]
+        return [cell.row.mean if cell else None for cell in cells]
+
+    assert published(None) == published("4") == ["76.3", None]
+    assert published("5") == [None, "82.9"]
+    with pytest.raises(KlrBenchError, match=r"table=3: table 3 of zhang2013icml says nothing .* Known: 4, 5\."):
+        table(folder, "3")
+
+
+def test_a_table_without_a_paper_is_refused(make: Make) -> None:
+    with pytest.raises(KlrBenchError, match=r"table=3: this experiment is compared with no published table"):
+        table(make(published=None), "3")
+
+
+def test_the_report_of_what_was_not_run_says_how_to_run_it(make: Make) -> None:
+    folder = make()
+    missing = folder.with_name("demos")
+    with pytest.raises(
+        KlrBenchError, match=r"no records\.csv .*klr-bench run experiment=demos\. Did you mean 'demo'\?"
+    ):
+        report(missing, console=Console(file=io.StringIO()))
+    assert not missing.exists()
+
+
+def test_records_without_a_row_are_refused(make: Make) -> None:
+    with pytest.raises(KlrBenchError, match=r"no rows in it\. Make some with: klr-bench run experiment=demo"):
+        report(make(only=True), console=Console(file=io.StringIO()))
+
+
+def test_an_unknown_format_is_refused_before_anything_is_written(make: Make) -> None:
+    folder = make()
+    message = r"format=texx: expected some of terminal, md, tex, csv\. Did you mean 'tex'\?"
+    with pytest.raises(KlrBenchError, match=message):
+        report(folder, console=Console(file=io.StringIO()), formats=["md", "texx"])
+    assert not (folder / "report").exists()
+
+
+@pytest.mark.parametrize("content", ["", "experiment: demo\nconfig: {title: a, repeats: 1}\n", "config: [1"])
+def test_a_manifest_that_says_too_little_is_refused(make: Make, content: str) -> None:
+    folder = make()
+    (folder / "manifest.yaml").write_text(content)
+    with pytest.raises(KlrBenchError, match=r"manifest\.yaml: no config\..*algorithms.*Run the experiment again"):
+        report(folder, console=Console(file=io.StringIO()))
+
+
+def test_an_output_that_cannot_be_written_is_an_error(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(KlrBenchError, match=r"taken/table\.md: cannot be written .*output="):
+        report(make(), console=Console(file=io.StringIO()), formats=["md"], output=tmp_path / "taken")
+
+
+def test_the_import_is_quick() -> None:
+    heavy = "{'pandas', 'matplotlib', 'numpy', 'rich'}"
+    code = f"import sys, klr_bench.report; sys.exit(len({heavy} & set(sys.modules)))"
+    root = Path(__file__).resolve().parents[1]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+@given(st.lists(st.one_of(st.integers(1, 1000), st.just("cv")), min_size=1, max_size=6, unique=True))
+def test_variants_keep_the_order_of_the_sweep(values: list[int | str]) -> None:
+    plan = Plan.of({"config": CONFIG | {"sweep": {"oskl": {"G": values}}}})
+    asked = plan.columns()
+    assert sorted(asked[::-1], key=plan.order) == asked
+    unknown = [("oskl", "G=2000"), ("oskl", "G=10000"), ("zzz", "")]
+    assert sorted([*unknown, *asked], key=plan.order) == [*asked, *unknown]
+
+
+def test_the_last_classifier_stands_beside_the_average(make: Make) -> None:
+    changes: dict[str, Any] = {
+        "algorithms": {"forgetron": {"label": "Forgetron"}},
+        "sweep": {"forgetron": {"budget": [962]}},
+        "published": {"paper": "zhang2013icml", "table": [4, 5]},
+    }
+    folder = make([row("forgetron", "budget=962", 0, accuracy=0.83, last_accuracy=0.76)], only=True, **changes)
+
+    def shown(number: str | None) -> dict[str, str | None]:
+        block = table(folder, number).blocks[0]
+        cells = {metric.name: block.lines[0].cells[metric.name].published for metric in block.metrics}
+        return {name: cell and cell.row.mean for name, cell in cells.items()}
+
+    assert shown("4") == {"last_accuracy": "76.3", "fit_time_s": "3.1"}
+    assert shown("5") == {"accuracy": "82.9", "sparsity": "72.9", "n_support": "4129"}
+    assert {**shown("4"), **shown("5")}.items() <= shown(None).items()
+
+
+def test_records_of_before_there_were_all_columns(make: Make) -> None:
+    folder = make([row("nc", "", 0)])
+    path = folder / "records.csv"
+    lines = [line.rsplit(",", len(ADDED))[0] for line in path.read_text(encoding="utf-8").splitlines()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert not set(ADDED) & set(lines[0].split(","))
+    assert table(folder).blocks[0].lines[0].cells["last_accuracy"].mean is None
+
+
+def test_the_figures_have_the_names_of_the_configuration() -> None:
+    assert figures.FIGURES == schema.FIGURES
+
+
+def test_figures_against_selected_features(make: Make) -> None:
+    rows = [
+        row(name, f"n_features_to_select={p}", repeat, n_selected=p, relevant_found=0.01 * p, accuracy=0.5 + 0.01 * p)
+        for name in ("sbcw", "fgm")
+        for p in (20, 5, 10)
+        for repeat in (0, 1)
+    ]
+    rows += [row("l1svm", f"C={C}; q=2", 0, n_selected=n, accuracy=0.6, key=f"l{C}") for C, n in ((0.1, 0), (1, 7))]
+    names = list(feature_figures.DRAWN)
+    folder = make(rows, only=True, figures=names)
+    written = report(folder, console=Console(file=io.StringIO()))
+    assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+    lines = table(folder).blocks[0].lines
+    sbcw = [line for line in lines if line.algorithm == "sbcw"]
+    assert {curves.curve_of(line) for line in sbcw} == {("sbcw", "")}
+    found = curves.points_of(sbcw, "relevant_found", 100.0)
+    assert [(x, y) for x, y, _ in found] == [pytest.approx((x, x)) for x in (5, 10, 20)]
+    svm = [line for line in lines if line.algorithm == "l1svm"]
+    assert {curves.curve_of(line) for line in svm} == {("l1svm", "q=2")}
+    assert [x for x, _, _ in curves.points_of(svm, "accuracy")] == [7.0], "zero features are no point"
+    assert report(make(rows, only=True, figures=["accuracy_support"]), console=Console(file=io.StringIO())) != written
+    assert report(make(rows, only=True, figures=[]), console=Console(file=io.StringIO())) == []
+
+
+def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
+    assert curves.verdicts(table(make())) == []
+    found = {
+        ("sbcw", 10): 0.2,
+        ("sbcw", 30): 0.6,
+        ("fgm", 10): 0.2,
+        ("fgm", 20): 0.41,
+        ("sofs", 30): 0.1,
+        ("fgm", 40): 1.0,
+    }
+    rows = [
+        row(name, f"n_features_to_select={p}", 0, n_selected=p, relevant_found=share)
+        for (name, p), share in found.items()
+    ]
+    algorithms = {"sbcw": {"label": "SBCW"}, "fgm": {"label": "FGM"}, "sofs": {"label": "SOFS"}}
+    sweep = {name: {"n_features_to_select": [10, 20, 30, 40]} for name in algorithms}
+    config = {"algorithms": algorithms, "sweep": sweep, "published": None}
+    built = table(make(rows, only=True, **config))
+    begin = "MAGIC: At each number of features from 10 to 30, SBCW finds at least as many of the relevant ones as"
+    assert curves.verdicts(built) == [f"{begin} each other method, but for FGM at 20 (41.0 against 40.0 %)."]
+    assert curves.verdicts(built)[0] in caption(built)
+    rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
+    assert curves.verdicts(table(make(rows, only=True, **config))) == [f"{begin} each other method."]
+
+
+def test_an_experiment_says_which_figures_it_has(make: Make) -> None:
+    traces = [(10, 0.1, "accuracy", 0.5), (10, 0.1, "n_support", 5.0), (99, 0.2, "accuracy", 0.8)]
+    rows = [row("auxiliary", f"aux_gamma={gamma}", 0, sparsity=0.5, key=f"k{gamma}") for gamma in ("1", "2", "11")]
+    names = ["accuracy_time", "sparsity_gamma", "accuracy_support_curve"]
+    folder = make(rows, only=True, traces=traces, figures=names)
+    written = report(folder, console=Console(file=io.StringIO()))
+    assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+
+
+def test_a_legend_has_the_curves_that_there_are(make: Make) -> None:
+    make([row("nc", "", 0)], only=True, traces=[(10, 0.1, "accuracy", 0.5), (99, 0.2, "accuracy", 0.8)])
+    folder = make([row("pegasos", "lam=cv", 0)], only=True)
+    report(folder, console=Console(file=io.StringIO()))
+    svg = (folder / "report" / "accuracy_examples.svg").read_text(encoding="utf-8")
+    assert "Baseline" in svg
+    assert "Pegasos" not in svg
+
+
+def test_parameters_are_called_as_in_the_paper(make: Make) -> None:
+    algorithms = {"auxiliary": {"label": "Auxiliary", "terms": {"aux_gamma": "gamma"}}}
+    folder = make([row("auxiliary", "aux_gamma=2; R=1", 0)], only=True, algorithms=algorithms, sweep={})
+    (line,) = table(folder).blocks[0].lines[-1:]
+    assert (line.label, line.variant_label, line.variant) == (
+        "Auxiliary gamma=2; R=1",
+        "gamma=2; R=1",
+        "aux_gamma=2; R=1",
+    )
+
+
+def test_the_metrics_that_can_be_asked_for_are_those_of_the_tables() -> None:
+    assert tuple(metric.name for metric in METRICS) == REPORTED
+
+
+def test_when_a_fit_had_nearly_its_final_accuracy(make: Make) -> None:
+    rises, wavers = (0.5, 0.796, 0.795, 0.8), (0.8, 0.79, 0.7, 0.71)  # 0.795 is within half a point, 0.794 is not
+    rows = [row("nc", "", 0), row("nc", "", 1), row("oskl", "G=1", 0)]
+    for record, values in zip(rows, (rises, wavers), strict=False):
+        points = [(t, 0.1 * t, "accuracy", value) for t, value in enumerate(values, 1)]
+        folder = make([record], only=True, traces=[*points, (9, 9.0, "n_support", 3.0)])
+    make(rows[2:], only=True, metrics=["accuracy", "settled_s"])
+    text = shown(folder)
+    assert "Settled" in text
+    assert "0.300 ± 0.141" in text, "0.2 and 0.4 s"
+    assert "at most 0.5 point below its last" in text
+    assert "Settled" not in shown(make(metrics=["accuracy"]))
+
+
+def test_the_size_of_a_data_set_stands_beside_the_papers(make: Make) -> None:
+    published = {"paper": "tan2016aaai", "table": [1, 2], "data": {"covtype_450k": "covtype"}}
+    published["names"] = {"covtype_450k": "covtype-450k"}
+    sizes = {"n_train": 450000, "n_test": 131012, "n_features": 54}
+    rows = [row("arow", "", 0, dataset="covtype_450k", error_rate=0.25, pass_time_s=None, **sizes)]
+    folder = make(rows, only=True, published=published, datasets={"covtype_450k": {}}, metrics=["error_rate"])
+    assert caption(table(folder))[-1] == (
+        "covtype_450k: training rows 450,000, test rows 131,012, features 54. "
+        "In table 1, covtype: features 54, training rows 581,012, numbers a row that are not 0 12."
+    )
+    (printed,) = [texts for texts in grid(table(folder).blocks[0]).rows if "24.61 ± 0.00" in texts[2]]
+    assert printed[0] == "  paper"
+
+
+PROBABLE: dict[str, Any] = {"log_loss": 0.3, "brier": 0.1, "ece": 0.02, "auc": 0.9}
+
+
+def test_an_experiment_asks_for_its_columns(make: Make) -> None:
+    rows = [row("nc", "", repeat, **PROBABLE) for repeat in range(3)]
+    usual = ["accuracy", "log_loss", "sparsity", "n_support", "fit_time_s"]
+    assert [metric.name for metric in table(make(rows, published=None)).blocks[0].metrics] == usual
+    asked = ["auc", "accuracy", "ece", "brier", "last_accuracy", "auc"]
+    block = grid(table(make(rows, metrics=asked, published=None)).blocks[0])
+    assert block.header == ["MAGIC", "ok", "AUC", "Accuracy (%)", "ECE", "Brier score"], "no row has a last accuracy"
+    assert [text.strip() for text in block.rows[0][2:5]] == ["0.900 ± 0.000", "85.8 ± 0.2", "0.020 ± 0.000"]
+
+
+def test_a_reliability_diagram_where_the_calibration_error_is_asked_for(make: Make, tmp_path: Path) -> None:
+    rows = [row("nc", "", repeat, **PROBABLE) for repeat in range(3)]
+    bins = [(0, 50, 0.02, 0.04), (7, 10, 0.5, 0.4), (14, 40, 0.99, 0.95)]
+    names = ["reliability.png", "reliability.svg"]
+    folder = make(rows, only=True, bins=bins, metrics=["accuracy", "ece"])
+    for output in (tmp_path / "a", tmp_path / "b"):
+        written = report(folder, console=Console(file=io.StringIO()), output=output)
+        assert [path.name for path in written][-2:] == names
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    (folder / "reliability.csv").unlink()
+    for changes in ({"metrics": ["accuracy", "ece"]}, {"metrics": ["accuracy", "brier"]}, {}):
+        Store(folder).write_manifest({"experiment": "demo", "config": CONFIG | changes})
+        written = report(folder, console=Console(file=io.StringIO()))
+        assert not {path.name for path in written} & set(names), "no bins, or not asked for"
+
+
+def test_a_diagram_leaves_out_who_has_no_probabilities(make: Make) -> None:
+    folder = make([row("nc", "", 0, **PROBABLE)], bins=[(7, 10, 0.5, 0.4)], metrics=["accuracy", "ece"])
+    report(folder, console=Console(file=io.StringIO()))
+    svg = (folder / "report" / "reliability.svg").read_text(encoding="utf-8")
+    assert "Baseline" in svg
+    assert "calibrated" in svg
+    assert "Pegasos" not in svg
+
+
+def test_the_papers_names_of_data_sets_and_parameters(make: Make) -> None:
+    names = {"rcv1": "rcv1.binary", "aux_gamma": "gamma", "lam": "lambda"}
+    changes: dict[str, Any] = {
+        "datasets": {"rcv1": {"label": "RCV1"}},
+        "algorithms": {"auxiliary": {"label": "Auxiliary"}, "pegasos": {"label": "Pegasos"}},
+        "sweep": {"auxiliary": {"aux_gamma": [1.01, 2]}, "pegasos": {"lam": [1e-5, 1e-6]}},
+        "published": {"paper": "zhang2012aaai", "table": 2, "names": names},
+    }
+    columns = [("auxiliary", "aux_gamma=1.01"), ("auxiliary", "aux_gamma=2"), ("pegasos", "lam=1e-05")]
+    rows = [row(*column, 0, key=f"{column}", dataset="rcv1", accuracy=0.98) for column in columns]
+    found = table(make(rows, only=True, **changes)).blocks[0]
+    published = [line.cells["accuracy"].published for line in found.lines]
+    assert [number and number.row.mean for number in published] == ["0.9794", "0.9783", "0.9778", None]
+    block = grid(found)
+    assert [text.strip() for text in block.rows[1]][:4] == ["paper", "", "97.94", ""], "percents under percents"
+    assert [text.strip() for text in block.rows[1]][4:] == ["96.36", "", "24,654", "20779", ""]
