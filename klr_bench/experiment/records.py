@@ -1,12 +1,14 @@
 """Results as rows: a JSON file for each finished cell, and the tables that are rebuilt from them.
 
-    results/<experiment>/cells/<key>.json    one cell: its record, its traces and bins, the hash of its configuration
-    results/<experiment>/records.csv         one row a cell; the columns are COLUMNS, always, in this order
+    results/<experiment>/cells/<key>.json    one cell: record, checkpoints, bins, rows, hash of its configuration
+    results/<experiment>/records.csv         one row a cell: COLUMNS, always, in this order, then the user's own metrics
     results/<experiment>/traces.csv          key, t, elapsed_s, metric, value
     results/<experiment>/reliability.csv     key, bin, n, predicted, positive: of the test rows, by their probability
+    results/<experiment>/rows.csv            key, x1, x2, label: training rows in the plane, with `trace.rows`
     results/<experiment>/manifest.yaml       what was asked for, and on what machine it ran
 
-Every file lands by an atomic rename, so neither a kill nor a full disk leaves half of one.
+Every file lands by an atomic rename, so neither a kill nor a full disk leaves half of one.  Files of schema version 1
+are read as well: `first_schema` says what differs.
 """
 
 from __future__ import annotations
@@ -14,91 +16,79 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.variants import VariantOrder, variant_order
+from klr_bench.experiment.first_schema import parse_variant, upgraded_record
+from klr_bench.experiment.measure.catalogue import CATALOGUE
+from klr_bench.experiment.variants import Variant, VariantOrder, variant_text
 from klr_bench.files import read_json, unwritable, write_atomic, write_json
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FINISHED = ("ok", "timeout")  # error and killed are tried again
+STATUSES = (*FINISHED, "error", "killed")
 LOCK_TIMEOUT_S = 60.0
 STALE_S = 3600.0  # a temporary file this old was left by a process that was killed while it wrote
 
-Trace = tuple[int, float, str, float]
+Checkpoint = tuple[int, float, str, float]
+"""(examples seen or iterations, seconds of fitting, metric, value)"""
 Bin = tuple[int, int, float, float]
+"""(number of the bin, rows in it, mean predicted probability, share of positives)"""
+PlanePoint = tuple[float, float, int]
+"""A training row in the plane: (x1, x2, label)"""
 
 
 @dataclass
 class Record:
-    """One row of records.csv.  Rates are fractions, times seconds; None: not applicable."""
+    """One row of records.csv.  Of `metrics`, which has names of the catalogue, rates are fractions, times seconds."""
 
     key: str
     experiment: str
     dataset: str
     algorithm: str
-    variant: str
+    variant: Variant
     params: dict[str, Any]
     repeat: int
+    seed: int | None
     status: str
     message: str = ""
-    accuracy: float | None = None
-    error_rate: float | None = None
-    log_loss: float | None = None
-    brier: float | None = None
-    auc: float | None = None
-    sparsity: float | None = None
-    nonzero_fraction: float | None = None
-    n_support: int | None = None
-    n_updates: int | None = None
-    n_iter: int | None = None
-    n_train: int | None = None
-    n_test: int | None = None
-    n_features: int | None = None
-    fit_time_s: float | None = None
-    predict_time_s: float | None = None
-    peak_memory_mb: float | None = None
-    seed: int | None = None
-    last_accuracy: float | None = None
-    """Of the classifier after the last example, where that of the record is the average of all."""
-    last_n_support: int | None = None
-    ece: float | None = None
-    """Expected calibration error, as defined by `metrics.expected_calibration_error`."""
-    objective: float | None = None
-    duality_gap: float | None = None
-    """What a batch learner has minimised at the end, and the duality gap over it."""
-    pass_time_s: float | None = None
-    """Of fit_time_s, that of the pass over the examples, where a learner does something else before."""
-    n_selected: int | None = None
-    """Features that a linear classifier uses."""
-    relevant_found: float | None = None
-    """The share of the relevant features of a generated set that is among them."""
+    metrics: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def column(self) -> tuple[str, str, Variant]:
+        """The column of a table that it belongs to: data set, algorithm, variant."""
+        return self.dataset, self.algorithm, self.variant
 
 
-COLUMNS = tuple(column.name for column in fields(Record))
-ADDED = (
-    *("last_accuracy", "last_n_support", "ece", "objective", "duality_gap", "pass_time_s", "n_selected"),
-    "relevant_found",
-)
-"""Columns that files of schema version 1 may lack."""
+IDENTITY = {entry.name: entry.type for entry in fields(Record) if entry.name != "metrics"}
+"""The columns that say what a row is of."""
+COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOGUE if metric.stored))
+JSON_COLUMNS = ("variant", "params")
+TEXT_COLUMNS = ("key", "experiment", "dataset", "algorithm", "status", "message")
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
-DERIVED = {"accuracy_gain": "accuracy", "n_iter_ratio": "n_iter", "log_loss_ratio": "log_loss"}
-"""Numbers that compare two columns of a table, which `against` of an experiment names, and of what they are taken."""
-REPORTED = (
-    *("accuracy", "error_rate", "last_accuracy", "log_loss", "brier", "ece", "auc", "sparsity", "n_support"),
-    *("n_selected", "relevant_found", "pass_time_s", "fit_time_s"),
-    *("settled_s", "nonzero_fraction", "n_iter", "objective", "duality_gap", *DERIVED),
-)
-"""What a report can show and `metrics` of an experiment may name: columns of records.csv, and what it derives."""
-TEXT_COLUMNS = ("key", "experiment", "dataset", "algorithm", "variant", "params", "status", "message")
+ROWS_COLUMNS = ("key", "x1", "x2", "label")
+
+
+@dataclass(frozen=True)
+class CellFile:
+    """What a cell has left: cells/<key>.json."""
+
+    record: Record
+    config_hash: str
+    created: float
+    """Seconds since 1970."""
+    checkpoints: Sequence[Checkpoint] = ()
+    bins: Sequence[Bin] = ()
+    rows: Sequence[PlanePoint] = ()
 
 
 @dataclass(frozen=True)
@@ -106,7 +96,7 @@ class Summary:
     """What a rebuild did: rows listed, cells of older configurations left out, files that are no cells."""
 
     listed: int
-    older: dict[tuple[str, str, str, str], int] = field(default_factory=dict)
+    older: dict[tuple[str, str, Variant, str], int] = field(default_factory=dict)
     """(dataset, algorithm, variant, hash of the configuration) -> number of cells"""
     unreadable: tuple[str, ...] = ()
 
@@ -115,7 +105,8 @@ class Summary:
         notes = []
         if self.older:
             names = ", ".join(
-                f"{f'{algorithm} {variant}'.strip()} on {dataset} ({count} of configuration {config_hash})"
+                f"{algorithm} {variant_text(variant)}".strip()
+                + f" on {dataset} ({count} of configuration {config_hash})"
                 for (dataset, algorithm, variant, config_hash), count in self.older.items()
             )
             notes.append(f"{sum(self.older.values())} cells of older configurations are not listed: {names}.")
@@ -125,35 +116,28 @@ class Summary:
         return notes
 
 
-@dataclass(frozen=True)
-class _Cell:
-    record: Record
-    config_hash: str
-    created: float
-    traces: list[Trace]
-    bins: list[Bin]
-
-    @property
-    def column(self) -> tuple[str, str, str]:
-        """What has one current configuration: a column of a table."""
-        return self.record.dataset, self.record.algorithm, self.record.variant
-
-
 class Store:
     """The results folder of one experiment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.cells = self.folder / "cells"
-        self._read: dict[str, tuple[tuple[int, int, int], _Cell]] = {}
+        self._read: dict[str, tuple[tuple[int, int, int], CellFile]] = {}
 
-    def write_cell(
-        self, record: Record, config_hash: str, created: float, traces: Sequence[Trace], bins: Sequence[Bin] = ()
-    ) -> None:
+    def write_cell(self, cell: CellFile) -> None:
         """Write a finished cell, in place of an earlier one with the same key."""
-        content: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "config_hash": config_hash, "created": created}
-        content |= {"record": asdict(record), "traces": list(traces), "reliability": list(bins)}
-        write_json(self.cells / f"{record.key}.json", content)
+        record = {name: getattr(cell.record, name) for name in IDENTITY}
+        record |= {"variant": dict(cell.record.variant), "metrics": cell.record.metrics}
+        content = {
+            "schema_version": SCHEMA_VERSION,
+            "config_hash": cell.config_hash,
+            "created": cell.created,
+            "record": record,
+            "traces": list(cell.checkpoints),
+            "reliability": list(cell.bins),
+            "rows": list(cell.rows),
+        }
+        write_json(self.cells / f"{cell.record.key}.json", content)
 
     def read_cell(self, key: str) -> Record | None:
         """Return the record of a cell, or None where there is none that can be read."""
@@ -189,27 +173,31 @@ class Store:
 
     def _rebuild(self, current: frozenset[str]) -> Summary:
         cells, unreadable = self._load()
-        newest: dict[tuple[str, str, str], _Cell] = {}
+        newest: dict[tuple[str, str, Variant], CellFile] = {}
         for cell in cells:
-            rivals = newest.get(cell.column, cell), cell
-            newest[cell.column] = max(rivals, key=lambda c: (c.config_hash in current, c.created, c.config_hash))
-        listed: list[_Cell] = []
-        older: dict[tuple[str, str, str, str], int] = {}
+            rivals = newest.get(cell.record.column, cell), cell
+            newest[cell.record.column] = max(rivals, key=lambda c: (c.config_hash in current, c.created, c.config_hash))
+        listed: list[CellFile] = []
+        older: dict[tuple[str, str, Variant, str], int] = {}
         for cell in sorted(cells, key=_order):
-            if cell.config_hash == newest[cell.column].config_hash:
+            if cell.config_hash == newest[cell.record.column].config_hash:
                 listed.append(cell)
             else:
-                name = (*cell.column, cell.config_hash)
+                name = (*cell.record.column, cell.config_hash)
                 older[name] = older.get(name, 0) + 1
-        rows = (_row(cell.record) for cell in listed)
-        traces = ([cell.record.key, *point] for cell in listed for point in cell.traces)
-        write_atomic(self.folder / "records.csv", _csv(COLUMNS, rows))
-        write_atomic(self.folder / "traces.csv", _csv(TRACE_COLUMNS, traces))
-        bins = ([cell.record.key, *entry] for cell in listed for entry in cell.bins)
-        write_atomic(self.folder / "reliability.csv", _csv(RELIABILITY_COLUMNS, bins))
+        own = sorted({name for cell in listed for name in cell.record.metrics} - set(COLUMNS))
+        columns = (*COLUMNS, *own)
+        self._write("records", columns, (_row(cell.record, columns) for cell in listed))
+        self._write("traces", TRACE_COLUMNS, ([c.record.key, *point] for c in listed for point in c.checkpoints))
+        self._write("reliability", RELIABILITY_COLUMNS, ([c.record.key, *entry] for c in listed for entry in c.bins))
+        if any(cell.rows for cell in listed):
+            self._write("rows", ROWS_COLUMNS, ([c.record.key, *point] for c in listed for point in c.rows))
         return Summary(len(listed), older, tuple(unreadable))
 
-    def _load(self) -> tuple[list[_Cell], list[str]]:
+    def _write(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        write_atomic(self.folder / f"{name}.csv", _csv(header, rows))
+
+    def _load(self) -> tuple[list[CellFile], list[str]]:
         """Return the cells, parsing only files that changed since the last time, and the unreadable names."""
         seen, unreadable = {}, []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
@@ -247,32 +235,46 @@ class Store:
         return content if isinstance(content, dict) else {}
 
 
-def _parse(content: Any, key: str) -> _Cell | None:
-    """Return the cell that a JSON file holds; None for anything else, and for another schema version."""
+def read_variant(text: str) -> Variant:
+    """Return the variant of a row of records.csv: JSON, or text as in schema version 1.  Raises ValueError."""
+    values = json.loads(text) if text.startswith("{") else parse_variant(text)
+    return Variant(values)
+
+
+def _parse(content: Any, key: str) -> CellFile | None:
+    """Return the cell that a JSON file holds; None for anything else, and for a schema version that is not known."""
     try:
-        if content["schema_version"] != SCHEMA_VERSION:
+        fields_ = content["record"]
+        if content["schema_version"] == 1:
+            fields_ = upgraded_record(fields_, IDENTITY)
+        elif content["schema_version"] != SCHEMA_VERSION:
             return None
-        record = Record(**content["record"])
-        traces = [(int(t), float(seconds), str(name), float(value)) for t, seconds, name, value in content["traces"]]
+        record = Record(**{**fields_, "variant": Variant(fields_["variant"])})
+        checkpoints = [(int(t), float(s), str(name), float(value)) for t, s, name, value in content["traces"]]
         bins = [(int(k), int(n), float(p), float(q)) for k, n, p, q in content.get("reliability", [])]
-        cell = _Cell(record, str(content["config_hash"]), float(content["created"]), traces, bins)
-    except (KeyError, TypeError, ValueError, OverflowError):
+        rows = [(float(x1), float(x2), int(label)) for x1, x2, label in content.get("rows", [])]
+        cell = CellFile(record, str(content["config_hash"]), float(content["created"]), checkpoints, bins, rows)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return None
     return cell if record.key == key and _well_typed(record) else None
 
 
 def _well_typed(record: Record) -> bool:
-    kinds: dict[str, Any] = dict.fromkeys(TEXT_COLUMNS, str) | {"params": dict, "repeat": int}
-    return all(isinstance(v, kinds.get(name, int | float | None)) for name, v in asdict(record).items())
+    texts = all(isinstance(getattr(record, name), str) for name in TEXT_COLUMNS)
+    numbers = all(type(value) in (int, float) and not math.isnan(value) for value in record.metrics.values())
+    whole = type(record.repeat) is int and (record.seed is None or type(record.seed) is int)
+    return texts and numbers and whole and isinstance(record.params, dict) and record.status in STATUSES
 
 
-def _order(cell: _Cell) -> tuple[str, str, VariantOrder, int, str]:
+def _order(cell: CellFile) -> tuple[str, str, VariantOrder, int, str]:
     record = cell.record
-    return record.dataset, record.algorithm, variant_order(record.variant), record.repeat, record.key
+    return record.dataset, record.algorithm, record.variant.order(), record.repeat, record.key
 
 
-def _row(record: Record) -> list[Any]:
-    return [json.dumps(value) if isinstance(value, dict) else value for value in asdict(record).values()]
+def _row(record: Record, columns: Sequence[str]) -> list[Any]:
+    values = {name: getattr(record, name) for name in IDENTITY} | record.metrics
+    values |= {"variant": json.dumps(dict(record.variant)), "params": json.dumps(record.params)}
+    return [values.get(name) for name in columns]
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

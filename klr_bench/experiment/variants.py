@@ -1,52 +1,69 @@
-"""The variants of an algorithm in an experiment, as text: "", "G=1", "G=1; loss=logit", "lam=cv"."""
+"""The variants of an algorithm in an experiment: the values of the parameters that its sweep varies."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 VariantOrder = tuple[tuple[str, bool, float, str], ...]
 
 
+class Variant(Mapping[str, Any]):
+    """The swept parameters of one column of a table and their values, such as {"G": 1}; {} where nothing is swept.
+
+    Immutable, and hashable, so that it may be part of a key.  Two are equal if they have equal values, in any order.
+    """
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self._values = dict(values or {})
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values))  # values may be lists
+
+    def __repr__(self) -> str:
+        return f"Variant({self._values})"
+
+    def without(self, *names: str) -> Variant:
+        """Return the other parameters."""
+        return Variant({name: value for name, value in self.items() if name not in names})
+
+    def order(self) -> VariantOrder:
+        """Return a sort key for the natural order: G=2 before G=10 before G=cv, numbers by value."""
+        return tuple(
+            (name, number is None, number or 0.0, str(value))
+            for name, value in self.items()
+            for number in [as_number(value)]
+        )
+
+
 def variant_text(values: Mapping[str, Any]) -> str:
-    """Return the text of a variant; numbers as %g."""
-    return "; ".join(f"{name}={_value_text(value)}" for name, value in values.items())
+    """Return a variant in print, such as "G=1; loss=logit"; numbers as %g."""
+    return "; ".join(f"{name}={value_text(value)}" for name, value in values.items())
 
 
-def parse_variant(text: str) -> dict[str, str]:
-    """Return the values of a variant by name, as written.  Pairs may be joined by ``;`` or ``; ``."""
-    pairs = (pair.strip().partition("=") for pair in text.split(";") if pair.strip())
-    return {name: value for name, _, value in pairs}
-
-
-def variant_order(text: str) -> VariantOrder:
-    """Return a sort key for the natural order: G=2 before G=10 before G=cv, numbers by value."""
-    return tuple(
-        (name, number is None, number or 0.0, value)
-        for name, value in parse_variant(text).items()
-        for number in [as_number(value)]
-    )
-
-
-def same_value(a: Any, b: Any) -> bool:
-    """Say whether two values, or their texts, are equal: numbers by value (1 == "1.0" == "1e0")."""
-    numbers = as_number(a), as_number(b)
-    if None in numbers:
-        return str(a).strip() == str(b).strip()
-    return numbers[0] == numbers[1]
+def value_text(value: Any) -> str:
+    """Return a value in print."""
+    if isinstance(value, bool | str) or as_number(value) is None:
+        return str(value)
+    return f"{value:g}"
 
 
 def as_number(value: Any) -> float | None:
-    """Return the finite number that a value or its text stands for, None where it is none."""
+    """Return the finite number that a value is, None where it is none; true and false are none."""
+    if isinstance(value, bool | str):
+        return None
     try:
         number = float(value)
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, bool) or as_number(value) is None or isinstance(value, str):
-        return str(value)
-    return f"{value:g}"

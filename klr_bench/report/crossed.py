@@ -8,7 +8,9 @@ CGD         85.1 / 0.02 / 1.5  89.7 / 0.03 / 4.3
 
 from __future__ import annotations
 
-from klr_bench.experiment.variants import as_number, parse_variant, variant_text
+from typing import Any
+
+from klr_bench.experiment.variants import as_number, value_text, variant_text
 from klr_bench.report.layout import NONE, Grid, comparison, failures_of, number, printed
 from klr_bench.report.tables import Block, Line
 
@@ -17,16 +19,15 @@ SEPARATOR = " / "
 
 def crossed(block: Block, parameter: str) -> Grid:
     """Lay out a block with a column for each value of `parameter`, a group of rows for all else of a line."""
-    values: dict[str, None] = {}
-    groups: dict[str, dict[str, Line]] = {}
+    values: dict[Any, None] = {}
+    groups: dict[str, dict[Any, Line]] = {}
     for line in block.lines:
-        variant = parse_variant(line.variant)
-        value = variant.get(parameter, NONE)
+        value = line.variant.get(parameter, NONE)
         values.setdefault(value)
         groups.setdefault(_rest(line, parameter), {})[value] = line
     order = sorted(values, key=lambda value: -(as_number(value) or 0.0))
     titles = SEPARATOR.join(metric.title for metric in block.metrics)
-    header = [f"{block.label}: {titles}", *(f"{parameter}={value}" for value in order)]
+    header = [f"{block.label}: {titles}", *(f"{parameter}={value_text(value)}" for value in order)]
     rows: list[list[str]] = []
     papers: list[int] = []
     for label, lines in groups.items():
@@ -45,8 +46,7 @@ def crossed(block: Block, parameter: str) -> Grid:
 def _rest(line: Line, parameter: str) -> str:
     """Return the label of a line without the parameter that the columns have."""
     name = line.algorithm_label
-    rest = {key: value for key, value in parse_variant(line.variant_label).items() if key != parameter}
-    return f"{name} {variant_text(rest)}".strip()
+    return f"{name} {variant_text(line.variant.without(parameter))}".strip()
 
 
 def _joined(block: Block, line: Line | None, which: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from klr_bench.experiment.variants import parse_variant, variant_text
+from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.report.tables import Block, Line, Table
 
 PATH = ("n_features_to_select", "C", "l1")
@@ -17,15 +17,14 @@ LESS = 5e-4
 Point = tuple[float, float, float]
 
 
-def curve_of(line: Line) -> tuple[str, str]:
+def curve_of(line: Line) -> tuple[str, Variant]:
     """Return the algorithm, and the part of its variant that is not the place on a curve."""
-    rest = {name: value for name, value in parse_variant(line.variant).items() if name not in PATH}
-    return line.algorithm, variant_text(rest)
+    return line.algorithm, line.variant.without(*PATH)
 
 
 def label_of(line: Line) -> str:
     """Return the print name of a curve."""
-    return f"{line.algorithm_label} {curve_of(line)[1]}".strip()
+    return f"{line.algorithm_label} {variant_text(curve_of(line)[1])}".strip()
 
 
 def points_of(lines: Sequence[Line], metric: str, factor: float = 1.0) -> list[Point]:

@@ -1,7 +1,7 @@
 """Numbers that compare two columns of a table, repeat by repeat: a gain, and ratios.
 
 Which column stands for the other is what an experiment says under ``against``: for each such number the changes to a
-column that lead to the other, ``{two_stage: "False"}`` or ``{algorithm: l1_fista}``; parameters that another algorithm
+column that lead to the other, ``{two_stage: false}`` or ``{algorithm: l1_fista}``; parameters that another algorithm
 does not vary count for nothing.
 """
 
@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from klr_bench.experiment.records import DERIVED
-from klr_bench.experiment.variants import parse_variant, same_value
+from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.plan import Column
 
 Groups = Mapping[Column, list[dict[Hashable, Any]]]
@@ -22,7 +21,7 @@ def compared(groups: Groups, column: Column, name: str, changes: Mapping[str, An
     other = _other(groups, column, changes) if changes else None
     if other is None or other == column:
         return []
-    metric = DERIVED[name]
+    metric = METRICS[name].compares
     base = {row["repeat"]: row[metric] for row in groups[other] if row["status"] == "ok"}
     pairs = [
         (row[metric], base[row["repeat"]]) for row in groups[column] if row["status"] == "ok" and row["repeat"] in base
@@ -32,11 +31,10 @@ def compared(groups: Groups, column: Column, name: str, changes: Mapping[str, An
 
 def _other(groups: Groups, column: Column, changes: Mapping[str, Any]) -> Column | None:
     algorithm = str(changes.get("algorithm", column[0]))
-    wanted = parse_variant(column[1])
-    wanted |= {name: str(value) for name, value in changes.items() if name in wanted or algorithm != column[0]}
+    wanted = dict(column[1])
+    wanted |= {name: value for name, value in changes.items() if name in wanted or algorithm != column[0]}
     for known in groups:
-        values = parse_variant(known[1])
-        alike = all(name in wanted and same_value(values[name], wanted[name]) for name in values)
-        if known[0] == algorithm and alike and (algorithm != column[0] or values.keys() == wanted.keys()):
+        alike = known[1].items() <= wanted.items()
+        if known[0] == algorithm and alike and (algorithm != column[0] or known[1].keys() == wanted.keys()):
             return known
     return None

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from klr_bench.experiment.variants import Variant
 from klr_bench.report.tables import Block
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ STYLE = {
 PANELS_PER_ROW = 3
 
 Draw = Callable[["Axes", Block], None]
-Column = tuple[str, str]
+Column = tuple[str, Variant]
 
 
 @dataclass(frozen=True)

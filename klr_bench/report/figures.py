@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from matplotlib.lines import Line2D
 
 from klr_bench.experiment.records import FINISHED
+from klr_bench.experiment.variants import Variant
 from klr_bench.report.drawing import (
     ACCURACY,
     EXAMPLES,
@@ -48,7 +49,7 @@ def accuracy_support(table: Table) -> dict[str, bytes]:
     """
     blocks = [block for block in table.blocks if any(map(_ours, block.lines))]
     lines = [line for block in blocks for line in block.lines if _ours(line)]
-    looks = looks_of({(line.algorithm, ""): line.algorithm_label for line in lines})
+    looks = looks_of({(line.algorithm, Variant()): line.algorithm_label for line in lines})
 
     def draw(axes: Axes, block: Block) -> None:
         for (algorithm, _), look in looks.items():
@@ -106,7 +107,7 @@ def traced(name: str, table: Table, records: pd.DataFrame, traces: pd.DataFrame)
     points = _checkpoints(traces, {x.metric, y.metric}).merge(records[records["status"].isin(FINISHED)], on="key")
     curves = {
         column: group.groupby(group.groupby("key").cumcount()).mean(numeric_only=True)  # the k-th checkpoints together
-        for column, group in points.groupby(["dataset", "algorithm", "variant"])
+        for column, group in points.groupby(["dataset", "algorithm", "variant"], sort=False)
     }
     blocks = [block for block in table.blocks if any(block.dataset == column[0] for column in curves)]
     looks = looks_of({(line.algorithm, line.variant): line.label for block in blocks for line in block.lines})
@@ -138,7 +139,7 @@ def reliability(table: Table, records: pd.DataFrame, bins: pd.DataFrame) -> dict
     counted = bins.merge(records[records["status"] == "ok"][["key", "dataset", "algorithm", "variant"]], on="key")
     counted["predicted"] *= counted["n"]
     counted["positive"] *= counted["n"]
-    groups = counted.groupby(["dataset", "algorithm", "variant"])
+    groups = counted.groupby(["dataset", "algorithm", "variant"], sort=False)
     curves = {column: group.groupby("bin")[["n", "predicted", "positive"]].sum() for column, group in groups}
     blocks = [block for block in table.blocks if any(block.dataset == column[0] for column in curves)]
     lines = [line for block in blocks for line in block.lines]
@@ -200,7 +201,7 @@ def _draw_algorithm(axes: Axes, lines: list[Line], look: Look, panel: list[Line]
     if not named:
         return
     everywhere = [_place(ours) for line in panel if (ours := _ours(line))]
-    labels = placed([_place(ours) for ours, _ in named], [line.variant_label for _, line in named], everywhere)
+    labels = placed([_place(ours) for ours, _ in named], [line.variant for _, line in named], everywhere)
     for rank, (number, text, to_the_left) in enumerate(labels):
         offset = (-5 if to_the_left else 5, -10 if rank % 2 else 4)
         at = named[number][0]

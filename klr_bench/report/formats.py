@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -163,7 +164,7 @@ def comma_separated(table: Table) -> str:
     writer.writerow(CSV_COLUMNS)
     for block in table.blocks:
         for line in block.lines:
-            name = (block.dataset, line.algorithm, line.variant)
+            name = (block.dataset, line.algorithm, json.dumps(dict(line.variant)))
             for metric in block.metrics:
                 cell = line.cells[metric.name]
                 found = (cell.published.mean, cell.published.std) if cell.published else (None, None)

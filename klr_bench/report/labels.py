@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from klr_bench.experiment.variants import parse_variant, variant_order, variant_text
+from klr_bench.experiment.variants import Variant, value_text, variant_text
 
 NEAR = (0.06, 0.06)
 """Parts of the width and the height of a panel: points that are nearer than both share a label."""
@@ -14,10 +15,12 @@ RIGHT = 0.8
 Point = tuple[float, float]
 
 
-def placed(points: Sequence[Point], texts: Sequence[str], others: Sequence[Point]) -> list[tuple[int, str, bool]]:
+def placed(
+    points: Sequence[Point], variants: Sequence[Variant], others: Sequence[Point]
+) -> list[tuple[int, str, bool]]:
     """Return the labels of points: the number of a point, a text, and whether it stands to the left.
 
-    `texts` are variants; `others` are all points of the panel, which say how far it reaches.
+    `others` are all points of the panel, which say how far it reaches.
     """
     (left, width), (_, height) = [(min(side), (max(side) - min(side)) or 1.0) for side in zip(*others, strict=True)]
     groups: list[list[int]] = []
@@ -30,17 +33,17 @@ def placed(points: Sequence[Point], texts: Sequence[str], others: Sequence[Point
         else:
             groups.append([number])
     return [
-        (group[0], together([texts[number] for number in group]), points[group[0]][0] > left + RIGHT * width)
+        (group[0], together([variants[number] for number in group]), points[group[0]][0] > left + RIGHT * width)
         for group in groups
     ]
 
 
-def together(texts: Sequence[str]) -> str:
+def together(variants: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of several variants: values side by side if they differ in one parameter alone."""
-    values = [parse_variant(text) for text in sorted(texts, key=variant_order)]
-    names = list(values[0])
-    differing = [name for name in names if len({value.get(name) for value in values}) > 1]
-    if len(texts) > 1 and len(differing) == 1 and all(list(value) == names for value in values):
+    ordered = sorted((Variant(variant) for variant in variants), key=Variant.order)
+    names = list(ordered[0])
+    differing = [name for name in names if len({value_text(v.get(name)) for v in ordered}) > 1]
+    if len(ordered) > 1 and len(differing) == 1 and all(list(variant) == names for variant in ordered):
         (name,) = differing
-        return variant_text(values[0] | {name: ", ".join(value[name] for value in values)})
-    return " | ".join(sorted(texts, key=variant_order))
+        return variant_text({**ordered[0], name: ", ".join(value_text(variant[name]) for variant in ordered)})
+    return " | ".join(map(variant_text, ordered))

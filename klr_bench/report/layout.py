@@ -10,17 +10,18 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
+from klr_bench.experiment.measure.catalogue import CATALOGUE, Metric
 from klr_bench.report.curves import verdicts
 from klr_bench.report.published import Published
-from klr_bench.report.tables import METRICS, Block, Cell, Line, Metric, Table
+from klr_bench.report.tables import Block, Cell, Line, Table
 
 MARK = "*"
 NONE = "-"
 PLUS_MINUS = " ± "
 
 # What one unit of records.csv is in print, and how the header says so.
-SHOWN = {"percent": 100.0, "count": 1.0, "s": 1.0, "min": 1 / 60, "": 1.0, "small": 1.0}
-HEADS = {"percent": " (%)", "count": "", "s": " (s)", "min": " (min)", "": "", "small": ""}
+SHOWN = {"percent": 100.0, "count": 1.0, "s": 1.0, "min": 1 / 60, "": 1.0, "small": 1.0, "MB": 1.0}
+HEADS = {"percent": " (%)", "count": "", "s": " (s)", "min": " (min)", "": "", "small": "", "MB": " (MB)"}
 COMPARISONS = {"difference": "diff", "ratio": "ratio"}
 
 
@@ -80,7 +81,7 @@ def caption(table: Table) -> list[str]:
     if table.machine and table.shown & {"fit_time_s", "pass_time_s", "settled_s"}:
         ratio = "; ratio: the paper's time, on its own machine, over ours" if table.source else ""
         lines.append(f"Training times on {table.machine}{ratio}.")
-    for metric in METRICS:
+    for metric in CATALOGUE:
         if metric.name in table.compared.keys() & table.shown:
             over = "over" if metric.name.endswith("_ratio") else "less"
             lines.append(f"{metric.title}: {over} that of {table.compared[metric.name]}, repeat by repeat.")

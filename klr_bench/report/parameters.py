@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from klr_bench.experiment.variants import as_number, parse_variant, variant_text
+from klr_bench.experiment.variants import Variant, as_number, variant_text
 from klr_bench.report.drawing import (
     ACCURACY,
     COLOURS,
@@ -32,7 +32,7 @@ def sparsity_gamma(table: Table) -> dict[str, bytes]:
     """Draw sparsity and accuracy, relative to that at gamma = 1, against gamma - 1 of the auxiliary function."""
 
     def points(block: Block) -> list[tuple[float, Line]]:
-        found = [(as_number(parse_variant(line.variant).get("aux_gamma")), line) for line in block.lines]
+        found = [(as_number(line.variant.get("aux_gamma")), line) for line in block.lines]
         return sorted(
             ((gamma - 1, line) for gamma, line in found if gamma and line.cells["accuracy"].mean), key=lambda p: p[0]
         )
@@ -61,25 +61,25 @@ def lambda_panels(table: Table) -> dict[str, bytes]:
         (replace(block, label=f"{block.label}: {axis.label}"), metric)
         for block in table.blocks
         for metric, axis in sides.items()
-        if any("lam" in parse_variant(line.variant) for line in block.lines)
+        if any("lam" in line.variant for line in block.lines)
     ]
     of_panel = {block.label: metric for block, metric in panels}
     lines = [line for block, _ in panels for line in block.lines]
-    names = {(line.algorithm, ""): line.algorithm_label for line in lines}
+    names = {(line.algorithm, Variant()): line.algorithm_label for line in lines}
     looks = dashed(looks_of(names))  # the curves lie on each other
 
     def draw(axes: Axes, block: Block) -> None:
         metric = of_panel[block.label]
         for (algorithm, _), look in looks.items():
             lines = [line for line in block.lines if line.algorithm == algorithm]
-            found = [(as_number(parse_variant(line.variant).get("lam")), line.cells[metric].mean) for line in lines]
+            found = [(as_number(line.variant.get("lam")), line.cells[metric].mean) for line in lines]
             shown = sorted((lam, sides[metric].factor * mean) for lam, mean in found if lam and mean is not None)
             if shown:
                 axes.plot(*zip(*shown, strict=True), marker=look.marker, linestyle=look.dashes, color=look.colour)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xticks(sorted({lam for line in block.lines if (lam := as_number(parse_variant(line.variant)["lam"]))}))
+        axes.set_xticks(sorted({lam for line in block.lines if (lam := as_number(line.variant["lam"]))}))
         count_axis(axes.yaxis, sides[metric])
 
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
@@ -90,18 +90,19 @@ def log_loss_prototypes(table: Table) -> dict[str, bytes]:
     """Draw log loss against the number of prototypes, with its spread; a curve for each other variation."""
 
     def curve_of(line: Line) -> Column:
-        rest = {name: value for name, value in parse_variant(line.variant).items() if name != "n_prototypes"}
-        return line.algorithm, variant_text(rest)
+        return line.algorithm, line.variant.without("n_prototypes")
 
     blocks = [block for block in table.blocks if any(line.cells["log_loss"].mean for line in block.lines)]
-    lines = [line for block in blocks for line in block.lines if "n_prototypes" in parse_variant(line.variant)]
+    lines = [line for block in blocks for line in block.lines if "n_prototypes" in line.variant]
     names = {line.algorithm: line.algorithm_label for line in lines}
-    looks = looks_of({curve_of(line): f"{names[line.algorithm]} {curve_of(line)[1]}".strip() for line in lines})
+    looks = looks_of(
+        {curve_of(line): f"{names[line.algorithm]} {variant_text(curve_of(line)[1])}".strip() for line in lines}
+    )
 
     def draw(axes: Axes, block: Block) -> None:
         for column, look in looks.items():
             cells = {
-                as_number(parse_variant(line.variant)["n_prototypes"]) or 0.0: line.cells["log_loss"]
+                as_number(line.variant["n_prototypes"]) or 0.0: line.cells["log_loss"]
                 for line in block.lines
                 if line in lines and curve_of(line) == column and line.cells["log_loss"].mean is not None
             }

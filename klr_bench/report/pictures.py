@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from klr_bench.experiment.data import load
 from klr_bench.experiment.splits import make_split
-from klr_bench.experiment.variants import parse_variant
+from klr_bench.experiment.variants import value_text
 from klr_bench.report.drawing import STYLE, saved
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def prototype_pictures(
             (int(t), Picture(dict(zip(group["metric"], group["value"], strict=True))))
             for t, group in points.groupby("t")
         ]
-        name = "_".join(["prototypes", row["dataset"], *parse_variant(row["variant"]).values()]) + ".png"
+        name = "_".join(["prototypes", row["dataset"], *map(value_text, row["variant"].values())]) + ".png"
         files[name] = _drawn(X, np.searchsorted(np.unique(y), y), passes, str(spec.get("label", row["dataset"])))
     return files
 

@@ -8,10 +8,10 @@ from itertools import product
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.variants import parse_variant, same_value, variant_order, variant_text
+from klr_bench.experiment.variants import Variant, value_text, variant_text
 from klr_bench.report.published import load, tables_of
 
-Column = tuple[str, str]
+Column = tuple[str, Variant]
 """An algorithm and its variant."""
 
 
@@ -57,7 +57,7 @@ class Plan:
     def columns(self) -> list[Column]:
         """Return the algorithms and variants in the order of the configuration."""
         return [
-            (stem, variant_text(dict(zip(self.sweep.get(stem, {}), values, strict=True))))
+            (stem, Variant(dict(zip(self.sweep.get(stem, {}), values, strict=True))))
             for stem in self.algorithms
             for values in product(*self.sweep.get(stem, {}).values())
         ]
@@ -65,13 +65,13 @@ class Plan:
     def order(self, column: Column) -> tuple[Any, ...]:
         """Sort key: as in the configuration; after that, in natural order, what it does not know."""
         algorithm, variant = column
-        sweep, values, stems = self.sweep.get(algorithm, {}), parse_variant(variant), list(self.algorithms)
+        sweep, stems = self.sweep.get(algorithm, {}), list(self.algorithms)
         places = [
-            next((i for i, value in enumerate(known) if same_value(value, values.get(name))), len(known))
+            next((i for i, value in enumerate(known) if value == variant.get(name)), len(known))
             for name, known in sweep.items()
         ]
         place = stems.index(algorithm) if algorithm in stems else len(stems)
-        return place, algorithm, values.keys() != sweep.keys(), places, variant_order(variant), variant
+        return place, algorithm, variant.keys() != sweep.keys(), places, variant.order()
 
     def label(self, column: Column) -> str:
         """Return the print name of a column, in the paper's terms: "OSKL G=4"."""
@@ -83,7 +83,7 @@ class Plan:
         """Return the print name of a variant: its parameters are called as in the paper."""
         algorithm, variant = column
         terms = self.algorithms.get(algorithm, {}).get("terms") or {}
-        return variant_text({terms.get(name, name): value for name, value in parse_variant(variant).items()})
+        return variant_text({terms.get(name, name): value for name, value in variant.items()})
 
     def dataset_label(self, dataset: str) -> str:
         """Return the print name of a data set."""
@@ -97,7 +97,7 @@ class Plan:
 
     def published_values(self, column: Column) -> dict[str, object]:
         """Return the parameters of a column under the paper's names, and those that it has there besides."""
-        values = {self.published_name(key): self.published_name(v) for key, v in parse_variant(column[1]).items()}
+        values = {self.published_name(key): self.published_name(value_text(v)) for key, v in column[1].items()}
         besides: Mapping[str, Any] = (self.published or {}).get("params") or {}
         return {**values, **(besides.get(column[0]) or {})}
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.experiment.variants import parse_variant, same_value
+from klr_bench.experiment.first_schema import parse_variant
+from klr_bench.experiment.variants import as_number
 
 FOLDER = Path(__file__).parent / "published"
 
@@ -140,7 +141,12 @@ def data_rows(paper: str, tables: Collection[str], dataset: str) -> list[Row]:
 
 def _fits(params: str, variant: Mapping[str, object]) -> bool:
     wanted = parse_variant(params)
-    return all(name in variant and same_value(variant[name], value) for name, value in wanted.items())
+    return all(name in variant and _same(variant[name], value) for name, value in wanted.items())
+
+
+def _same(value: object, wanted: object) -> bool:
+    numbers = [as_number(parse_variant(f"x={one}")["x"]) for one in (value, wanted)]
+    return str(value) == str(wanted) if None in numbers else numbers[0] == numbers[1]
 
 
 def check_published(source: Mapping[str, Any]) -> None:

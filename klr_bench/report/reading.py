@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.records import (
-    ADDED,
     COLUMNS,
     RELIABILITY_COLUMNS,
     SCHEMA_VERSION,
     TEXT_COLUMNS,
     TRACE_COLUMNS,
     Store,
+    read_variant,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def read_records(path: Path) -> pd.DataFrame:
     version in the manifest beside it are not those of this version of klr-bench.
     """
     found = Store(path.parent).read_manifest().get("schema_version", SCHEMA_VERSION)
-    if found != SCHEMA_VERSION:
+    if found not in (1, SCHEMA_VERSION):
         message = (
             f"{path}: written with schema version {found}, this klr-bench reads version {SCHEMA_VERSION}. "
             "Use the klr-bench that wrote it, or run the experiment again with another results_dir."
@@ -67,7 +68,7 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     except ValueError as error:  # also what pandas raises for an empty file and for ragged rows
         message = f"{path}: expected a table with a header, got something else ({error}). {REBUILD}"
         raise KlrBenchError(message) from error
-    for name in ADDED:
+    for name in METRICS:
         if name in columns and name not in frame.columns:
             frame[name] = ""
     missing = [name for name in columns if name not in frame.columns]
@@ -79,7 +80,10 @@ def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         )
         raise KlrBenchError(message)
     for name in columns:
-        if name not in (*TEXT_COLUMNS, "metric"):
+        if name == "variant":
+            variants: list[Any] = [read_variant(text) for text in frame[name]]
+            frame[name] = pd.Series(variants, index=frame.index, dtype=object)
+        elif name not in (*TEXT_COLUMNS, "params", "metric"):
             frame[name] = _numbers(frame[name], path)
     return frame[list(columns)]
 

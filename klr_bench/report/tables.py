@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from klr_bench.experiment.records import DERIVED
+from klr_bench.experiment.measure.catalogue import CATALOGUE, METRICS, Metric
+from klr_bench.experiment.variants import Variant
 from klr_bench.report.derived import compared
 from klr_bench.report.plan import Column, Plan
 from klr_bench.report.published import Published, data_rows, published_of_line
@@ -20,46 +21,7 @@ Row = dict[Hashable, Any]
 Groups = dict[Column, list[Row]]
 
 
-@dataclass(frozen=True)
-class Metric:
-    name: str
-    """A column of records.csv."""
-    title: str
-    unit: str
-    """Of print: percent, count, s, min, or "" for a plain number."""
-    compared: str
-    """With the published number by "difference" (and a mark) or by "ratio"; "" by the eye."""
-
-
-METRICS = (
-    Metric("accuracy", "Accuracy", "percent", "difference"),
-    Metric("error_rate", "Error rate", "percent", "difference"),
-    Metric("last_accuracy", "Last accuracy", "percent", "difference"),
-    Metric("log_loss", "Log loss", "", "difference"),
-    Metric("brier", "Brier score", "", "difference"),
-    Metric("ece", "ECE", "", "difference"),
-    Metric("auc", "AUC", "", "difference"),
-    Metric("sparsity", "Sparsity", "percent", "difference"),
-    # The papers print no spread of these: it is that of the sparsity, which carries the mark.
-    Metric("n_support", "Support vectors", "count", ""),
-    Metric("n_selected", "Features", "count", ""),
-    Metric("relevant_found", "Relevant found", "percent", ""),
-    Metric("pass_time_s", "Pass alone", "s", "ratio"),
-    Metric("fit_time_s", "Training time", "s", "ratio"),
-    Metric("settled_s", "Settled after", "s", ""),
-    Metric("nonzero_fraction", "Non-zero", "percent", "difference"),
-    Metric("n_iter", "Iterations", "count", ""),
-    Metric("objective", "Objective", "", ""),
-    Metric("duality_gap", "Gap", "small", ""),
-    Metric("accuracy_gain", "Gain", "percent", "difference"),
-    Metric("n_iter_ratio", "Iterations ratio", "percent", "difference"),
-    Metric("log_loss_ratio", "Log loss ratio", "percent", ""),
-)
-UNUSUAL = (
-    *("error_rate", "brier", "ece", "auc", "n_selected", "relevant_found"),
-    *[metric.name for metric in METRICS[-8:]],
-)
-"""Shown only where an experiment asks for them."""
+DERIVED = tuple(metric.name for metric in CATALOGUE if metric.compares)
 SIZES = {
     "n_train": "training rows",
     "n_test": "test rows",
@@ -106,7 +68,7 @@ class Line:
     """
 
     algorithm: str
-    variant: str
+    variant: Variant
     label: str
     variant_label: str
     n_ok: int
@@ -190,7 +152,7 @@ def build(records: pd.DataFrame, manifest: Mapping[str, Any], table: str | None 
 
 def _words(changes: Mapping[str, Any], plan: Plan) -> str:
     """Return what `changes` to a column lead to, as a report says it."""
-    parts = [plan.label((str(changes["algorithm"]), ""))] if "algorithm" in changes else []
+    parts = [plan.label((str(changes["algorithm"]), Variant()))] if "algorithm" in changes else []
     parts += [f"{name}={value}" for name, value in changes.items() if name != "algorithm"]
     return "; ".join(parts)
 
@@ -205,10 +167,10 @@ def _block(
         repeats = max(len(rows), plan.repeats if column in asked else 0)
         values = plan.published_values(column)
         names = plan.published_name(dataset), plan.published_name(column[0])
-        found = {m.name: published_of_line(*source, *names, values, m.name) if source else None for m in METRICS}
+        found = {m.name: published_of_line(*source, *names, values, m.name) if source else None for m in CATALOGUE}
         besides = {name: compared(groups, column, name, plan.against.get(name)) for name in DERIVED if rows}
         lines.append(_line(column, plan, rows, repeats, found, besides))
-    usual = [m.name for m in METRICS if m.name not in UNUSUAL and not (m.name == "log_loss" and source)]
+    usual = [m.name for m in CATALOGUE if m.usual and not (m.name == "log_loss" and source)]
     metrics = _metrics(lines, plan.metrics or usual, only_published=only_published)
     data = _data(plan, dataset, [row for rows in groups.values() for row in rows], source)
     return Block(dataset, plan.dataset_label(dataset), lines, metrics, data)
@@ -236,9 +198,8 @@ def _metrics(lines: list[Line], asked: list[str], *, only_published: bool) -> li
     printed = {name for name, cell in cells if cell.published}
     present = printed if printed and only_published else present
     minutes = {cell.published.row.unit for name, cell in cells if name == "fit_time_s" and cell.published} == {"min"}
-    known = {metric.name: metric for metric in METRICS}
     return [
-        replace(known[name], unit="min") if name == "fit_time_s" and minutes else known[name]
+        replace(METRICS[name], unit="min") if name == "fit_time_s" and minutes else METRICS[name]
         for name in dict.fromkeys(asked)
         if name in present
     ]

@@ -226,7 +226,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_cell(tmp_path: Path, cal
     store.write_cell(record(accuracy=0.5), "c", 1.0, [])
     code = f"""
         import os, pathlib, signal, sys
-        from tests.test_records import record, Store
+        from tests.experiment.test_records import record, Store
         {call} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         Store(pathlib.Path(sys.argv[1])).write_cell(record(accuracy=0.9), "c", 2.0, [])
     """
@@ -244,7 +244,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_cell(tmp_path: Path, cal
 def test_two_processes_rebuild_at_once(tmp_path: Path) -> None:
     code = """
         import pathlib, sys
-        from tests.test_records import record, Store, TRACES
+        from tests.experiment.test_records import record, Store, TRACES
         store = Store(pathlib.Path(sys.argv[1]))
         variant = sys.argv[2]
         for repeat in range(25):

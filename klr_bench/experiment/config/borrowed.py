@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.variants import variant_order
+from klr_bench.experiment.records import read_variant
+from klr_bench.experiment.variants import Variant
 
 PREFIX = "from:"
 ALGORITHM = "oskl"
@@ -46,12 +47,12 @@ def _support_vectors(said: str, source: str, results: Path, datasets: list[str])
     except OSError as error:
         message = f"{said}: no records in {path}. Make them with: klr-bench run experiment={experiment}"
         raise KlrBenchError(message) from error
-    counts: dict[str, list[float]] = {}
+    counts: dict[Variant, list[float]] = {}
     for row in rows:
         if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):
-            counts.setdefault(row["variant"], []).append(float(row["n_support"] or "nan"))
+            counts.setdefault(read_variant(row["variant"]), []).append(float(row["n_support"] or "nan"))
     if not counts:
         known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
         message = f"{said}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}."
         raise KlrBenchError(message)
-    return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=variant_order)]
+    return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=Variant.order)]

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, TypeVar
 
 from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.experiment.measure.catalogue import METRICS
 
 T = TypeVar("T")
 
@@ -167,7 +168,8 @@ def check_type(value: Any, hint: Any, key: str) -> Any:
 
 def check_ranges(config: Config) -> None:
     """Refuse values that make no sense for any data; an estimator checks its own parameters."""
-    from klr_bench.experiment.records import DERIVED, REPORTED  # not at the top: completion imports this module
+    reported = list(METRICS)
+    derived = [name for name, metric in METRICS.items() if metric.compares]
 
     kernel, data, jobs = config.kernel, config.data, config.n_jobs
     width, gamma = kernel["percentile"], kernel["gamma"]
@@ -204,18 +206,18 @@ def check_ranges(config: Config) -> None:
     check_choice("trace.spacing", config.trace.spacing, SPACINGS)
     check_choice("parallel.backend", config.parallel.backend, BACKENDS)
     if config.metrics == []:
-        message = f"metrics: expected some of {', '.join(REPORTED)}, or null, got none."
+        message = f"metrics: expected some of {', '.join(reported)}, or null, got none."
         raise KlrBenchError(message)
     for metric in config.metrics or ():
-        check_choice("metrics", metric, REPORTED)
-        if metric in DERIVED and metric not in config.against:
+        check_choice("metrics", metric, reported)
+        if metric in derived and metric not in config.against:
             message = (
                 f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
                 "{algorithm: NAME} or {PARAMETER: VALUE}."
             )
             raise KlrBenchError(message)
     for number, changes in config.against.items():
-        check_choice("against", number, tuple(DERIVED))
+        check_choice("against", number, derived)
         check_type(changes, dict, f"against.{number}")
     if kernel["kernel"] == "rbf" and gamma is not None and width is not None:
         message = (

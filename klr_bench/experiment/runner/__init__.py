@@ -18,16 +18,17 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import Dataset, default_cache
 from klr_bench.experiment.data.commands import progress
-from klr_bench.experiment.records import FINISHED, Bin, Record, Store, Trace
+from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.manifest import manifest
 from klr_bench.experiment.runner.plan import Cell, Fold, Source, plan_cells
 from klr_bench.experiment.runner.pool import Failure, Task, in_worker_process, run_all, stop_workers
 from klr_bench.experiment.runner.scores import ScoreStore
-from klr_bench.experiment.runner.work import failed_record, run_cell, run_fold
+from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
 from klr_bench.experiment.selection import Spec
 from klr_bench.experiment.splits import make_split
 from klr_bench.experiment.targets import build
+from klr_bench.experiment.variants import variant_text
 
 REBUILD_INTERVAL_S = 1.0
 
@@ -151,21 +152,19 @@ class _Run:
         for cell in cells:
             failure = next((failures[fold.key] for fold in cell.folds() if fold.key in failures), None)
             if failure:
-                self._land(cell, failed_record(cell, failure.status, f"in selection: {failure.message}"))
+                self._land(failed_cell(cell, failure.status, f"in selection: {failure.message}"))
             elif chosen := self.scores.choice(cell):
                 ready.append((cell, chosen))
             else:
                 message = f"none of the {len(cell.candidates)} candidates of the grid could be fitted in every fold"
-                self._land(cell, failed_record(cell, "error", message))
+                self._land(failed_cell(cell, "error", message))
         return ready
 
     def _fit(self, cells: Sequence[tuple[Cell, Spec]]) -> None:
         tasks = [partial(run_cell, cell, chosen) for cell, chosen in cells]
         for cell, result in self._execute("cells", [cell for cell, _ in cells], tasks):
-            if isinstance(result, Failure):
-                self._land(cell, failed_record(cell, result.status, result.message))
-            else:
-                self._land(cell, *result)
+            failed = isinstance(result, Failure)
+            self._land(failed_cell(cell, result.status, result.message) if failed else result)
 
     def _execute(self, title: str, items: Sequence[Item], tasks: Sequence[Task]) -> Iterator[tuple[Item, Any]]:
         """Yield (item, result) for each item and its task as the task ends."""
@@ -176,13 +175,13 @@ class _Run:
                 display.advance(items[position].describe())
                 yield items[position], result
 
-    def _land(self, cell: Cell, record: Record, traces: Sequence[Trace] = (), bins: Sequence[Bin] = ()) -> None:
+    def _land(self, cell: CellFile) -> None:
         """Write a finished cell, and the tables at most once a second."""
-        self.store.write_cell(record, cell.config_hash, time.time(), traces, bins)
-        if record.status in FINISHED:
+        self.store.write_cell(cell)
+        if cell.record.status in FINISHED:
             self.outcome.n_computed += 1
         else:
-            self.outcome.failed.append(record)
+            self.outcome.failed.append(cell.record)
         if time.monotonic() - self.rebuilt > REBUILD_INTERVAL_S:
             self._rebuild()
 
@@ -200,7 +199,7 @@ class _Run:
         for note in self._rebuild():
             self._say(note)
         for record in self.outcome.failed:
-            name = f"{record.algorithm} {record.variant}".strip()
+            name = f"{record.algorithm} {variant_text(record.variant)}".strip()
             self.console.print(
                 f"[red]{record.status}[/]: {name} on {record.dataset}, repeat {record.repeat}: {record.message}"
             )

@@ -20,7 +20,7 @@ from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.selection import Spec, candidates, kernel_of
 from klr_bench.experiment.targets import TARGET, build, content_hash, module_hash, source_hash
-from klr_bench.experiment.variants import variant_text
+from klr_bench.experiment.variants import Variant, variant_text
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Cell:
     source: Source
     experiment: str
     algorithm: str
-    variant: str
+    variant: Variant
     estimator: Spec
     grid: Mapping[str, list[Any]]
     kernel: Mapping[str, Any] | None
@@ -108,7 +108,7 @@ class Cell:
             "kernel": self.kernel,
         }
         content |= {
-            "variant": self.variant,
+            "variant": dict(self.variant),
             "algorithm": self.algorithm,
             "target": source_hash(self.estimator[TARGET]),
         }
@@ -133,8 +133,8 @@ class Cell:
 
     def describe(self) -> str:
         """Return a few words for the progress display and for messages."""
-        variant = f" {self.variant}" if self.variant else ""
-        return f"{self.algorithm}{variant} on {self.source.name}, repeat {self.source.repeat}"
+        variant = f"{self.algorithm} {variant_text(self.variant)}".strip()
+        return f"{variant} on {self.source.name}, repeat {self.source.repeat}"
 
 
 def plan_cells(config: Config, cache: Path) -> list[Cell]:
@@ -171,8 +171,10 @@ def plan_cells(config: Config, cache: Path) -> list[Cell]:
     return cells
 
 
-def variants(algorithm: Mapping[str, Any], sweep: Mapping[str, list[Any]]) -> list[tuple[str, Spec, dict[str, Any]]]:
-    """Return (text, estimator, grid) of each combination of a sweep's values.
+def variants(
+    algorithm: Mapping[str, Any], sweep: Mapping[str, list[Any]]
+) -> list[tuple[Variant, Spec, dict[str, Any]]]:
+    """Return (variant, estimator, grid) of each combination of a sweep's values.
 
     A swept parameter leaves the grid, unless its value is "cv": then it stays there.
     """
@@ -181,7 +183,7 @@ def variants(algorithm: Mapping[str, Any], sweep: Mapping[str, list[Any]]) -> li
         chosen = dict(zip(sweep, values, strict=True))
         fixed = {name: value for name, value in chosen.items() if value != LEFT_TO_SELECTION}
         grid = {name: list(values) for name, values in algorithm["grid"].items() if name not in fixed}
-        found.append((variant_text(chosen), {**algorithm["estimator"], **fixed}, grid))
+        found.append((Variant(chosen), {**algorithm["estimator"], **fixed}, grid))
     return found
 
 

@@ -6,6 +6,7 @@ import inspect
 import re
 import resource
 import sys
+import time
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from klr_bench.experiment.measure import quality as metrics
 from klr_bench.experiment.measure.clock import FIRST
 from klr_bench.experiment.measure.clock import Trace as Clock
-from klr_bench.experiment.records import Bin, Record, Trace
+from klr_bench.experiment.records import CellFile, Record
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.selection import Spec, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
@@ -35,7 +36,7 @@ def run_fold(fold: Fold) -> list[float | None]:
         return score_fold(fold.learners, fold.kernel, data, fold.fold, seed=seed, **asdict(fold.selection))
 
 
-def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace], list[Bin]]:
+def run_cell(cell: Cell, chosen: Spec) -> CellFile:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
     data, seed = _prepared(cell.source), _learner_seed(cell.source)
     with threadpool_limits(1):
@@ -55,24 +56,17 @@ def run_cell(cell: Cell, chosen: Spec) -> tuple[Record, list[Trace], list[Bin]]:
         measured, predict_time, bins = metrics.quality(estimator, data.X_test, data.y_test)
         measured |= metrics.size(estimator, len(data.y_train)) | metrics.last(estimator, data.X_test, data.y_test)
         measured |= metrics.selection(estimator, data.relevant)
-    record = Record(
-        **_identity(cell, flat_parameters(chosen, kernel)),
-        status="timeout" if clock.timed_out else "ok",
-        message=f"stopped after {cell.time_limit_s:g} s" if clock.timed_out else "",
-        n_train=len(data.y_train),
-        n_test=len(data.y_test),
-        n_features=data.X_train.shape[1],
-        fit_time_s=fit_time,
-        predict_time_s=predict_time,
-        peak_memory_mb=memory,
-        **measured,  # type: ignore[arg-type]
-    )
-    return record, clock.points, bins
+    measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
+    measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
+    status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if clock.timed_out else ("ok", "")
+    record = _record(cell, flat_parameters(chosen, kernel), status, message, measured)
+    return CellFile(record, cell.config_hash, time.time(), clock.points, bins)
 
 
-def failed_record(cell: Cell, status: str, message: str) -> Record:
-    """Return the row of a cell that has no result."""
-    return Record(**_identity(cell, flat_parameters(cell.estimator, {})), status=status, message=message)
+def failed_cell(cell: Cell, status: str, message: str) -> CellFile:
+    """Return what a cell leaves that has no result."""
+    record = _record(cell, flat_parameters(cell.estimator, {}), status, message, {})
+    return CellFile(record, cell.config_hash, time.time())
 
 
 def flat_parameters(estimator: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,17 +75,20 @@ def flat_parameters(estimator: Mapping[str, Any], kernel: Mapping[str, Any]) -> 
     return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
 
 
-def _identity(cell: Cell, parameters: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "key": cell.key,
-        "experiment": cell.experiment,
-        "dataset": cell.source.name,
-        "algorithm": cell.algorithm,
-        "variant": cell.variant,
-        "params": parameters,
-        "repeat": cell.source.repeat,
-        "seed": cell.source.seed,
-    }
+def _record(cell: Cell, parameters: dict[str, Any], status: str, message: str, measured: Mapping[str, float]) -> Record:
+    return Record(
+        key=cell.key,
+        experiment=cell.experiment,
+        dataset=cell.source.name,
+        algorithm=cell.algorithm,
+        variant=cell.variant,
+        params=parameters,
+        repeat=cell.source.repeat,
+        seed=cell.source.seed,
+        status=status,
+        message=message,
+        metrics=dict(measured),
+    )
 
 
 @lru_cache(maxsize=1)
