@@ -75,9 +75,9 @@ class PrototypeKLR(PrototypeClassifier):
     coef0 : float, default=1.0
     random_state : int, RandomState instance or None, default=None
     dtype : {"float32", "float64"} or None, default=None
-        None follows X: float32 stays float32, all else is float64.  L-BFGS works in float64 in any case.  float64 is
-        for CSR rows far from 0, and for such rows with l1 > 0: no origin is taken off them in the fit, so that in
-        float32 distances lose digits, other ones in CSR rows than in dense ones.
+        None follows X: float32 stays float32, all else is float64.  L-BFGS works in float64 in any case.  Choose
+        float64 for CSR rows far from 0: no origin is subtracted from CSR rows in the fit, nor from any rows where
+        l1 > 0, and distances in float32 then lose digits.
 
     Attributes
     ----------
