@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.estimators.online.base import OnlineKernelClassifier
-from klr_bench.estimators.online.many import SharedFit
-from klr_bench.experiment.measure.quality import accuracy, quality
+from klr_bench.estimators.core import contract
+from klr_bench.experiment.config.files import folders
+from klr_bench.experiment.measure.metric import Metric
+from klr_bench.experiment.measure.own import find
+from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
 from klr_bench.experiment.splits import Prepared, fold_rows
 from klr_bench.experiment.targets import TARGET, build, parameters
 
@@ -24,8 +26,6 @@ Spec = dict[str, Any]
 """An estimator: ``_target_`` and parameters."""
 
 KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
-SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs")
-"""Parameters that online learners have in common if they are trained in one pass."""
 WIDTH_SAMPLE = 2000
 
 
@@ -108,7 +108,7 @@ def score_fold(
 ) -> list[float | None]:
     """Return the score of each learner on one held-out fold of the training rows; None where it cannot be fitted.
 
-    `score` is "accuracy", or "log_loss", of which the negative is returned: more is better.
+    `score` is a metric of predictions; of one that is better the lower it is, the negative is returned.
 
     The folds are those of the first `max_examples` training rows; the kernel's width is that of all of them.
     """
@@ -124,9 +124,10 @@ def score_fold(
     X_held_out, y_held_out = data.X_train[held_out], data.y_train[held_out]
     estimators = [make(learner, resolved, seed) for learner in learners]
     scores: list[float | None] = [None] * len(estimators)
+    metric = find(score, folders())
     for group in sharing(estimators, len(np.unique(y))):
         try:
-            found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out, score)
+            found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out, metric)
         except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
             continue
         for i, value in zip(group, found, strict=True):
@@ -135,35 +136,34 @@ def score_fold(
 
 
 def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
-    """Return the positions of the estimators in groups: online learners that can share a pass, others alone.
-
-    They can if there are two classes, and if they have the same kernel, precision and number of epochs.
-    """
+    """Return the positions of the estimators in groups: those that can share a pass over the data, others alone."""
     groups: dict[Any, list[int]] = {}
     for position, estimator in enumerate(estimators):
-        online = hasattr(estimator, "_rule") and type(estimator).fit is OnlineKernelClassifier.fit
-        key = tuple(getattr(estimator, name) for name in SHARED) if online and n_classes == 2 else position
-        groups.setdefault(key, []).append(position)
+        key = contract.pass_key(estimator, n_classes)
+        groups.setdefault(("alone", position) if key is None else ("shared", key), []).append(position)
     return list(groups.values())
 
 
 def group_scores(
-    estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test: Any, score: str = "accuracy"
+    estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test: Any, metric: Metric
 ) -> list[float | None]:
     """Return the score of each estimator of a group on the test rows; None where its rule refuses an example."""
-    if score == "log_loss":
-        return [_negative_log_loss(estimator.fit(X, y), X_test, y_test) for estimator in estimators]
     if len(estimators) == 1:
-        return [accuracy(estimators[0].fit(X, y), X_test, y_test)]
-    fitted = SharedFit(estimators, X, y)  # type: ignore[no-untyped-call]
-    right = np.mean(fitted.predict(X_test) == y_test[:, None], axis=0)  # type: ignore[no-untyped-call]
-    return [None if refused else float(share) for refused, share in zip(fitted.refused, right, strict=True)]
+        return [score_of(metric, predict(estimators[0].fit(X, y), X_test, y_test))]
+    fitted = contract.fit_together(estimators, X, y)
+    decisions = fitted.decision_function(X_test)
+    return [
+        None if refused else score_of(metric, from_decision(y_test, decision, logistic=bool(logistic)))
+        for refused, logistic, decision in zip(fitted.refused, fitted.logistic, decisions.T, strict=True)
+    ]
 
 
-def _negative_log_loss(estimator: Any, X: Any, y: Any) -> float | None:
-    """Return -log_loss; None for a classifier without probabilities, or where it is not a number."""
-    value = quality(estimator, X, y)[0].get("log_loss", math.nan)
-    return None if math.isnan(value) else -float(value)
+def score_of(metric: Metric, predictions: Predictions) -> float | None:
+    """Return a metric such that more is better; None where the predictions do not allow it, or it is not a number."""
+    value = None if metric.of is None else metric.of(predictions)
+    if value is None or math.isnan(value):
+        return None
+    return -value if metric.better == "lower" else value
 
 
 def choose(scores: Sequence[Sequence[float | None]]) -> int | None:

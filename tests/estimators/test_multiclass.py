@@ -18,7 +18,7 @@ from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.oskl import sampled_direction_step
-from klr_bench.experiment.measure.quality import quality
+from klr_bench.experiment.measure.quality import measure
 from klr_bench.experiment.selection import score_fold
 from klr_bench.experiment.splits import Prepared, fold_rows
 from tests.estimators.test_online import CASES as BINARY_CASES
@@ -181,7 +181,7 @@ def test_values_and_probabilities(learner):
     np.testing.assert_allclose(p, softmax(f, axis=1), rtol=1e-12)
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_array_equal(learner.predict(Z), np.argmax(f, axis=1))
-    measured = quality(learner, X, y)[0]
+    measured = measure(learner, X, y)[0]
     assert measured["accuracy"] == learner.score(X, y) > 0.5
     p = learner.predict_proba(X)
     assert measured["log_loss"] == pytest.approx(-np.mean(np.log(p[np.arange(len(y)), y])))
@@ -315,6 +315,6 @@ def test_selection_of_a_width(n_classes, score):
     )  # fmt: skip
     rows, out = fold_rows(len(y), 3, 1)
     fitted = [OSKL(gamma=s["gamma"], R=s["R"], random_state=4).fit(X[rows], y[rows]) for s in learners]
-    measured = [quality(learner, X[out], y[out])[0][score] for learner in fitted]
+    measured = [measure(learner, X[out], y[out])[0][score] for learner in fitted]
     np.testing.assert_allclose(found[:4], np.array(measured) * (1 if score == "accuracy" else -1), rtol=1e-12)
     assert found[4] is None

@@ -40,10 +40,13 @@ def test_a_checkpoint_holds_the_classifier(n_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = PrototypeKLR(4, random_state=0, max_iter=20).fit(X, y)
-    picture = Picture(fitted.checkpoint())
+    picture = Picture(fitted.progress())
     np.testing.assert_array_equal(picture.classes(X), fitted.predict(X))
     np.testing.assert_allclose(picture.kernel(X), fitted.kernel_values(X), rtol=1e-6)
-    assert set(PrototypeKLR(2, max_iter=1, solver="lbfgs").fit(np.eye(4), [0, 1, 0, 1]).checkpoint()) == {"gamma"}
+    assert set(PrototypeKLR(2, max_iter=1, solver="lbfgs").fit(np.eye(4), [0, 1, 0, 1]).progress()) == {
+        "n_support",
+        "gamma",
+    }
 
 
 def test_a_run_in_the_plane_has_a_picture_a_fit_and_its_curves(tmp_path: Path):

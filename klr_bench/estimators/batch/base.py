@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.blocks import KernelBlocks
 from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
+from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.expansion import decide, layout_of
 
 
@@ -25,6 +26,21 @@ class ExpansionClassifier(BinaryKernelClassifier):
     def predict_proba(self, X):
         """Return the probabilities of the two classes, (n_samples, 2)."""
         return self._probabilities(X)
+
+    def steps(self, n_samples):
+        """Return the rows of one epoch, over which checkpoints are spread, and the first worth a checkpoint.
+
+        A fit goes on beyond them, and so do the checkpoints.
+        """
+        return n_samples, FIRST
+
+    def progress(self):
+        """Return what a checkpoint keeps: the number of support vectors."""
+        return {"n_support": self.n_support_}
+
+    def summary(self):
+        """Return what the fit has led to: support vectors, iterations and the objective."""
+        return {"n_support": self.n_support_, "n_iter": self.n_iter_, "objective": self.objective_}
 
     def _begin(self, X, y):
         """Validate parameters and data, forget what was fitted; return X, in its precision, and y as -1.0 or 1.0."""
@@ -161,6 +177,14 @@ class BatchKLR(ExpansionClassifier):
         message = f"{type(self).__name__}: the gap is {self.duality_gap_:.2g} > tol after max_iter={self.max_iter}."
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
+
+    def progress(self):
+        """Return what a checkpoint keeps: support vectors, objective and duality gap of the last whole epoch."""
+        return {**super().progress(), "objective": self.objective_, "duality_gap": self.duality_gap_}
+
+    def summary(self):
+        """Return what the fit has led to: support vectors, epochs, objective and duality gap."""
+        return {**super().summary(), "duality_gap": self.duality_gap_}
 
     def _measure(self, primal, dual):
         if not np.isfinite(primal):

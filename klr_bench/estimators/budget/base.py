@@ -37,6 +37,8 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
     """
 
     _by_age = False
+    pass_key = None
+    """Learners that replace support vectors share no pass."""
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
         "budget": [COUNT],
     }

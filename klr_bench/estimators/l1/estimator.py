@@ -281,6 +281,28 @@ class L1KLR(BinaryKernelClassifier):
         last, first = length(self, n_samples)
         return last * (1 + self.two_stage), first
 
+    def ended_at(self):
+        """Return the t at which the fit ended."""
+        return self.n_iter_
+
+    def progress(self):
+        """Return what a checkpoint keeps: support vectors, objective, gap and the share of non-zero coefficients."""
+        sizes = {"n_support": self.n_support_} if self.features == "kernel" else {}
+        objectives = {"objective": self.objective_, "duality_gap": self.duality_gap_}
+        return sizes | objectives | {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
+
+    def summary(self):
+        """Return what a checkpoint keeps, and the iterations."""
+        return {**self.progress(), "n_iter": self.n_iter_}
+
+    def selected_features(self):
+        """Return the columns of X with a coefficient other than 0, for features="linear"; else None."""
+        return np.flatnonzero(self.coef_) if self.features == "linear" else None
+
+    def stand_in(self):
+        """Return an estimator with the same solver, whose fit compiles and loads it."""
+        return type(self)(solver=self.solver)
+
     def decision_function(self, X):
         """Return w'z(x) + b for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
         check_is_fitted(self, "coef_")

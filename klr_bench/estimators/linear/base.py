@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import COUNT, POSITIVE, BinaryClassifier
+from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.blocked import Blocked
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
@@ -36,6 +37,18 @@ class LinearClassifier(BinaryClassifier):
         for start in range(0, len(values), PREDICTED_ROWS):  # of float32 rows the product makes a copy in float64
             values[start : start + PREDICTED_ROWS] = X[start : start + PREDICTED_ROWS] @ self.coef_
         return values
+
+    def progress(self):
+        """Return what a checkpoint keeps: the share of weights other than 0."""
+        return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
+
+    def summary(self):
+        """Return what the fit has led to, by name."""
+        return self.progress()
+
+    def selected_features(self):
+        """Return the columns of X with a weight other than 0, in ascending order."""
+        return np.flatnonzero(self.coef_)
 
     def _begin(self, X, y):
         """Forget an earlier fit; return X, validated, and y as signs, (n_samples,) -1.0 or +1.0."""
@@ -97,6 +110,14 @@ class IncrementalClassifier(LinearClassifier):
             self._start(X)
         self._learn(X, signs, callback)
         return self
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        return n_samples * self.n_epochs, FIRST
+
+    def summary(self):
+        """Return the share of weights other than 0, and the updates."""
+        return {**super().summary(), "n_updates": self.n_updates_}
 
     def _go_on(self, X, y, classes, *, first):
         """As `_begin`, for a call of `partial_fit`: only the first call forgets, and fixes features and classes."""

@@ -139,6 +139,10 @@ class BatchConfidenceWeighted(IncrementalClassifier):
         self._publish(w)
         return False
 
+    def summary(self):
+        """Return the share of weights other than 0, the updates, and the seconds of the pass over the rows."""
+        return {**super().summary(), "pass_time_s": self.pass_time_}
+
     def _publish(self, w):
         self.coef_ = self._mean = self._root @ w
         self.n_mistakes_, self.n_updates_ = map(int, self._counts)

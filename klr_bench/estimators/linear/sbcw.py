@@ -99,6 +99,14 @@ class GroupSelector(LinearClassifier):
         """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
         return -(-self.n_features_to_select // self._group_size()), 1
 
+    def summary(self):
+        """Return the share of weights other than 0, and the groups."""
+        return {**super().summary(), "n_iter": self.n_iter_}
+
+    def selected_features(self):
+        """Return the selected columns of X, in the order in which they were selected; a weight may be 0."""
+        return self.selected_features_
+
     def _group_size(self):
         return self.n_group or -(-self.n_features_to_select // GROUPS)
 

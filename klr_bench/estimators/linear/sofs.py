@@ -153,6 +153,10 @@ class SOFS(IncrementalClassifier):
         """The features that are kept."""
         return np.sort(self._heap[: self._size])
 
+    def selected_features(self):
+        """Return the columns of X that are kept, in ascending order."""
+        return self.selected_features_
+
     def _start(self, X):
         d = X.shape[1]
         self.coef_, self.variance_ = np.zeros(d), np.ones(d)

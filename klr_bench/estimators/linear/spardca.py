@@ -149,6 +149,18 @@ class SparDCA(LinearClassifier):
         """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
         return self.max_iter, 1
 
+    def ended_at(self):
+        """Return the pass after which the fit ended."""
+        return self.n_iter_
+
+    def progress(self):
+        """Return what a checkpoint keeps: objective, gap and the share of weights other than 0."""
+        return {"objective": self.objective_, "duality_gap": self.duality_gap_, **super().progress()}
+
+    def summary(self):
+        """Return what a checkpoint keeps, and the passes."""
+        return {**super().summary(), "n_iter": self.n_iter_}
+
     def _measure(self, X, y, w, a, l1, softness):
         loss = np.maximum(0.0, 1.0 - y * (X @ w))
         smooth = 0.5 * (w @ w)

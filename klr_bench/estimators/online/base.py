@@ -11,11 +11,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import COUNT, BinaryKernelClassifier
+from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
+from klr_bench.estimators.online.many import SharedFit
 
 RADIUS = Interval(Real, 0, None, closed="right")
 """That of the radius of a ball, which may be infinite."""
+SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs")
+"""Parameters that learners have in common if they share a pass."""
 BY_RADIUS = "R/sqrt(T)"
 """A step size: the radius over the root of the number of rows of the first call."""
 
@@ -138,6 +142,35 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     def predict_proba(self, X):
         """Return the probabilities of the classes, (n_samples, n_classes), where the loss is the logistic one."""
         return self._probabilities(X)
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        return n_samples * self.n_epochs, FIRST
+
+    def progress(self):
+        """Return what a checkpoint keeps: the number of support vectors."""
+        return {"n_support": self.n_support_}
+
+    def summary(self):
+        """Return the support vectors, the share of the examples seen that are none, and the updates."""
+        return {
+            "n_support": self.n_support_,
+            "sparsity": 1.0 - self.n_support_ / self.t_,
+            "n_updates": self.n_updates_,
+        }
+
+    def pass_key(self, n_classes):
+        """Return what learners must have in common to share a pass; None where this one cannot share.
+
+        A pass is for two classes, and for learners with the `fit` of this class.
+        """
+        if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
+            return None
+        return OnlineKernelClassifier, *(getattr(self, name) for name in SHARED)
+
+    def fit_together(self, estimators, X, y):
+        """Fit learners with equal keys in one pass; return a `SharedFit`."""
+        return SharedFit(estimators, X, y)
 
     def _is_logistic(self):
         """Tell whether the sigmoid of f estimates a probability."""

@@ -90,6 +90,11 @@ class SharedFit:
         """A mask of the learners that have no result, (n_learners,)."""
         return self.state.refused > 0
 
+    @property
+    def logistic(self):
+        """A mask of the learners whose sigmoid of f is a probability, (n_learners,)."""
+        return np.array([learner._is_logistic() for learner in self.learners])
+
     def decision_function(self, X):
         """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
         support = self.state.support.rows

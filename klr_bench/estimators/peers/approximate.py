@@ -110,6 +110,10 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._fitted().predict_proba(self._validated(X))
 
+    def stand_in(self) -> ApproximateKernelLR:
+        """Return an estimator with the same solver, whose fit loads it."""
+        return type(self)(solver=self.solver)
+
     def _feature_map(self, n: int, d: int) -> Any:
         gamma = 1.0 / d if self.gamma is None else self.gamma
         if self.features == "fourier":

@@ -13,7 +13,13 @@ from klr_bench.estimators.prototype.model import Rows
 
 
 class PrototypeClassifier(ClassifierMixin, BaseEstimator):
-    """Prediction by a point x of a model; a subclass sets `classes_`, `lazy`, `_model` and `_origin`."""
+    """Prediction by a point x of a model; a subclass sets `classes_`, `lazy`, `_model` and `_origin`.
+
+    And `n_iter_` and `objective_`, at the end of a fit.
+    """
+
+    watched = ("accuracy", "log_loss")
+    """Metrics that a checkpoint evaluates."""
 
     def _publish(self, x):
         """Set the fitted attributes from x."""
@@ -26,14 +32,22 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         self.dual_coef_ = B[:, 0] if two else B.T
         self.intercept_ = float(b0[0]) if two else b0
 
-    def checkpoint(self):
-        """Return what a trace keeps: gamma, and in the plane all that a picture needs, by names such as "u_0_1"."""
-        kept = {"gamma": self.gamma_}
+    def progress(self):
+        """Return the number of prototypes, gamma, and in the plane all that a picture needs, as "u_0_1" and "b_0_1"."""
+        kept = {"n_support": self.n_support_, "gamma": self.gamma_}
         if self.n_features_in_ == 2:
             arrays = {"u": self.prototypes_, "b": np.atleast_2d(self.dual_coef_), "b0": np.atleast_1d(self.intercept_)}
             for name, array in arrays.items():
                 kept |= {"_".join([name, *map(str, at)]): float(value) for at, value in np.ndenumerate(array)}
         return kept
+
+    def summary(self):
+        """Return what the fit has led to: prototypes, passes and the objective."""
+        return {"n_support": self.n_support_, "n_iter": self.n_iter_, "objective": self.objective_}
+
+    def stand_in(self):
+        """Return an estimator with the same solver, whose fit loads and compiles it."""
+        return type(self)(solver=self.solver)
 
     def kernel_values(self, X):
         """Return the kernel values of the rows of X with the prototypes, (n_samples, n_prototypes)."""

@@ -10,14 +10,12 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, TypeVar
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 
 T = TypeVar("T")
 
 KERNELS = ("rbf", "poly", "linear")
 BACKENDS = ("loky", "serial")
-SCORES = ("accuracy", "log_loss")
-"""What selection chooses by: the highest accuracy, or the lowest log loss."""
 FIGURES = (
     *("accuracy_support", "accuracy_examples", "support_examples"),
     *("accuracy_support_curve", "accuracy_time", "objective_time", "gap_time", "nonzero_time", "log_loss_time"),

@@ -1,50 +1,81 @@
-"""Every number that is measured of a fit, once: its name, unit, direction, how it is compared and printed.
+"""Every number that is measured of a fit, once: its name, unit, direction, how it is compared, printed and computed.
 
-Records, the command line, selection, tables and figures read it.  Nothing heavy is imported here.
+Records, the command line, selection, tables and figures read it.  A metric of predictions has its function here, too:
+`of` takes `klr_bench.experiment.measure.predictions.Predictions`.  Nothing heavy is imported here.
+
+A metric of a user is a file, see `klr_bench.experiment.measure.own`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from klr_bench.experiment.measure.metric import Metric
+
+if TYPE_CHECKING:
+    from klr_bench.experiment.measure.predictions import Predictions
 
 
-@dataclass(frozen=True)
-class Metric:
-    """One number of a fit.
+def accuracy(predictions: Predictions) -> float:
+    """Return the share of rows that are classified correctly."""
+    return float((predictions.predicted == predictions.y).mean())
 
-    Parameters
-    ----------
-    name : the column of records.csv
-    title : the heading of its column in a table
-    unit : of print: "percent" (records hold fractions), "count", "s" (of a small time, min), "MB", "" for a plain
-        number, "small" for one printed as 1.2e-05
-    better : "higher", "lower", or "" where neither is
-    compared : with a published number by "difference" (and a mark), by "ratio", or "" by the eye
-    usual : whether a table shows it without being asked
-    whole : whether it is a whole number
-    stored : whether it is a column of records.csv; the others are made by a report
-    compares : for a number that compares two columns of a table, the metric that it is made of
+
+def error_rate(predictions: Predictions) -> float:
+    """Return the share of rows that are classified wrongly."""
+    return 1.0 - accuracy(predictions)
+
+
+def log_loss(predictions: Predictions) -> float | None:
+    """Return the mean of -log P(y|x)."""
+    logs = predictions.log_probabilities
+    return None if logs is None else float((-logs[predictions.truth]).mean())
+
+
+def brier(predictions: Predictions) -> float | None:
+    """Return the mean of (P(+1|x) - [y = +1])^2; of more than two classes sum_k (P(k|x) - [y = k])^2, up to 2."""
+    probabilities = predictions.probabilities
+    if probabilities is None:
+        return None
+    if len(predictions.classes) > 2:
+        return float(((probabilities - predictions.truth) ** 2).sum(axis=1).mean())
+    from sklearn.metrics import brier_score_loss
+
+    return float(brier_score_loss(predictions.truth[:, 1], probabilities[:, 1]))
+
+
+def ece(predictions: Predictions) -> float | None:
+    """Return the expected calibration error, sum_b (n_b / n) |positive_b - predicted_b|.
+
+    The bins b are 15, of equal width, of the predicted probability of the positive class: n_b rows with the share
+    positive_b of positive ones and the mean probability predicted_b.  Of more than two classes the probability is that
+    of the predicted class, and positive are the rows that are predicted right.
     """
+    bins = predictions.bins
+    rows = sum(n for _, n, _, _ in bins)
+    return sum(n * abs(positive - predicted) for _, n, predicted, positive in bins) / rows if bins else None
 
-    name: str
-    title: str
-    unit: str = ""
-    better: str = ""
-    compared: str = "difference"
-    usual: bool = False
-    whole: bool = False
-    stored: bool = True
-    compares: str = ""
+
+def auc(predictions: Predictions) -> float | None:
+    """Return the area under the ROC curve; None where y has one class only, and for more than two classes."""
+    score, probabilities = predictions.decision, predictions.probabilities
+    if score is None and probabilities is not None:
+        score = probabilities[:, 1]
+    if score is None or len(predictions.classes) > 2 or predictions.y.min() == predictions.y.max():
+        return None
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(predictions.truth[:, 1], score))
 
 
 CATALOGUE = (
-    Metric("accuracy", "Accuracy", "percent", "higher", usual=True),
-    Metric("error_rate", "Error rate", "percent", "lower"),
+    Metric("accuracy", "Accuracy", "percent", "higher", usual=True, of=accuracy),
+    Metric("error_rate", "Error rate", "percent", "lower", of=error_rate),
     Metric("last_accuracy", "Last accuracy", "percent", "higher", usual=True),
-    Metric("log_loss", "Log loss", "", "lower", usual=True),
-    Metric("brier", "Brier score", "", "lower"),
-    Metric("ece", "ECE", "", "lower"),
-    Metric("auc", "AUC", "", "higher"),
+    Metric("log_loss", "Log loss", "", "lower", usual=True, of=log_loss),
+    Metric("brier", "Brier score", "", "lower", of=brier),
+    Metric("ece", "ECE", "", "lower", of=ece),
+    Metric("auc", "AUC", "", "higher", of=auc),
     Metric("sparsity", "Sparsity", "percent", "higher", usual=True),
     # The papers print no spread of these: it is that of the sparsity, which carries the mark.
     Metric("n_support", "Support vectors", "count", "lower", "", usual=True, whole=True),
@@ -69,3 +100,6 @@ CATALOGUE = (
     Metric("log_loss_ratio", "Log loss ratio", "percent", "lower", "", stored=False, compares="log_loss"),
 )
 METRICS = {metric.name: metric for metric in CATALOGUE}
+OF_PREDICTIONS = tuple(metric for metric in CATALOGUE if metric.of is not None)
+SCORES = tuple(metric.name for metric in OF_PREDICTIONS if metric.better)
+"""Shipped metrics that selection can choose by."""

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import resource
 import sys
 import time
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache, lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-from klr_bench.experiment.measure import quality as metrics
-from klr_bench.experiment.measure.clock import FIRST
-from klr_bench.experiment.measure.clock import Trace as Clock
+from klr_bench.estimators.core import contract
+from klr_bench.experiment.measure.clock import Clock
+from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
 from klr_bench.experiment.records import CellFile, Record
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.selection import Spec, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
-from klr_bench.experiment.targets import TARGET, build
+from klr_bench.experiment.targets import TARGET
 
 
 def run_fold(fold: Fold) -> list[float | None]:
@@ -41,26 +38,24 @@ def run_cell(cell: Cell, chosen: Spec) -> CellFile:
     data, seed = _prepared(cell.source), _learner_seed(cell.source)
     with threadpool_limits(1):
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
-        _warm(cell.estimator[TARGET], cell.estimator.get("solver"))
         estimator = make(chosen, kernel, seed)
+        contract.warm_up(estimator)
         reset_peak_memory()
-        length, first = _steps(estimator, len(data.y_train))
-        clock = Clock(length, cell.trace.points, _at_checkpoint(data), cell.time_limit_s, cell.trace.spacing, first)
-        watched = cell.trace.points or cell.time_limit_s
-        callback = {"callback": clock} if watched and "callback" in inspect.signature(estimator.fit).parameters else {}
-        estimator.fit(data.X_train, data.y_train, **callback)
+        clock = _clock(cell, estimator, data)
+        watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
+        estimator.fit(data.X_train, data.y_train, **({"callback": clock} if watched else {}))
         fit_time = clock.elapsed()
         memory = peak_memory_mb()
-        if hasattr(estimator, "duality_gap_"):  # an end that cannot be told in advance
-            clock.end(estimator, int(estimator.n_iter_))
-        measured, predict_time, bins = metrics.quality(estimator, data.X_test, data.y_test)
-        measured |= metrics.size(estimator, len(data.y_train)) | metrics.last(estimator, data.X_test, data.y_test)
-        measured |= metrics.selection(estimator, data.relevant)
+        end = contract.ended_at(estimator)
+        if end is not None:
+            clock.end(estimator, end)
+        measured, predict_time, bins = measure(estimator, data.X_test, data.y_test)
+        measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
     measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
     measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if clock.timed_out else ("ok", "")
     record = _record(cell, flat_parameters(chosen, kernel), status, message, measured)
-    return CellFile(record, cell.config_hash, time.time(), clock.points, bins)
+    return CellFile(record, cell.config_hash, time.time(), list(clock.checkpoints), bins)
 
 
 def failed_cell(cell: Cell, status: str, message: str) -> CellFile:
@@ -102,37 +97,11 @@ def _learner_seed(source: Source) -> int:
     return derived_seed(source.seed, source.name, source.repeat, "learner")
 
 
-def _steps(estimator: Any, n_train: int) -> tuple[int, int]:
-    """Return the largest t that a callback may see, and the first that is worth a checkpoint."""
-    if hasattr(estimator, "steps"):
-        return estimator.steps(n_train)  # type: ignore[no-any-return]
-    return n_train * getattr(estimator, "n_epochs", 1), FIRST
-
-
-def _at_checkpoint(data: Prepared) -> Any:
-    def evaluate(estimator: Any) -> dict[str, float]:
-        measured: dict[str, float] = {"accuracy": metrics.accuracy(estimator, data.X_test, data.y_test)}
-        if hasattr(estimator, "n_support_"):
-            measured["n_support"] = float(np.sum(estimator.n_support_))
-        if hasattr(estimator, "duality_gap_"):
-            measured["objective"], measured["duality_gap"] = estimator.objective_, estimator.duality_gap_
-        if hasattr(estimator, "coef_"):
-            measured["nonzero_fraction"] = float(np.mean(estimator.coef_ != 0))
-        if hasattr(estimator, "checkpoint"):
-            measured |= estimator.checkpoint()
-            measured["log_loss"] = metrics.quality(estimator, data.X_test, data.y_test)[0]["log_loss"]
-        return measured
-
-    return evaluate
-
-
-@cache
-def _warm(target: str, solver: Any) -> None:
-    """Fit once on next to nothing: what is loaded or compiled at a first call is not part of a time."""
-    with suppress(Exception), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        given = {} if solver is None else {"solver": solver}
-        build({TARGET: target, **given}).fit(np.eye(4, dtype=np.float32), np.array([-1, 1, -1, 1]))
+def _clock(cell: Cell, estimator: Any, data: Prepared) -> Clock:
+    """Return the clock of a fit, which starts now."""
+    last, first = contract.steps(estimator, len(data.y_train))
+    evaluate = partial(at_checkpoint, X=data.X_test, y=data.y_test)
+    return Clock(last, cell.trace.points, evaluate, cell.time_limit_s, cell.trace.spacing, first)
 
 
 def reset_peak_memory() -> None:
