@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 from sklearn.metrics import log_loss
+from sklearn.svm import SVC
 
 from klr_bench import OSKL, NonConservativeKLR
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.measure.catalogue import METRICS, SCORES
+from klr_bench.experiment.measure.quality import measure
 from klr_bench.experiment.selection import (
     candidates,
     choose,
@@ -19,6 +22,7 @@ from klr_bench.experiment.selection import (
     make,
     resolve_kernel,
     score_fold,
+    sharing,
 )
 from klr_bench.experiment.splits import Prepared, fold_rows
 
@@ -88,6 +92,39 @@ def test_scores_may_be_log_losses():
     fitted = NonConservativeKLR(eta=0.1, gamma=3.0).fit(split.X_train[rows], split.y_train[rows])
     probability = fitted.predict_proba(split.X_train[out])[:, 1]
     assert found == [pytest.approx(-log_loss(split.y_train[out], probability)), None]
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_any_metric_of_predictions_with_a_direction_is_a_score(score):
+    split = data()
+    rows, out = fold_rows(200, 4, 2)
+    learners = [NC | {"eta": 0.1}, NC | {"eta": 2.0, "gamma": 1.0}, {"_target_": "klr_bench.OSKL", "G": 2.0}]
+    kernel = {"kernel": "rbf", "gamma": 3.0}
+    found = score_fold(learners, kernel, split, 2, folds=4, seed=9, score=score)
+    sign = -1 if METRICS[score].better == "lower" else 1
+    for learner, value in zip(learners, found, strict=True):
+        alone = make(learner, kernel, 9).fit(split.X_train[rows], split.y_train[rows])
+        assert value == pytest.approx(sign * measure(alone, split.X_train[out], split.y_train[out])[0][score], rel=1e-5)
+
+
+def test_a_metric_of_ones_own_is_a_score(tmp_path, monkeypatch):
+    (tmp_path / "configs/metric").mkdir(parents=True)
+    text = """
+from klr_bench.experiment.measure.metric import Metric
+METRIC = Metric("misses", "Misses", better="lower", of=lambda predictions: (predictions.predicted != predictions.y).sum())
+"""
+    (tmp_path / "configs/metric/misses.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    learners, kernel = [NC, {"_target_": "klr_bench.OSKL"}], {"kernel": "rbf", "gamma": 3.0}
+    found = score_fold(learners, kernel, data(), 0, folds=2, seed=0, score="misses")
+    accuracies = score_fold(learners, kernel, data(), 0, folds=2, seed=0)
+    assert found == [pytest.approx(100 * (accuracy - 1)) for accuracy in accuracies]
+
+
+def test_estimators_that_share_a_pass_are_one_group():
+    estimators = [OSKL(), SVC(), NonConservativeKLR(), OSKL(gamma=2.0), SVC()]
+    assert sharing(estimators, 2) == [[0, 2], [1], [3], [4]]
+    assert sharing(estimators, 3) == [[0], [1], [2], [3], [4]]
 
 
 def test_a_learner_that_cannot_be_fitted_has_no_score():

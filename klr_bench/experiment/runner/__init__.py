@@ -15,6 +15,7 @@ from joblib import cpu_count
 from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import Dataset, default_cache
 from klr_bench.experiment.data.commands import progress
@@ -130,8 +131,7 @@ class _Run:
     def _check_learners(self, dataset: Dataset, cells: Sequence[Cell]) -> None:
         """Refuse learners of two classes for a data set with more."""
         for cell in {cell.algorithm: cell for cell in cells}.values():
-            tags = getattr(build(cell.candidates[0]), "__sklearn_tags__", None)
-            if tags is not None and not tags().classifier_tags.multi_class:
+            if not contract.takes_many_classes(build(cell.candidates[0])):
                 message = (
                     f"{cell.algorithm}: takes two classes, {dataset.name} has {len(dataset.classes)}. Leave it out of "
                     "algorithm=[...], or choose one class against the rest (of your own file: data.positive=LABEL)."

@@ -14,6 +14,7 @@ from typing import Any
 from sklearn.base import is_regressor
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, SelectionConfig, TraceConfig
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
@@ -192,8 +193,7 @@ def check_parameters(stem: str, estimator: Spec, grid: Mapping[str, list[Any]]) 
     for candidate in candidates(estimator, grid):
         try:
             built = build(candidate)
-            if hasattr(built, "_validate_params"):
-                built._validate_params()
+            contract.check_parameters(built)
         except (ValueError, TypeError) as error:
             message = f"algorithms.{stem}.estimator: {error}"
             raise KlrBenchError(message) from error

@@ -1,0 +1,260 @@
+"""What estimators declare to an experiment, and how one that declares nothing is treated."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+import klr_bench
+from klr_bench import L1KLR, OSKL, Forgetron, KernelPegasos, NonConservativeKLR, PrototypeKLR
+from klr_bench.estimators.core import contract
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
+
+RANDOM = np.random.RandomState(0)
+X = RANDOM.standard_normal((120, 2))
+Y = np.where(X[:, 0] + 0.5 * RANDOM.standard_normal(120) > 0, 1, -1).astype(np.int8)
+THREE = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int8)
+CLASSES = [getattr(klr_bench, name) for name in klr_bench._EXPORTS if name[0].isupper()]
+PICTURE = {"gamma", "u", "b", "b0"}
+"""Numbers of prototypes for pictures, which are no metrics; indices follow, as in u_0_1."""
+
+
+class Bare:
+    """A user's class with what every classifier has, and no more."""
+
+    def fit(self, X, y):
+        self.middle = np.median(X[:, 0])
+        return self
+
+    def predict(self, X):
+        return np.where(X[:, 0] > self.middle, 1, -1)
+
+
+class Deciding(Bare):
+    """One that has decision values, too."""
+
+    def decision_function(self, X):
+        return X[:, 0] - self.middle
+
+
+class Declaring(Deciding):
+    """One that declares all there is."""
+
+    watched = ("error_rate",)
+    average = True
+
+    def fit(self, X, y, callback=None):
+        super().fit(X, y)
+        for t in range(1, 4):
+            if callback is not None and callback(self, t):
+                break
+        self.ended = t
+        return self
+
+    def progress(self):
+        return {"objective": 2.5}
+
+    def steps(self, n_samples):
+        return 3, 1
+
+    def ended_at(self):
+        return self.ended
+
+    def summary(self):
+        return {"n_support": 3, "pass_time_s": 0.25}
+
+    def selected_features(self):
+        return np.array([0])
+
+    def last_classifier(self):
+        return self
+
+    def pass_key(self, n_classes):
+        return "declaring", n_classes
+
+    def fit_together(self, estimators, X, y):
+        return len(estimators)
+
+    def stand_in(self):
+        return Bare()
+
+
+def test_a_class_with_fit_and_predict_alone_is_measured():
+    bare = Bare().fit(X, Y)
+    accuracy = np.mean(bare.predict(X) == Y)
+    assert measure(bare, X, Y)[::2] == ({"accuracy": accuracy, "error_rate": 1 - accuracy}, [])
+    assert at_checkpoint(bare, X, Y) == {"accuracy": accuracy}
+    assert fitted(bare, 120, np.array([0])) == last(bare, X, Y) == {}
+    assert contract.steps(bare, 120) == (120, contract.FIRST)
+    assert contract.ended_at(bare) is contract.pass_key(bare, 2) is None
+    assert not contract.takes_callback(bare)
+    assert contract.takes_many_classes(bare)
+    contract.check_parameters(bare)
+
+
+def test_a_class_with_fit_and_predict_alone_may_have_many_classes():
+    class Many(Bare):
+        def predict(self, X):
+            return np.digitize(X[:, 0], [-0.4, 0.5])
+
+    accuracy = np.mean(Many().predict(X) == THREE)
+    assert 0.8 < accuracy < 1
+    assert measure(Many(), X, THREE)[0] == {"accuracy": accuracy, "error_rate": 1 - accuracy}
+
+
+def test_decision_values_give_an_area():
+    measured = measure(Deciding().fit(X, Y), X, Y)[0]
+    assert set(measured) == {"accuracy", "error_rate", "auc"}
+    assert measured["auc"] > measured["accuracy"]
+
+
+def test_what_is_declared_is_used():
+    learner, seen = Declaring(), []
+    assert contract.takes_callback(learner)
+    learner.fit(X, Y, callback=lambda estimator, t: seen.append(t))
+    accuracy = np.mean(learner.predict(X) == Y)
+    assert seen == [1, 2, 3]
+    assert contract.steps(learner, 120) == (3, 1)
+    assert contract.ended_at(learner) == 3
+    assert at_checkpoint(learner, X, Y) == {"error_rate": 1 - accuracy, "objective": 2.5}
+    assert fitted(learner, 120, np.array([0, 1])) == {
+        **{"n_support": 3, "sparsity": 1 - 3 / 120, "pass_time_s": 0.25},
+        **{"n_selected": 1, "relevant_found": 0.5},
+    }
+    assert last(learner, X, Y) == {"last_accuracy": accuracy, "last_n_support": 3}
+    assert contract.pass_key(learner, 2) == ("declaring", 2)
+    assert contract.fit_together([learner, learner], X, Y) == 2
+    learner.average = False
+    assert last(learner, X, Y) == {}
+
+
+def test_attributes_that_scikit_learn_documents():
+    logistic, machine = LogisticRegression().fit(X, Y), LinearSVC().fit(X, Y)
+    for linear in (logistic, machine):
+        assert fitted(linear, 120) == {"n_iter": np.max(linear.n_iter_), "nonzero_fraction": 1.0, "n_selected": 2}
+    assert set(fitted(SVC().fit(X, Y), 120)) == {"n_support", "sparsity", "n_iter"}
+    assert set(fitted(RidgeClassifier().fit(X, Y), 120)) == {"nonzero_fraction", "n_selected"}, "its n_iter_ is None"
+    assert fitted(KNeighborsClassifier().fit(X, Y), 120) == {}
+
+
+def test_the_steps_of_a_pipeline_are_not_those_of_a_fit():
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    assert contract.steps(pipeline, 120) == (120, contract.FIRST)
+    assert not contract.takes_callback(pipeline)
+    assert "log_loss" in measure(pipeline.fit(X, Y), X, Y)[0]
+
+
+@pytest.mark.parametrize("estimator_class", CLASSES, ids=lambda estimator_class: estimator_class.__name__)
+def test_shipped_classes_declare_names_of_the_catalogue(estimator_class):
+    known = estimator_class().get_params()
+    learner = estimator_class(**{"random_state": 0} if "random_state" in known else {})
+    seen = []
+
+    def callback(estimator, t):
+        seen.append((t, contract.progress(estimator)))
+
+    watched = {"callback": callback} if contract.takes_callback(learner) else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learner.fit(X, Y, **watched)
+    names = {name for _, progress in seen for name in progress}
+    assert {name for name in names if name.split("_")[0] not in PICTURE} <= set(METRICS)
+    assert all(np.isfinite(value) for _, progress in seen for value in progress.values())
+    assert [t for t, _ in seen] == sorted({t for t, _ in seen}), "t rises"
+    assert all(METRICS[name].of for name in contract.watched(learner))
+    summary = contract.summary(learner, 120)
+    for name in set(summary) - {"sparsity", "nonzero_fraction"}:
+        attribute = "pass_time_" if name == "pass_time_s" else f"{name}_"
+        assert summary[name] == getattr(learner, attribute)
+    assert {
+        name for name in METRICS if name not in summary and name.startswith("n_") and hasattr(learner, f"{name}_")
+    } <= {*("n_train", "n_features", "n_test")}, "no size is left out"
+    if "nonzero_fraction" in summary:
+        assert summary["nonzero_fraction"] == np.mean(learner.coef_ != 0)
+    if "sparsity" in summary:
+        seen_rows = learner.t_ if hasattr(learner, "t_") else 120
+        assert summary["sparsity"] == 1 - learner.n_support_ / seen_rows
+    if seen:
+        progress = contract.progress(learner)
+        assert {name: progress[name] for name in progress if name in summary} == {
+            name: summary[name] for name in progress if name in summary
+        }
+    end = contract.ended_at(learner)
+    assert end is None or not seen or end == seen[-1][0]
+
+
+def test_selected_features_of_an_l1_model_are_columns_of_x_or_none():
+    assert contract.selected_features(L1KLR(features="linear", lam=1.0).fit(X, Y)).tolist() == [0, 1]
+    fourier = L1KLR(features="fourier", n_components=2, random_state=0).fit(X, Y)
+    assert fourier.coef_.shape == (2,)
+    assert contract.selected_features(fourier) is None, "as many features as columns, but others"
+
+
+def test_who_can_share_a_pass():
+    class Own(NonConservativeKLR):
+        def fit(self, X, y, callback=None):
+            return super().fit(X[:5], y[:5])
+
+    key = contract.pass_key(OSKL(G=2.0), 2)
+    assert key == contract.pass_key(NonConservativeKLR(eta=0.5), 2) is not None
+    assert key != contract.pass_key(OSKL(gamma=3.0), 2)
+    assert key != contract.pass_key(OSKL(n_epochs=2), 2)
+    for alone, n_classes in ((OSKL(), 3), (Forgetron(), 2), (Own(), 2), (SVC(), 2), (Bare(), 2)):
+        assert contract.pass_key(alone, n_classes) is None
+
+
+def test_learners_of_a_shared_pass_are_as_if_alone():
+    learners = [OSKL(G=2.0, random_state=0), KernelPegasos()]
+    together = contract.fit_together(learners, X, Y)
+    assert together.refused.tolist() == [False, False]
+    assert together.logistic.tolist() == [True, False]
+    expected = np.column_stack([clone(learner).fit(X, Y).decision_function(X) for learner in learners])
+    np.testing.assert_allclose(together.decision_function(X), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_warm_up_is_a_small_fit_once_with_the_same_solver():
+    class Noted(PrototypeKLR):
+        fits = []  # noqa: RUF012
+
+        def fit(self, X, y, callback=None):
+            self.fits.append((self.solver, X.shape))
+            return super().fit(X, y, callback=callback)
+
+    for solver in ("adam", "lbfgs", "adam"):
+        contract.warm_up(Noted(7, solver=solver))
+    assert Noted.fits == [("adam", (4, 4)), ("lbfgs", (4, 4))]
+
+
+def test_a_warm_up_that_fails_does_no_harm():
+    class Needy(Bare):
+        fits = 0
+
+        def __init__(self, needed):
+            self.needed = needed
+
+    class Failing(Bare):
+        def fit(self, X, y):
+            raise RuntimeError
+
+    contract.warm_up(Needy(3))
+    contract.warm_up(Failing())
+
+
+def test_parameters_are_refused_before_a_fit():
+    with pytest.raises(ValueError, match="'G' parameter of OSKL"):
+        contract.check_parameters(OSKL(G=-1.0))
+
+
+def test_how_many_classes_an_estimator_takes():
+    assert contract.takes_many_classes(OSKL())
+    assert not contract.takes_many_classes(KernelPegasos())
+    assert contract.takes_many_classes(SVC())
