@@ -111,7 +111,8 @@ def test_a_metric_of_ones_own_is_a_score(tmp_path, monkeypatch):
     (tmp_path / "configs/metric").mkdir(parents=True)
     text = """
 from klr_bench.experiment.measure.metric import Metric
-METRIC = Metric("misses", "Misses", better="lower", of=lambda predictions: (predictions.predicted != predictions.y).sum())
+of = lambda predictions: (predictions.predicted != predictions.y).sum()
+METRIC = Metric("misses", "Misses", better="lower", of=of)
 """
     (tmp_path / "configs/metric/misses.py").write_text(text)
     monkeypatch.chdir(tmp_path)

@@ -168,7 +168,7 @@ class L1KLR(BinaryKernelClassifier):
         -------
         self
         """
-        before = (self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
+        before = (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
         problem, random = self.prepare(X, y)
         start = None
         if before is not None and len(before[0]) == problem.matrix.shape[1]:
@@ -193,7 +193,7 @@ class L1KLR(BinaryKernelClassifier):
     def adopt(self, other):
         """Take the classes and the features of another estimator that has been prepared on the same rows."""
         self.classes_, self.n_features_in_, self._map = other.classes_, other.n_features_in_, other._map
-        if hasattr(other, "feature_names_in_"):
+        if "feature_names_in_" in vars(other):
             self.feature_names_in_ = other.feature_names_in_
 
     def solve(self, problem, random, start=None, callback=None):

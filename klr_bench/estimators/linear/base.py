@@ -104,7 +104,7 @@ class IncrementalClassifier(LinearClassifier):
         -------
         self
         """
-        first = not hasattr(self, "coef_")
+        first = "coef_" not in vars(self)
         X, signs = self._go_on(X, y, classes, first=first)
         if first:
             self._start(X)

@@ -68,7 +68,7 @@ class SharedFit:
         for learner in learners[1:]:
             learner.n_features_in_, learner.classes_ = first.n_features_in_, first.classes_
             learner._n_first = len(y)
-            if hasattr(first, "feature_names_in_"):
+            if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
         shared = {(learner._kernel(), learner.dtype, learner.n_epochs) for learner in learners}
         if len(shared) > 1:
