@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from klr_bench.experiment.measure.catalogue import CATALOGUE, METRICS, Metric
+from klr_bench.experiment.measure.catalogue import CATALOGUE, METRICS
+from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.derived import compared
 from klr_bench.report.plan import Column, Plan
