@@ -37,12 +37,12 @@ klr-bench data list|fetch|verify|info [NAME]    the data sets: what there is, ge
     Keys: data.mirror, data.cache.
 """,
     "list": """\
-klr-bench list [KIND]                           the names of experiments, datasets and algorithms
+klr-bench list [KIND]                           the names of experiments, datasets, sources and algorithms
     klr-bench list
     klr-bench list algorithms
 """,
     "show": """\
-klr-bench show KIND NAME                        the YAML file of an experiment, dataset or algorithm
+klr-bench show KIND NAME                        the YAML file of an experiment, dataset, source or algorithm
     klr-bench show experiment oskl_magic
     klr-bench show algorithm oskl
 """,
@@ -58,7 +58,7 @@ klr-bench --version                             the version
 
 Exit status: 0 ok, 1 some cell failed, 2 bad input, 130 interrupted.
 """
-KINDS = ("experiment", "dataset", "algorithm")
+KINDS = ("experiment", "dataset", "source", "algorithm")
 DATA_VERBS = ("list", "fetch", "verify", "info")
 
 

@@ -14,7 +14,7 @@ from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
 VERBS = ("run", "report", "data", "list", "show", "completion")
 DATA_VERBS = ("list", "fetch", "verify", "info")
 FORMATS = ("terminal", "md", "tex", "csv")
-KINDS = ("experiment", "dataset", "algorithm")
+KINDS = ("experiment", "dataset", "source", "algorithm")
 REPORT_KEYS = ("experiment", "results_dir", "table", "format", "output")
 DATA_KEYS = ("data.mirror", "data.cache")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.splitting import Draw, Folds, Official, Runs, Share, Subset, Way
 from klr_bench.experiment.data import Dataset
 
 Indices = NDArray[np.intp]
@@ -47,54 +48,61 @@ def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
     return int.from_bytes(digest[:4], "little")
 
 
-def make_split(dataset: Dataset, split: Mapping[str, Any], seed: int, repeat: int) -> Split:
-    """Split a data set into ``folds``, the official parts, or at random; permute the training rows.
+def make_split(dataset: Dataset, way: Way, seed: int, repeat: int) -> Split:
+    """Split a data set in a way of klr_bench.experiment.config.splitting, and permute the training rows.
 
-    At random means ``test_size``, a share of the rows, or ``n_test`` and, unless it is all the others, ``n_train``:
-    these two draw from all rows, official parts or not, and with ``equal_classes`` as many of each class.  With
-    ``n_train`` alone that many rows, of the official training part if there is one, are drawn once: repeats differ in
-    their order alone.  With folds, repeat 0 is tested on the first fifth of a permutation of all rows, repeat 1 on the
-    next, and so on.  With ``runs``, pairs of a number of rows and how often it comes, the rows are runs of these
-    lengths, of which the first, third, fifth ... are for training.
     Raises KlrBenchError where the official split is asked for and there is none, the runs are not of all rows, or a
     part would be empty.
     """
-    n = len(dataset.y)
-    if folds := split.get("folds"):
-        return _fold_of_all(dataset, folds, seed, repeat)
-    if split.get("n_train") is not None and split.get("n_test") is None:
-        return _drawn_once(dataset, split["n_train"], seed, repeat)
+    match way:
+        case Folds(folds):
+            return _fold_of_all(dataset, folds, seed, repeat)
+        case Subset(n_train):
+            return _drawn_once(dataset, n_train, seed, repeat)
+        case Official(n_train=int(n_train)) if _official_rows(dataset):
+            return _drawn_once(dataset, n_train, seed, repeat)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
-    if split.get("n_test"):
-        return _drawn(dataset, split, random)
-    if runs := split.get("runs"):
-        even = _in_even_runs(dataset, runs)
-        return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
-    if dataset.n_train_official is not None:
-        n_train = dataset.n_train_official
-        return Split(random.permutation(n_train), np.arange(n_train, n))
-    if split.get("official"):
+    match way:
+        case Draw():
+            return _drawn(dataset, way, random)
+        case Runs(runs):
+            even = _in_even_runs(dataset, runs)
+            return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
+        case Share(test_size):
+            return _share(dataset, test_size, random)
+        case Official():
+            n_train = _official_rows(dataset)
+            return Split(random.permutation(n_train), np.arange(n_train, len(dataset.y)))
+
+
+def _official_rows(dataset: Dataset) -> int:
+    if dataset.n_train_official is None:
         message = f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size."
         raise KlrBenchError(message)
-    n_test = math.ceil(round(split["test_size"] * n, 6))
+    return dataset.n_train_official
+
+
+def _share(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
+    n = len(dataset.y)
+    n_test = math.ceil(round(test_size * n, 6))
     if not 0 < n_test < n:
-        message = f"{dataset.name}: test_size={split['test_size']} of {n} rows leaves no row to train or to test."
+        message = f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test."
         raise KlrBenchError(message)
     order = random.permutation(n)
     return Split(order[: n - n_test], order[n - n_test :])
 
 
-def _drawn(dataset: Dataset, split: Mapping[str, Any], random: np.random.RandomState) -> Split:
+def _drawn(dataset: Dataset, way: Draw, random: np.random.RandomState) -> Split:
     """Draw n_test rows and n_train others, of each class alone where the classes shall be equal."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
-    values = np.unique(y) if split.get("equal_classes") else [None]
+    values = np.unique(y) if way.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]
     smallest = min(map(len, groups))
-    n_test, odd_test = divmod(split["n_test"], len(groups))
-    n_train, odd_train = divmod(split.get("n_train") or (smallest - n_test) * len(groups), len(groups))
+    n_test, odd_test = divmod(way.n_test, len(groups))
+    n_train, odd_train = divmod(way.n_train or (smallest - n_test) * len(groups), len(groups))
     if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
         message = (
-            f"{dataset.name}: split: n_train={split.get('n_train')} and n_test={split['n_test']} cannot be drawn from "
+            f"{dataset.name}: split: n_train={way.n_train} and n_test={way.n_test} cannot be drawn from "
             f"{len(groups)} times {smallest} rows; lower them, to multiples of {len(groups)}."
         )
         raise KlrBenchError(message)
@@ -121,10 +129,10 @@ def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     return Split(random.permutation(order[train]), order[test])
 
 
-def _drawn_once(dataset: Dataset, n_train: Any, seed: int, repeat: int) -> Split:
+def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split:
     n, official = len(dataset.y), dataset.n_train_official
     most = n - 1 if official is None else official
-    if type(n_train) is not int or not 0 < n_train <= most:
+    if not 0 < n_train <= most:
         message = f"{dataset.name}: split: n_train: expected a whole number from 1 to {most}, got {n_train!r}."
         raise KlrBenchError(message)
     drawn = np.random.RandomState(derived_seed(seed, dataset.name, 0, "split")).permutation(official or n)

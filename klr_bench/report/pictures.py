@@ -12,6 +12,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.data import load
 from klr_bench.experiment.splits import make_split
 from klr_bench.experiment.variants import value_text
@@ -57,10 +58,10 @@ def prototype_pictures(
     for row in records.to_dict("records"):
         spec = specs.get(row["dataset"], {})
         points = traces[traces["key"] == row["key"]]
-        if row["repeat"] != 0 or "source" not in spec or "u_0_0" not in set(points["metric"]):
+        if row["repeat"] != 0 or "generator" not in spec["source"] or "u_0_0" not in set(points["metric"]):
             continue
         dataset = load(row["dataset"], spec, cache=Path(), mirror=None)
-        train = make_split(dataset, spec["split"], int(row["seed"]), 0).train
+        train = make_split(dataset, read_split(spec["split"]), int(row["seed"]), 0).train
         X, y = dataset.X[train], dataset.y[train]
         passes = [
             (int(t), Picture(dict(zip(group["metric"], group["value"], strict=True))))

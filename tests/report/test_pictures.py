@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import PrototypeKLR
 from klr_bench.experiment import runner
-from klr_bench.experiment.config.schema import DataConfig, ParallelConfig, TraceConfig
+from klr_bench.experiment.config.schema import DataConfig, KernelConfig, ParallelConfig, TraceConfig
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data.synthetic import gaussian_mixtures
 from klr_bench.report import report
@@ -23,10 +23,12 @@ from klr_bench.report.reading import read_records, read_traces
 
 MIXTURES = {
     "label": "Mixtures",
-    "format": "generated",
     "source": {
-        "_target_": "klr_bench.experiment.data.synthetic.gaussian_mixtures",
-        **{"n_samples": 200, "n_classes": 3, "components": 1, "spread": 0.8, "seed": 3},
+        "format": "generated",
+        "generator": {
+            "_target_": "klr_bench.experiment.data.synthetic.gaussian_mixtures",
+            **{"n_samples": 200, "n_classes": 3, "components": 1, "spread": 0.8, "seed": 3},
+        },
     },
     "multiclass": True,
     "split": {"test_size": 0.2},
@@ -55,7 +57,7 @@ def test_a_run_in_the_plane_has_a_picture_a_fit_and_its_curves(tmp_path: Path):
         repeats=2,
         results_dir=str(tmp_path / "results"),
         data=DataConfig(cache=str(tmp_path / "cache")),
-        kernel={"kernel": "rbf", "percentile": None, "gamma": None, "degree": 3, "coef0": 1.0},
+        kernel=KernelConfig(percentile=None),
         trace=TraceConfig(points=3),
         parallel=ParallelConfig("serial"),
         datasets={"mixtures": MIXTURES},

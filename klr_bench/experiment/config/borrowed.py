@@ -28,10 +28,7 @@ def with_borrowed(sweep: Mapping[str, Any], results: Path, datasets: Collection[
             return _support_vectors(f"{name}={value}", value.removeprefix(PREFIX), results, list(datasets))
         return [value] if name == "budget" and type(value) is int else value
 
-    return {
-        stem: {name: values(name, value) for name, value in lists.items()} if isinstance(lists, Mapping) else lists
-        for stem, lists in sweep.items()
-    }
+    return {stem: {name: values(name, value) for name, value in lists.items()} for stem, lists in sweep.items()}
 
 
 def _support_vectors(said: str, source: str, results: Path, datasets: list[str]) -> list[int]:

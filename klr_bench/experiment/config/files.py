@@ -12,6 +12,9 @@ from typing import Any
 from klr_bench.errors import KlrBenchError, nearest
 
 GROUPS = ("experiment", "dataset", "algorithm", "parallel")
+"""Folders of files that a run chooses from, as in dataset=magic; Hydra composes them."""
+KINDS = ("experiment", "dataset", "source", "algorithm")
+"""Folders of files that `klr-bench list` and `show` know."""
 
 
 def config_dir() -> Path:
@@ -31,7 +34,7 @@ def check_own(searched: Sequence[Path]) -> None:
     """Refuse a user's file that a shipped one would hide, and one that would land under another name."""
     shipped = searched[0]
     for folder in searched[1:]:
-        for own in sorted(path for group in GROUPS for path in (folder / group).glob("*.yaml")):
+        for own in sorted(path for group in sorted({*GROUPS, *KINDS}) for path in (folder / group).glob("*.yaml")):
             relative = own.relative_to(folder)
             hiding = shipped / relative
             if hiding.is_file() and hiding.read_bytes() != own.read_bytes():
@@ -70,15 +73,17 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the content of a YAML file, as it is written: interpolations are not resolved."""
+    """Return the content of a YAML file as Hydra reads it, but for interpolations, which are not resolved."""
     import yaml
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        content: Any = OmegaConf.to_container(OmegaConf.load(path))
+    except (yaml.YAMLError, UnicodeDecodeError, OmegaConfBaseException, OSError, RecursionError) as error:
         message = f"{path} is not valid YAML: {error}"
         raise KlrBenchError(message) from error
-    if not isinstance(content, dict | None):
+    if not isinstance(content, dict):
         message = f"{path}: expected keys and values, got {type(content).__name__}."
         raise KlrBenchError(message)
-    return content or {}
+    return content

@@ -1,18 +1,17 @@
-"""The shape of a configuration, as dataclasses, and the reader that holds a composed one against it."""
+"""The shape of a configuration: every key of it, at every depth, with its type and its range."""
 
 from __future__ import annotations
 
 import re
-import types
-import typing
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field, is_dataclass
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.splitting import PartOfRows, Rows
+from klr_bench.experiment.config.typed import Check, Text, above, between, check_choice, hints_of, refuse, some
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
-
-T = TypeVar("T")
 
 KERNELS = ("rbf", "poly", "linear")
 BACKENDS = ("loky", "serial")
@@ -23,20 +22,51 @@ FIGURES = (
     *("accuracy_selected", "time_selected", "relevant_selected"),
 )
 """Names of klr_bench.report.figures."""
-SPACINGS = ("even", "log")
 MAX_SEED = 2**32 - 1
+MOST_FEATURES = 2**31 - 1
 LEFT_TO_SELECTION = "cv"
 """In a sweep: the value of this variant is chosen by cross-validation over the grid."""
+TARGET = "_target_"
+FORMATS = ("csv", "svmlight", "idx", "generated", "bundled", "file")
 
-TYPE_NAMES: dict[type, str] = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    dict: "keys and values",
-    list: "a list",
-    type(None): "null",
-}
+
+def _is_name(text: str) -> bool:
+    return re.fullmatch(r"\w[\w.+-]{0,99}", text) is not None
+
+
+def _is_path(path: str) -> bool:
+    return bool(path.strip()) and "\0" not in path
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return _is_path(name) and not path.is_absolute() and ".." not in path.parts
+
+
+def _is_plain(value: Any) -> bool:
+    """Say whether a value may be that of a parameter; whether it may be infinite depends on the parameter."""
+    if isinstance(value, list):
+        return all(_is_plain(entry) and not isinstance(entry, list) for entry in value)
+    return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
+
+
+def _has_target(call: Mapping[str, Any]) -> bool:
+    return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", str(call.get(TARGET))) is not None
+
+
+Name = Annotated[str, Check("a name: letters, digits, and _ . + - behind the first", _is_name)]
+Path = Annotated[str, Check("a path", _is_path)]
+Folder = Annotated[str, Check("a folder", _is_path)]
+InsideCache = Annotated[str, Check("a path inside the cache: use <data set>/<file>", _is_inside)]
+Sha256 = Annotated[
+    str, Check("64 hexadecimal digits, or unknown", lambda text: bool(re.fullmatch(r"[0-9a-f]{64}|unknown", text)))
+]
+Url = Annotated[str, Check("an http(s) address", lambda url: bool(re.fullmatch(r"https?://\S+", url)))]
+Features = Annotated[int, between(1, MOST_FEATURES)]
+Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list of these", _is_plain)]
+Call = Annotated[
+    dict[str, Parameter], Check("_target_: the dotted name of a function, and its parameters", _has_target)
+]
 
 
 @dataclass(frozen=True)
@@ -47,23 +77,23 @@ class DataConfig:
     cache: str | None = None
     path: str | None = None
     test_path: str | None = None
-    format: str | None = None
-    n_features: int | None = None
+    format: Literal["svmlight", "csv"] | None = None
+    n_features: Features | None = None
     label: int | str | None = None
-    positive: str | None = None
+    positive: Text | None = None
     multiclass: bool | None = None
-    test_size: float | None = None
+    test_size: PartOfRows | None = None
 
 
 @dataclass(frozen=True)
 class KernelConfig:
     """The kernel that all learners of a run share; percentile null: gamma as given."""
 
-    kernel: str = "rbf"
-    percentile: float | None = 20.0
-    multiple: float = 1.0
-    gamma: float | None = None
-    degree: float = 3.0
+    kernel: Literal["rbf", "poly", "linear"] = "rbf"
+    percentile: Annotated[float, Check("above 0, at most 100, or null", lambda p: 0 < p <= 100)] | None = 20.0
+    multiple: Annotated[float, above(0)] = 1.0
+    gamma: Annotated[float, above(0, ", or null")] | None = None
+    degree: Annotated[float, Check("above 0, at most 1000", lambda degree: 0 < degree <= 1000)] = 3.0
     coef0: float = 1.0
 
 
@@ -71,162 +101,172 @@ class KernelConfig:
 class SelectionConfig:
     """Cross-validation on the training set."""
 
-    folds: int = 5
-    max_examples: int | None = None
+    folds: Annotated[int, between(2, 1000)] = 5
+    max_examples: Rows | None = None
     score: str = "accuracy"
 
 
 @dataclass(frozen=True)
 class TraceConfig:
-    """Checkpoints of each fit; 0: no trace."""
+    """Checkpoints of each fit, 0: none; `rows`: the training rows of repeat 0 are stored with the results."""
 
-    points: int = 0
-    spacing: str = "even"
+    points: Annotated[int, between(0, 10_000, ", 0 is none")] = 0
+    spacing: Literal["even", "log"] = "even"
+    rows: bool = False
 
 
 @dataclass(frozen=True)
 class ParallelConfig:
     """Where the cells run: ``loky`` or ``serial``."""
 
-    backend: str = "loky"
+    backend: Literal["loky", "serial"] = "loky"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A file of labels, beside the one of examples (idx)."""
+
+    name: InsideCache
+    sha256: Sha256
+    url: Url | None = None
+
+
+@dataclass(frozen=True)
+class FileEntry(Labels):
+    """A file of a source."""
+
+    labels: Labels | None = None
+
+
+@dataclass(frozen=True)
+class SourceConfig:
+    """Where the rows of a data set come from; which keys there are depends on the format: see `SOURCE_KEYS`."""
+
+    format: Literal["csv", "svmlight", "idx", "generated", "bundled", "file"]
+    name: Name | None = None
+    reference: str = ""
+    n_samples: Rows | None = None
+    n_features: Features | None = None
+    n_train: Rows | None = None
+    train: FileEntry | None = None
+    test: FileEntry | None = None
+    label_column: int | str | None = None
+    generator: Call | None = None
+    path: Path | None = None
+    test_path: Path | None = None
+    file_format: Literal["svmlight", "csv"] | None = None
+
+
+_ALWAYS = ("format", "name", "reference", "n_features")
+_FILES = (*_ALWAYS, "n_samples", "n_train", "train", "test")
+_MADE = (*_ALWAYS, "n_samples", "n_train", "generator")
+SOURCE_KEYS = {
+    "csv": (*_FILES, "label_column"),
+    "svmlight": _FILES,
+    "idx": _FILES,
+    "generated": _MADE,
+    "bundled": _MADE,
+    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column"),
+}
+"""The keys that have an effect, by format."""
+
+
+@dataclass(frozen=True)
+class DatasetConfig:
+    """What is made of a source: its labels, which of its rows, scaled or not, and how they are split."""
+
+    label: str | None = None
+    reference: str = ""
+    source: SourceConfig | Name | None = None
+    parts: Annotated[list[Literal["train", "test"]], some("train, test")] | None = None
+    n_samples: Rows | None = None
+    positive: Text | None = None
+    multiclass: bool | None = None
+    only: Annotated[list[Text], some("the labels")] | None = None
+    derive: Call | None = None
+    scale: Literal["minmax"] | None = None
+    split: Any = None  # see klr_bench.experiment.config.splitting
+
+
+@dataclass(frozen=True)
+class AlgorithmConfig:
+    """An estimator, the values to choose from, and how long a fit may take."""
+
+    label: str | None = None
+    reference: str = ""
+    estimator: dict[str, Parameter] | None = None
+    grid: dict[str, Any] | None = None
+    time_limit_s: Annotated[float, above(0, " seconds, or null")] | None = None
+    terms: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Config:
     """One run of one experiment, validated: the only thing that the runner reads."""
 
-    name: str
+    name: Name
+    experiment: str = ""
     title: str = ""
-    seed: int = 0
-    repeats: int = 5
-    n_jobs: int | None = None
+    seed: Annotated[int, between(0, MAX_SEED)] = 0
+    repeats: Annotated[int, between(1, 10_000)] = 5
+    n_jobs: Annotated[int, between(1, 1024, ", or null for one a core")] | None = None
     force: bool = False
-    results_dir: str = "results"
+    results_dir: Folder = "results"
     data: DataConfig = field(default_factory=DataConfig)
-    kernel: dict[str, Any] = field(default_factory=lambda: asdict(KernelConfig()))
+    kernel: KernelConfig = field(default_factory=KernelConfig)
     selection: SelectionConfig = field(default_factory=SelectionConfig)
     trace: TraceConfig = field(default_factory=TraceConfig)
     parallel: ParallelConfig = field(default_factory=ParallelConfig)
-    datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
-    algorithms: dict[str, dict[str, Any]] = field(default_factory=dict)
-    sweep: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
-    budget: list[Any] | str | int | None = None
-    figures: list[Any] | None = None
-    published: dict[str, Any] | None = None
-    metrics: list[str] | None = None
-    against: dict[str, Any] = field(default_factory=dict)
+    datasets: dict[Name, dict[str, Any]] = field(default_factory=dict)
+    algorithms: dict[Name, dict[str, Any]] = field(default_factory=dict)
+    sweep: dict[Name, dict[str, Any]] = field(default_factory=dict)
+    budget: list[Annotated[int, above(0)]] | str | Annotated[int, above(0)] | None = None
+    figures: list[str] | None = None
+    published: dict[str, Any] | None = None  # see klr_bench.experiment.config.published
+    metrics: Annotated[list[str], some("the metrics, or null")] | None = None
+    against: dict[str, dict[str, Parameter]] = field(default_factory=dict)
 
 
-def parse(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
-    """Build a dataclass of this module from plain values; refuse unknown keys and values of another type."""
-    hints = typing.get_type_hints(cls)
-    refuse_unknown(values, hints, where)
-    return cls(**{key: check_type(value, hints[key], where + key) for key, value in values.items()})
-
-
-def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Refuse the first key that is not known, and name the nearest one; `where` ends in a dot or is empty."""
-    known = list(known)
-    for key in given:
-        if key not in known:
-            message = f"unknown key '{where}{key}'.{nearest(str(key), known)}"
-            raise KlrBenchError(message)
+ENTRIES: dict[str, type] = {"datasets": DatasetConfig, "algorithms": AlgorithmConfig}
+"""What stands under each name of a section."""
 
 
 def all_keys() -> list[str]:
-    """Return the dotted names of all keys that the schema fixes."""
-    return [*_key_names(Config, ""), *_key_names(KernelConfig, "kernel.")]
+    """Return the dotted names of all keys of the root file."""
+    return [key for key in _key_names(Config, "") if key != "experiment"]
 
 
 def _key_names(cls: type, where: str) -> list[str]:
     found = []
-    for name, hint in typing.get_type_hints(cls).items():
+    for name, hint in hints_of(cls).items():
         nested = is_dataclass(hint) and isinstance(hint, type)
         found += _key_names(hint, f"{where}{name}.") if nested else [where + name]
     return found
 
 
-def check_type(value: Any, hint: Any, key: str) -> Any:
-    """Return the value if it is of the type, else refuse it; a whole number is a number, a number text."""
-    if is_dataclass(hint):
-        return parse(typing.cast(type, hint), check_type(value, dict, key), f"{key}.")
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    kinds = [typing.get_origin(option) or option for option in options]
-    for kind in kinds:
-        if type(value) is kind:
-            return value
-    if float in kinds and type(value) is int:
-        return float(value)
-    if str in kinds and type(value) in (int, float):
-        return str(value)
-    expected = " or ".join(TYPE_NAMES[kind] for kind in kinds)
-    message = f"{key}: expected {expected}, got {value!r}."
-    raise KlrBenchError(message)
-
-
-def check_ranges(config: Config) -> None:
-    """Refuse values that make no sense for any data; an estimator checks its own parameters."""
-    reported = list(METRICS)
+def check_together(config: Config) -> None:
+    """Refuse values that make no sense beside each other, whatever the data; an estimator checks its own parameters."""
     derived = [name for name, metric in METRICS.items() if metric.compares]
 
-    kernel, data, jobs = config.kernel, config.data, config.n_jobs
-    width, gamma = kernel["percentile"], kernel["gamma"]
-    folds, points, size = config.selection.folds, config.trace.points, data.test_size
-    checks: list[tuple[str, Any, bool, str]] = [
-        ("name", config.name, re.fullmatch(r"\w[\w.+-]*", config.name) is not None, "the name of a folder"),
-        ("seed", config.seed, 0 <= config.seed <= MAX_SEED, f"a whole number from 0 to {MAX_SEED}"),
-        ("repeats", config.repeats, config.repeats >= 1, "at least 1"),
-        ("n_jobs", jobs, jobs is None or jobs >= 1, "at least 1, or null for one a core"),
-        ("results_dir", config.results_dir, bool(config.results_dir.strip()), "a folder"),
-        ("selection.folds", folds, folds >= 2, "at least 2"),
-        (
-            "selection.max_examples",
-            config.selection.max_examples,
-            config.selection.max_examples is None or config.selection.max_examples >= 2 * folds,
-            "at least two a fold, or null",
-        ),
-        ("trace.points", points, points >= 0, "at least 0, which is none"),
-        ("kernel.percentile", width, width is None or 0 < width <= 100, "above 0, at most 100, or null"),
-        ("kernel.multiple", kernel["multiple"], kernel["multiple"] > 0, "above 0"),
-        ("kernel.gamma", gamma, gamma is None or gamma > 0, "above 0, or null"),
-        ("kernel.degree", kernel["degree"], kernel["degree"] > 0, "above 0"),
-        ("data.n_features", data.n_features, data.n_features is None or data.n_features >= 1, "at least 1"),
-        ("data.test_size", size, size is None or 0 < size < 1, "above 0 and below 1"),
-    ]
-    for key, value, fits, expected in checks:
-        if not fits:
-            message = f"{key}: expected {expected}, got {value!r}."
-            raise KlrBenchError(message)
-    check_choice("kernel.kernel", kernel["kernel"], KERNELS)
+    kernel, selection = config.kernel, config.selection
+    if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
+        refuse("selection.max_examples", "at least two a fold, or null", selection.max_examples)
     for name in config.figures or ():
         check_choice("figures", name, FIGURES)
     check_choice("selection.score", config.selection.score, SCORES)
-    check_choice("trace.spacing", config.trace.spacing, SPACINGS)
-    check_choice("parallel.backend", config.parallel.backend, BACKENDS)
-    if config.metrics == []:
-        message = f"metrics: expected some of {', '.join(reported)}, or null, got none."
-        raise KlrBenchError(message)
     for metric in config.metrics or ():
-        check_choice("metrics", metric, reported)
+        check_choice("metrics", metric, METRICS)
         if metric in derived and metric not in config.against:
             message = (
                 f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
                 "{algorithm: NAME} or {PARAMETER: VALUE}."
             )
             raise KlrBenchError(message)
-    for number, changes in config.against.items():
+    for number in config.against:
         check_choice("against", number, derived)
-        check_type(changes, dict, f"against.{number}")
-    if kernel["kernel"] == "rbf" and gamma is not None and width is not None:
+    if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
         message = (
-            f"kernel.gamma={gamma:g} and kernel.percentile={width:g} are both given; the percentile would "
-            "decide the width. To use gamma, add kernel.percentile=null."
+            f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given; the percentile "
+            "would decide the width. To use gamma, add kernel.percentile=null."
         )
-        raise KlrBenchError(message)
-
-
-def check_choice(key: str, value: str, known: Sequence[str]) -> None:
-    """Refuse a value that is none of the known ones, and name the nearest."""
-    if value not in known:
-        message = f"{key}: unknown value {value!r}.{nearest(value, known)}"
         raise KlrBenchError(message)

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.borrowed import with_borrowed
-from klr_bench.experiment.config.schema import (
-    LEFT_TO_SELECTION,
-    Config,
-    DataConfig,
-    KernelConfig,
-    check_ranges,
-    parse,
-)
+from klr_bench.experiment.config.effects import check_effects
+from klr_bench.experiment.config.published import check_published_shape
+from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config, DataConfig, check_together
 from klr_bench.experiment.config.selected import check_against, check_algorithms, check_datasets, check_sweep
+from klr_bench.experiment.config.typed import parse
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 __all__ = ["LEFT_TO_SELECTION", "Config", "validate"]
 
-SECTIONS = ("data", "kernel", "selection", "trace", "parallel", "datasets", "algorithms", "sweep", "against")
+OPEN = ("datasets", "algorithms", "sweep", "against")
+"""Sections that are filled by name; one without a name may be null."""
 
 
 def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path] | None = None) -> Config:
@@ -41,17 +38,18 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
     if plain.get("name") is None:
         message = "experiment: expected one name. To run several: klr-bench run -m experiment=first,second"
         raise KlrBenchError(message)
-    plain |= {key: {} for key in SECTIONS if plain.get(key) is None}
+    return checked(plain, given_keys(overrides), config_files.folders() if searched is None else searched)
+
+
+def checked(plain: dict[str, Any], given: set[str], searched: Sequence[Path]) -> Config:
+    """Return the `Config` of plain values; `given` are the dotted keys of the command line.  Raises KlrBenchError."""
+    plain = plain | {key: {} for key in OPEN if plain.get(key) is None}
+    if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
+        plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
     config = parse(Config, plain)
-    config = replace(
-        config,
-        results_dir=_expand(config.results_dir),
-        data=_expand_paths(config.data),
-        kernel=asdict(parse(KernelConfig, config.kernel, "kernel.")),
-    )
-    check_ranges(config)
-    given = given_keys(overrides)
-    searched = config_files.folders() if searched is None else searched
+    check_published_shape(config.published)
+    config = replace(config, results_dir=_expand(config.results_dir), data=_expand_paths(config.data))
+    check_together(config)
     algorithms = check_algorithms(config.algorithms, given, searched)
     datasets = check_datasets(config.datasets, config.data, given, searched)
     if "budget" in given and not any("budget" in lists for lists in config.sweep.values()):
@@ -60,7 +58,9 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
     sweep = with_borrowed(config.sweep, Path(config.results_dir), datasets)
     kept = check_sweep(sweep, algorithms, given, searched)
     check_against(config.against, config.sweep, algorithms, searched)
-    return replace(config, datasets=datasets, algorithms=algorithms, sweep=kept)
+    config = replace(config, datasets=datasets, algorithms=algorithms, sweep=kept)
+    check_effects(config, given)
+    return config
 
 
 def given_keys(overrides: Sequence[str]) -> set[str]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.datasets import declared_rows, parts_of, read_dataset
 from klr_bench.experiment.data.fetch import cached_path
 
 Spec = dict[str, Any]
@@ -35,21 +35,16 @@ def specs(config_dirs: Sequence[Path]) -> dict[str, Spec]:
 
 
 def spec(name: str, config_dirs: Sequence[Path]) -> Spec:
-    """Return one spec, or refuse the name and say which one is near."""
-    path = config_files.find("dataset", name, config_dirs)
-    content = config_files.read(path)
-    if not content.get("format"):
-        message = f"{path}: expected 'format: csv, svmlight, idx, generated, bundled or file', got none."
-        raise KlrBenchError(message)
-    return content
+    """Return one spec, checked and with its source in it, or refuse the name and say which one is near."""
+    return read_dataset(name, config_dirs)
 
 
 def files(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the file entries of a spec: the training file and, if there is one, the official test file.
+    """Return the file entries of the parts of a spec: the training file, the official test file, or both.
 
     Where the labels are in a file of their own, it follows the one of the examples.
     """
-    parts = [spec[part] for part in ("train", "test") if spec.get(part)]
+    parts = [spec["source"][part] for part in parts_of(spec)]
     return [entry for part in parts for entry in (part, part.get("labels")) if entry]
 
 
@@ -58,8 +53,10 @@ def row(name: str, spec: Mapping[str, Any], cache: Path) -> Row:
     paths = [cached_path(entry, cache) for entry in files(spec)]
     there = [path for path in paths if path.is_file()]
     if not paths:
-        state = "your own" if spec["format"] == "file" else "built in"
+        state = "your own" if spec["source"]["format"] == "file" else "built in"
     else:
         state = "not fetched" if not there else "fetched" if len(there) == len(paths) else "partly fetched"
     n_bytes = sum(path.stat().st_size for path in there)
-    return Row(name, str(spec.get("label", name)), spec.get("n_samples"), spec.get("n_features"), n_bytes, state)
+    return Row(
+        name, str(spec.get("label", name)), declared_rows(spec), spec["source"].get("n_features"), n_bytes, state
+    )

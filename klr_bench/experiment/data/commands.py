@@ -82,10 +82,12 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
         ("name", name),
         ("label", row.label),
         ("reference", spec.get("reference")),
-        ("format", spec["format"]),
+        ("source", spec["source"].get("name")),
+        ("format", spec["source"]["format"]),
     ]
     about += [("rows", _count(row.n_samples)), ("features", _count(row.n_features))]
-    about += [(key, spec.get(key)) for key in ("positive", "scale", "split", "source")]
+    about += [(key, spec.get(key)) for key in ("parts", "positive", "only", "derive", "scale", "split")]
+    about += [("generator", spec["source"].get("generator"))]
     about += [("state", row.state)]
     for entry in catalogue.files(spec):
         about += [

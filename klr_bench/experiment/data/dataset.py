@@ -1,4 +1,7 @@
-"""`load`: from a name and a spec to a `Dataset`; `dataset_hash`: the key of its content."""
+"""`load`: from a name and a spec to a `Dataset`; `dataset_hash`: the key of its content.
+
+A spec is what `klr_bench.experiment.config.datasets.dataset_spec` returns.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.datasets import declared_rows
 from klr_bench.experiment.data.cache import Progress, sha256_of, silent
 from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.compression import SUFFIXES
@@ -21,9 +25,9 @@ from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, Arrays, read, stored
 from klr_bench.experiment.targets import TARGET, build, content_hash, source_hash
 
-# What in a spec, beside the files themselves, changes the arrays.
-_READING = ("format", "n_features", "label_column", "positive")
-_SELECTING = ("multiclass", "only")  # in the key only where they are given: keys outlive what is added here
+# What, beside the files themselves, changes the arrays: keys of the source, and of the data set.
+_READING = ("format", "n_features", "label_column")
+_SELECTING = ("positive", "multiclass", "only")
 
 
 @dataclass(frozen=True)
@@ -47,26 +51,26 @@ def load(
     Raises KlrBenchError: files that cannot be had, bad content, a cache that cannot be written.
     """
     key = dataset_hash(name, spec)
-    if "source" in spec:
+    if spec["source"].get("generator"):
         arrays = _made(name, spec)  # quicker than reading it from a disk
     else:
         report = progress or silent
-        if spec["format"] == "file":
+        if spec["source"]["format"] == "file":
             paths = _own_files(spec)
         else:
             paths = [fetch(file, cache=cache, mirror=mirror, progress=report) for file in files(spec)]
         folder = Path(cache).expanduser().absolute() / "parsed" / key
         arrays = parsed(folder, name, lambda: _derived(read(paths, _reading(spec)), name, spec), report)
         _check_rows(name, spec, len(arrays.y))
-    if spec.get("n_train") is not None:
-        arrays = replace(arrays, n_train_official=_first_rows(name, spec["n_train"], len(arrays.y)))
+    if _has_first_rows(spec):
+        arrays = replace(arrays, n_train_official=_first_rows(name, spec["source"]["n_train"], len(arrays.y)))
     name = dataset_name(name, spec)
     return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key, arrays.relevant)
 
 
 def dataset_name(name: str, spec: Mapping[str, Any]) -> str:
     """Return the name in results: the given one; of the user's file the stem and six digits of its hash."""
-    return _own_name(_own_files(spec)[0]) if spec["format"] == "file" else name
+    return _own_name(_own_files(spec)[0]) if spec["source"]["format"] == "file" else name
 
 
 def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
@@ -74,11 +78,10 @@ def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
 
     The scaling and the split are not part of it.  Of the user's own files the content is hashed.
     """
-    if "source" in spec:
-        content = {"source": spec["source"], "code": source_hash(spec["source"][TARGET])}
-        selecting = {key: spec[key] for key in _SELECTING if spec.get(key)}
-        return content_hash(content | {"positive": spec.get("positive")} | selecting | _parts(spec))
-    if spec["format"] == "file":
+    if generator := spec["source"].get("generator"):
+        content = {"generator": generator, "code": source_hash(generator[TARGET]), "reading": _reading(spec)}
+        return content_hash(content | _parts(spec))
+    if spec["source"]["format"] == "file":
         sha256s = [_own_sha256(path) for path in _own_files(spec)]
     else:
         sha256s = [_known_sha256(file) for file in files(spec)]
@@ -87,32 +90,39 @@ def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
 
 def _parts(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a spec makes of the rows that are read: which of them are to train on, and what is derived."""
-    parts = {} if spec.get("n_train") is None else {"n_train": spec["n_train"]}
+    parts = {"n_train": spec["source"]["n_train"]} if _has_first_rows(spec) else {}
     if spec.get("derive"):
         parts |= {"derive": spec["derive"], "code": source_hash(spec["derive"][TARGET])}
     return parts
 
 
+def _has_first_rows(spec: Mapping[str, Any]) -> bool:
+    """Say whether the first rows of the one file, or of what is made, are the official training part."""
+    return spec["source"].get("n_train") is not None and not spec["source"].get("test")
+
+
 def _known_sha256(file: Mapping[str, Any]) -> str:
     """Return the hash that a spec gives for a file; of unknown content what stands for it, its address or its name."""
-    return f"{UNKNOWN}: {file['url'] or file['name']}" if file["sha256"] == UNKNOWN else str(file["sha256"])
+    return f"{UNKNOWN}: {file.get('url') or file['name']}" if file["sha256"] == UNKNOWN else str(file["sha256"])
 
 
 def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the readers take from a spec; of the user's own file the format is `file_format`."""
-    chosen = {key: spec.get(key) for key in _READING} | {key: spec[key] for key in _SELECTING if spec.get(key)}
-    return chosen | ({"format": spec.get("file_format")} if spec["format"] == "file" else {})
+    source = spec["source"]
+    chosen = {key: source.get(key) for key in _READING} | {key: spec.get(key) or None for key in _SELECTING}
+    return chosen | ({"format": source.get("file_format")} if source["format"] == "file" else {})
 
 
 def _own_files(spec: Mapping[str, Any]) -> list[Path]:
     """Return the user's own training file and, if given, test file."""
-    if not spec.get("path"):
+    source = spec["source"]
+    if not source.get("path"):
         message = "dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text)."
         raise KlrBenchError(message)
     paths = []
     for key in ("path", "test_path"):
-        if spec.get(key):
-            path = Path(str(spec[key])).expanduser().absolute()
+        if source.get(key):
+            path = Path(str(source[key])).expanduser().absolute()
             if not path.is_file():
                 what = "is a folder" if path.is_dir() else "does not exist"
                 message = f"data.{key}: {path} {what}; name a file with LIBSVM or CSV text."
@@ -145,9 +155,11 @@ def _own_name(path: Path) -> str:
 def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
     """Return the arrays of a generated or bundled set."""
     try:
-        X, targets, *relevant = build(spec["source"])
+        X, targets, *relevant = build(spec["source"]["generator"])
     except (TypeError, ValueError) as error:
-        message = f"{name}: its source {spec['source']} cannot be called: {error}. Correct its parameters."
+        message = (
+            f"{name}: its generator {spec['source']['generator']} cannot be called: {error}. Correct its parameters."
+        )
         raise KlrBenchError(message) from error
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
@@ -168,7 +180,7 @@ def _derived(arrays: Arrays, name: str, spec: Mapping[str, Any]) -> Arrays:
 
 def _check_rows(name: str, spec: Mapping[str, Any], got: int) -> None:
     """Compare the number of rows with the one that the spec declares, if it does."""
-    declared = spec.get("n_samples")
+    declared = declared_rows(spec)
     if declared not in {None, got}:
         message = f"{name}: n_samples is declared as {declared}, got {got}; correct configs/dataset/{name}.yaml."
         raise KlrBenchError(message)

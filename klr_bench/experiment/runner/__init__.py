@@ -16,6 +16,7 @@ from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.core import contract
+from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import Dataset, default_cache
 from klr_bench.experiment.data.commands import progress
@@ -118,7 +119,7 @@ class _Run:
         n_folds = self.config.selection.folds
         labels = np.unique(dataset.y)
         for repeat in range(self.config.repeats):
-            y = dataset.y[make_split(dataset, source.spec["split"], source.seed, repeat).train]
+            y = dataset.y[make_split(dataset, read_split(source.spec["split"]), source.seed, repeat).train]
             rarer = min(int((y == label).sum()) for label in labels)
             if rarer < 1 or len(y) < 2 * n_folds:
                 message = (

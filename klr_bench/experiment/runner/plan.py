@@ -162,7 +162,7 @@ def plan_cells(config: Config, cache: Path) -> list[Cell]:
                 variant=variant,
                 estimator=estimator,
                 grid=grid,
-                kernel=kernel_of(estimator, config.kernel),
+                kernel=kernel_of(estimator, asdict(config.kernel)),
                 selection=config.selection,
                 trace=config.trace,
                 time_limit_s=config.algorithms[stem].get("time_limit_s"),

@@ -16,6 +16,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from klr_bench.estimators.core import contract
+from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
 from klr_bench.experiment.records import CellFile, Record
@@ -89,7 +90,7 @@ def _record(cell: Cell, parameters: dict[str, Any], status: str, message: str, m
 @lru_cache(maxsize=1)
 def _prepared(source: Source) -> Prepared:
     dataset = source.load()
-    split = make_split(dataset, source.spec["split"], source.seed, source.repeat)
+    split = make_split(dataset, read_split(source.spec["split"]), source.seed, source.repeat)
     return prepare(dataset, split, source.spec.get("scale"))
 
 

@@ -35,11 +35,11 @@ class Workplace:
         for stem, estimator in algorithms.items():
             entry = {"label": stem, "estimator": estimator, "grid": grids.get(stem, {})}
             self.write(f"algorithm/{stem}", f"algorithms.{stem}", entry)
-        source = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 200, "noise": 0.2, "seed": 0}
+        generator = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 200, "noise": 0.2, "seed": 0}
         self.write(
             "dataset/small",
             "datasets.small",
-            {"label": "Small", "format": "generated", "source": source, "split": {"test_size": 0.2}},
+            {"label": "Small", "source": {"format": "generated", "generator": generator}, "split": {"test_size": 0.2}},
         )
         experiment = {
             "defaults": [

@@ -26,12 +26,15 @@ from klr_bench.experiment.splits import fold_rows
 from klr_bench.experiment.targets import build
 
 SYNTHETIC = "klr_bench.experiment.data.synthetic"
-SMALL = {
-    "label": "Small",
-    "format": "generated",
-    "source": {"_target_": f"{SYNTHETIC}.moons", "n_samples": 300, "noise": 0.3, "seed": 0},
-    "split": {"test_size": 0.2},
-}
+MOONS = {"_target_": f"{SYNTHETIC}.moons", "n_samples": 300, "noise": 0.3, "seed": 0}
+
+
+def made(generator):
+    """Return a source that is generated."""
+    return {"format": "generated", "generator": generator}
+
+
+SMALL = {"label": "Small", "source": made(MOONS), "split": {"test_size": 0.2}}
 
 
 def algorithm(target, grid=None, time_limit_s=None, **parameters):
@@ -212,7 +215,10 @@ def test_more_than_two_classes(config):
         "components": 1,
         "spread": 0.8,
     }
-    three = SMALL | {"multiclass": True, "source": source | {"n_samples": 300, "seed": 3}}
+    three = SMALL | {
+        "multiclass": True,
+        "source": made(source | {"n_samples": 300, "seed": 3}),
+    }
     logistic = algorithm("sklearn.linear_model.LogisticRegression", {"C": [1e-6, 1.0]})
     config = replace(config, datasets={"three": three}, algorithms={"lr": logistic}, sweep={})
     for score in ("accuracy", "log_loss"):
@@ -225,7 +231,10 @@ def test_more_than_two_classes(config):
         assert [json.loads(params)["C"] for params in rows.params] == [1.0, 1.0]
     with pytest.raises(KlrBenchError, match=r"pegasos: takes two classes, three has 3\. Leave it out"):
         run(replace(config, algorithms={"lr": logistic, "pegasos": algorithm("klr_bench.KernelPegasos")}))
-    few = three | {"source": source | {"n_samples": 12, "seed": 3}, "split": {"test_size": 0.75}}
+    few = three | {
+        "source": made(source | {"n_samples": 12, "seed": 3}),
+        "split": {"test_size": 0.75},
+    }
     with pytest.raises(KlrBenchError, match="0 of the rarest class"):
         run(replace(config, repeats=20, datasets={"three": few}, selection=SelectionConfig(2)))
 
@@ -276,7 +285,7 @@ def only_cell(config, **changes):
         {"kernel": {"kernel": "rbf", "percentile": 5.0, "gamma": None, "degree": 3.0, "coef0": 1.0}},
         {"datasets": {"small": SMALL | {"scale": "minmax"}}},
         {"datasets": {"small": SMALL | {"split": {"test_size": 0.3}}}},
-        {"datasets": {"small": SMALL | {"source": SMALL["source"] | {"seed": 1}}}},
+        {"datasets": {"small": SMALL | {"source": made(MOONS | {"seed": 1})}}},
         {"datasets": {"small": SMALL | {"positive": "0"}}},
         {"datasets": {"renamed": SMALL}},
         {"algorithms": {"nc": NC | {"grid": {"R": [1.0]}}}},
@@ -331,7 +340,7 @@ def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
 
 def test_older_configurations_are_counted_and_not_listed(config):
     run(config)
-    changed = replace(config, kernel=config.kernel | {"percentile": 5.0}, algorithms={"nc": NC}, sweep={})
+    changed = replace(config, kernel=replace(config.kernel, percentile=5.0), algorithms={"nc": NC}, sweep={})
     _, text = run(changed)
     assert "2 cells of older configurations are not listed: nc on small (2 of configuration" in text
     assert records(config).algorithm.tolist() == ["nc", "nc", "oskl", "oskl", "oskl", "oskl"]

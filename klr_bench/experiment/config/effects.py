@@ -1,0 +1,73 @@
+"""Keys of the command line that have no effect in this combination: refused, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment import targets as build
+from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config
+
+KERNELS_OF = {
+    "kernel.percentile": ("rbf",),
+    "kernel.multiple": ("rbf",),
+    "kernel.gamma": ("rbf", "poly"),
+    "kernel.degree": ("poly",),
+    "kernel.coef0": ("poly",),
+}
+"""The kernels that a key is a parameter of."""
+
+
+def check_effects(config: Config, given: Collection[str]) -> None:
+    """Refuse the first key of the command line, if it is not null, that this run would not read.
+
+    `config` is checked: its algorithms are the selected ones, its sweep has their lists.  Raises KlrBenchError.
+    """
+    reasons = {
+        "trace.": None if config.trace.points else "trace.points=0: no fit has checkpoints; add trace.points=20",
+        "selection.": None if _selects(config) else "nothing is selected: no learner has a grid of values",
+        "n_jobs": "the backend is serial: one process" if config.parallel.backend == "serial" else None,
+    }
+    for key in sorted(given):
+        reason = _kernel_reason(key, config) if key.startswith("kernel.") else None
+        if key not in ("trace.points", "trace.rows"):
+            reason = reason or next((why for start, why in reasons.items() if why and key.startswith(start)), None)
+        if reason and _value(config, key) is not None:
+            message = f"{key}={_value(config, key)}: has no effect, for {reason}. Leave it out."
+            raise KlrBenchError(message)
+
+
+def _kernel_reason(key: str, config: Config) -> str | None:
+    kernels = {name for stem in config.algorithms for name in _kernels(stem, config)}
+    if not kernels:
+        return "no learner of this run has a kernel"
+    fitting = KERNELS_OF.get(key)
+    if fitting is None or kernels & set(fitting):
+        return None
+    return f"it belongs to the kernel {' or '.join(fitting)}, and this run has {', '.join(sorted(kernels))}"
+
+
+def _kernels(stem: str, config: Config) -> list[Any]:
+    """Return the kernels that an algorithm is run with; none if its constructor takes none."""
+    algorithm = config.algorithms[stem]
+    if "kernel" not in build.parameters(algorithm["estimator"][build.TARGET]):
+        return []
+    own = algorithm["estimator"].get("kernel") or config.kernel.kernel
+    listed: Mapping[str, list[Any]] = {**algorithm["grid"], **config.sweep.get(stem, {})}
+    return [own, *listed.get("kernel", [])]
+
+
+def _selects(config: Config) -> bool:
+    return any(
+        len(values) > 1 and (name not in swept or LEFT_TO_SELECTION in swept[name])
+        for stem, algorithm in config.algorithms.items()
+        for swept in [config.sweep.get(stem, {})]
+        for name, values in algorithm["grid"].items()
+    )
+
+
+def _value(config: Config, key: str) -> Any:
+    """Return the value of a dotted key of a section, None for other keys."""
+    section, _, name = key.partition(".")
+    return getattr(getattr(config, section, None), name, None) if name else getattr(config, section, None)
