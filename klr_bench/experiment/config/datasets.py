@@ -64,15 +64,15 @@ def _source(source: SourceConfig | str, searched: Sequence[Path], where: str) ->
 
 def _check_files(source: SourceConfig, where: str) -> None:
     if source.format in ("generated", "bundled") and source.generator is None:
-        refuse(f"{where}generator", "_target_: the dotted name of a function, and its parameters", "none")
+        refuse(f"{where}generator", "_target_: the dotted name of a function, and its parameters", None)
     if source.format not in ("csv", "svmlight", "idx"):
         return
     if source.train is None:
-        refuse(f"{where}train", "a file: {name, url, sha256}", "none")
+        refuse(f"{where}train", "a file: {name, url, sha256}", None)
     for part, entry in (("train", source.train), ("test", source.test)):
         if entry is not None and (entry.labels is None) == (source.format == "idx"):
             expected = "the file of the labels" if source.format == "idx" else f"none in the format {source.format}"
-            refuse(f"{where}{part}.labels", expected, entry.labels or "none")
+            refuse(f"{where}{part}.labels", expected, entry.labels)
 
 
 def _check_combination(dataset: DatasetConfig, source: SourceConfig, way: Way, where: str) -> None:

@@ -86,6 +86,8 @@ def read(hint: Any, value: Any, key: str) -> Any:
         return found
     if kind is Literal:
         if not any(value == known and type(value) is type(known) for known in parts):
+            if not isinstance(value, str):
+                refuse(key, described(hint), value)
             check_choice(key, value, [str(known) for known in parts])
         return value
     if is_dataclass(chosen):
