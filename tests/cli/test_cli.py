@@ -231,7 +231,7 @@ def test_a_dry_multirun_writes_nothing(stub: Runner, tmp_path: Path) -> None:
 def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-m", "repeats=1,0,2"]) == 2
     assert [config.repeats for config in stub.configs] == [1, 2]
-    assert capsys.readouterr().err == "error: repeats=0: repeats: expected at least 1, got 0.\n"
+    assert capsys.readouterr().err == "error: repeats=0: repeats: expected from 1 to 10000, got 0.\n"
 
 
 def test_the_status_tells_of_failed_cells(stub: Runner) -> None:
@@ -362,7 +362,8 @@ def own_configs(stub: Runner, tmp_path: Path) -> Path:
     files = {
         "experiment/mine": "# @package _global_\ndefaults:\n  - override /dataset: [wine]\n"
         "  - override /algorithm: [logistic]\n  - _self_\ntitle: My own\nrepeats: 2\n",
-        "dataset/wine": "# @package datasets.wine\nlabel: Wine\nformat: svmlight\ntrain: {name: wine/wine}\n",
+        "dataset/wine": "# @package datasets.wine\nlabel: Wine\nsplit: {test_size: 0.2}\n"
+        "source: {format: svmlight, train: {name: wine/wine, sha256: unknown}}\n",
         "algorithm/logistic": "# @package algorithms.logistic\nlabel: LR\n"
         "estimator: {_target_: sklearn.linear_model.LogisticRegression}\ngrid: {C: [1, 10]}\n",
     }

@@ -5,7 +5,9 @@ This module imports nothing beyond the standard library at its top, so that comp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +77,31 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 def read(path: Path) -> dict[str, Any]:
     """Return the content of a YAML file as Hydra reads it, but for interpolations, which are not resolved."""
     import yaml
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
     try:
-        content: Any = OmegaConf.to_container(OmegaConf.load(path))
-    except (yaml.YAMLError, UnicodeDecodeError, OmegaConfBaseException, OSError, RecursionError) as error:
+        content = yaml.load(path.read_text(encoding="utf-8"), _loader())
+    except (yaml.YAMLError, ValueError, OSError, RecursionError) as error:
         message = f"{path} is not valid YAML: {error}"
         raise KlrBenchError(message) from error
-    if not isinstance(content, dict):
+    if not isinstance(content, dict | None):
         message = f"{path}: expected keys and values, got {type(content).__name__}."
         raise KlrBenchError(message)
-    return content
+    return content or {}
+
+
+@cache
+def _loader() -> Any:
+    """Return a loader that reads 1e-3 as a number and refuses a key that comes twice, as that of Hydra does."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+            for position, key in enumerate(keys):
+                if isinstance(key, str) and key in keys[:position]:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key!r} comes twice", node.start_mark)
+            return super().construct_mapping(node, deep)
+
+    exponent = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", exponent, list("-+.0123456789"))
+    return Loader
