@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_dir
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import open_dict
 
-from klr_bench.cli.overrides import prepare
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import DataConfig, KernelConfig, all_keys
 from klr_bench.experiment.config.typed import Text, read
-from klr_bench.experiment.config.validate import Config, given_keys, validate
+from klr_bench.experiment.config.validate import given_keys
+from tests.experiment.composing import composed
 
 CONFIGS = config_files.config_dir()
 SHIPPED = sorted(path.relative_to(CONFIGS) for group in config_files.GROUPS for path in CONFIGS.glob(f"{group}/*.yaml"))
@@ -23,17 +20,6 @@ SHIPPED = sorted(path.relative_to(CONFIGS) for group in config_files.GROUPS for 
 
 def stems(group: str) -> list[str]:
     return config_files.names(group, [CONFIGS])
-
-
-def composed(*overrides: str) -> Config:
-    """Return the `Config` of these arguments of ``klr-bench run``."""
-    arguments = prepare(overrides).hydra
-    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
-        cfg = compose("config", arguments, return_hydra_config=True)
-    HydraConfig.instance().set_config(cfg)
-    with open_dict(cfg):
-        del cfg["hydra"]
-    return validate(cfg, arguments)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=str)

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.splitting import PartOfRows, Rows
+from klr_bench.experiment.config.splitting import MOST_ROWS, PartOfRows, Rows
 from klr_bench.experiment.config.typed import Check, Text, above, between, check_choice, hints_of, refuse, some
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 
@@ -63,6 +63,7 @@ Sha256 = Annotated[
 ]
 Url = Annotated[str, Check("an http(s) address", lambda url: bool(re.fullmatch(r"https?://\S+", url)))]
 Features = Annotated[int, between(1, MOST_FEATURES)]
+Budget = Annotated[int, between(1, MOST_ROWS)]
 Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list of these", _is_plain)]
 Call = Annotated[
     dict[str, Parameter], Check("_target_: the dotted name of a function, and its parameters", _has_target)
@@ -220,7 +221,7 @@ class Config:
     datasets: dict[Name, dict[str, Any]] = field(default_factory=dict)
     algorithms: dict[Name, dict[str, Any]] = field(default_factory=dict)
     sweep: dict[Name, dict[str, Any]] = field(default_factory=dict)
-    budget: list[Annotated[int, above(0)]] | str | Annotated[int, above(0)] | None = None
+    budget: list[Budget] | str | Budget | None = None
     figures: list[str] | None = None
     published: dict[str, Any] | None = None  # see klr_bench.experiment.config.published
     metrics: Annotated[list[str], some("the metrics, or null")] | None = None

@@ -171,7 +171,7 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
     where = f"algorithms.{stem}."
     algorithm = parse(AlgorithmConfig, entry, where)
     estimator, grid = algorithm.estimator or {}, algorithm.grid or {}
-    read(str, estimator[build.TARGET], f"{where}estimator.{build.TARGET}")
+    _check_target(estimator[build.TARGET], f"{where}estimator.{build.TARGET}")
     parameters = {name: value for name, value in estimator.items() if name != build.TARGET}
     _check_parameters(estimator, parameters, f"{where}estimator.")
     for name, value in parameters.items():
@@ -184,6 +184,18 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
         "estimator": dict(estimator),
         "grid": _value_lists(stem, estimator, grid, f"{where}grid.", given),
     }
+
+
+def _check_target(target: Any, key: str) -> None:
+    """Refuse what is not the dotted name of something that can be called with parameters."""
+    try:
+        build.parameters(read(str, target, key))
+    except (ValueError, TypeError) as error:
+        message = f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class."
+        raise KlrBenchError(message) from error
+    except KlrBenchError as error:
+        message = str(error) if str(error).startswith(key) else f"{key.removesuffix(build.TARGET)}{error}"
+        raise KlrBenchError(message) from error
 
 
 def _check_parameters(estimator: Mapping[str, Any], names: Iterable[str], where: str) -> None:

@@ -99,6 +99,8 @@ def read(hint: Any, value: Any, key: str) -> Any:
         }
     if kind is list:
         return [read(parts[0], entry, f"{key}[{position}]") for position, entry in enumerate(value)]
+    if chosen is Text and type(value) is float:
+        _number(value, key)
     return _number(value, key) if chosen is float else str(value) if chosen is Text else value
 
 

@@ -1,0 +1,320 @@
+"""Attacks on a configuration, generated from the declared keys: a new key is attacked by itself.
+
+Each misspelt, misplaced, mistyped or extreme value ends in one KlrBenchError that names the dotted key.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from klr_bench.cli import completion, main
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.published import PublishedConfig
+from klr_bench.experiment.config.schema import AlgorithmConfig, Config, DatasetConfig
+from klr_bench.experiment.config.splitting import WAYS
+from klr_bench.experiment.config.typed import Text
+from klr_bench.experiment.config.validate import checked
+from tests.experiment.composing import composed_values
+
+Key = tuple[str, ...]
+WRONG: dict[Any, Any] = {bool: True, int: 7, float: 1.5, str: "seven", list: [7], dict: {"seven": 7}, type(None): None}
+ANY_WHOLE_NUMBER = {("data", "label"), ("datasets", "drawn", "source", "label_column")}
+"""Keys that take any whole number: a column, which may be counted from the end."""
+FILE = {"name": "a/b", "sha256": "0" * 64, "url": "http://localhost/b"}
+
+
+def base() -> dict[str, Any]:
+    """Return plain values of a valid run in which every section and every mapping is there."""
+    plain = composed_values("experiment=quickstart", "algorithm=[nc,oskl]", "dataset=[magic]")
+    labelled = FILE | {"labels": dict(FILE)}
+    plain["datasets"]["drawn"] = {
+        "label": "Drawn",
+        "source": {"format": "idx", "train": labelled, "test": copy.deepcopy(labelled), "n_samples": 30},
+        "positive": 3,
+        "derive": {"_target_": "os.system", "command": "false"},
+        "split": {"n_test": 10},
+    }
+    plain["published"] = {"paper": "zhang2013icml", "table": 3, "names": {"nc": "baseline"}, "params": {}, "data": {}}
+    return plain
+
+
+BASE = base()
+SECTIONS: dict[Key, Any] = {
+    ("datasets", "drawn"): DatasetConfig,
+    ("algorithms", "nc"): AlgorithmConfig,
+    ("published",): PublishedConfig,
+}
+"""Mappings that are read by a type of their own."""
+
+
+def options(hint: Any) -> list[Any]:
+    """Return the types of a union, without annotations."""
+    if typing.get_origin(hint) is Annotated:
+        return options(typing.get_args(hint)[0])
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return [found for option in typing.get_args(hint) for found in options(option)]
+    return [hint]
+
+
+def kinds(hint: Any) -> set[Any]:
+    """Return the Python types that a hint takes."""
+    found: set[Any] = set()
+    for option in options(hint):
+        origin = typing.get_origin(option)
+        if option is Any:
+            return set(WRONG)
+        if origin is Literal:
+            found |= {type(value) for value in typing.get_args(option)}
+        elif option is float:
+            found |= {float, int}
+        elif option is Text:
+            found |= {str, int, float}
+        else:
+            found.add(dict if is_dataclass(option) else origin or option)
+    return found
+
+
+def mappings(cls: Any, path: Key = ()) -> Iterator[tuple[Key, dict[str, Any]]]:
+    """Yield the path of each declared mapping, and the types of its keys."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    yield path, hints
+    for name, hint in hints.items():
+        for option in options(hint):
+            if is_dataclass(option):
+                yield from mappings(option, (*path, name))
+
+
+def declared() -> Iterator[tuple[Key, dict[str, Any]]]:
+    yield from mappings(Config)
+    for path, cls in SECTIONS.items():
+        yield from mappings(cls, path)
+    for way in WAYS:
+        yield ("datasets", "drawn", "split"), typing.get_type_hints(way, include_extras=True)
+
+
+def bounded(hint: Any) -> bool:
+    return Annotated in {typing.get_origin(part) for part in (hint, *typing.get_args(hint))}
+
+
+def values_of(key: Key, hint: Any) -> Iterator[Any]:
+    """Yield values that a key must refuse: of each wrong type, and extreme ones of the right type."""
+    taken = kinds(hint)
+    removed = key[-2:-1] == ("split",)  # null takes a key of a split out
+    yield from (value for kind, value in WRONG.items() if kind not in taken and not (removed and value is None))
+    if float in taken:
+        yield from (math.nan, math.inf, -math.inf)
+        yield from () if Text in options(hint) else (10**400,)
+    elif int in taken and Text not in options(hint) and key[:1] != ("published",) and key not in ANY_WHOLE_NUMBER:
+        yield from (-1, 10**30)
+    if any(typing.get_origin(option) is Literal for option in options(hint)) and str in taken:
+        yield "nonsense"
+
+
+def attacks() -> Iterator[tuple[str, Key, Any]]:
+    """Yield what is done, the key that it is done to, and the value."""
+    everywhere = sorted({name for _, hints in declared() for name in hints})
+    for path, hints in declared():
+        strange = next(name for name in everywhere if name not in {*hints, *typing.get_type_hints(DatasetConfig)})
+        if path[-1:] != ("split",):
+            yield "misplaced", (*path, strange), 7
+        for name, hint in hints.items():
+            yield "misspelt", (*path, f"{name}x"), 7
+            if path == () and name in ("datasets", "algorithms", "sweep", "against", "published"):
+                yield from (("mistyped", (name,), value) for value in (7, "seven", [7], {7: {}}, {"a b": 7}))
+                continue
+            for value in values_of((*path, name), hint):
+                yield "mistyped", (*path, name), value
+
+
+NESTED: list[tuple[Key, Any]] = [
+    *((("datasets", "drawn", "split"), value) for value in (None, {}, 5, [], {"test_size": None}, {5: 1})),
+    *((("datasets", "drawn", "split"), {"runs": value}) for value in ([], [[1]], [[0, 1], [5, 1]], [[9, 10**30]], [5])),
+    *((("datasets", "drawn", "only"), value) for value in ([], [None], [[1]], [{}])),
+    *((("datasets", "drawn", "parts"), value) for value in ([], ["tset"], [5])),
+    *((("datasets", "drawn", "derive"), value) for value in ({}, {"_target_": 5}, {"_target_": "rm -rf"}, {"a": 1})),
+    *((("datasets", "drawn", "source"), value) for value in ("minst", {}, {"format": "generated"}, {"format": "idx"})),
+    *((("datasets", "drawn", "source", "train", "name"), value) for value in ("/etc/passwd", "../a", "", "a\0b")),
+    *((("datasets", "drawn", "source", "train", "sha256"), value) for value in ("0" * 63, "known", "")),
+    *((("datasets", "drawn", "source", "train", "url"), value) for value in ("file:///etc", "ftp://a", "http://a b")),
+    *((("datasets", "drawn", "source", "train", "labels"), value) for value in (5, [], {})),
+    *((("algorithms", "nc", "estimator", "eta"), value) for value in (math.nan, math.inf, {}, [[1]], [math.inf])),
+    *(
+        (("algorithms", "nc", "estimator", "_target_"), value)
+        for value in (5, None, "os", "klr_bench.NC", [], "builtins.dict")
+    ),
+    *((("algorithms", "nc", "grid", "eta"), value) for value in (5, [], None, {}, [math.nan], [math.inf], [{}], "1")),
+    *((("algorithms", "nc", "grid"), value) for value in (5, [], {"etta": [1]}, {5: [1]})),
+    *((("sweep", "oskl", "G"), value) for value in (5, [], None, {}, [math.nan], [[[1]]], "one", ["cv"])),
+    *((("sweep", "oskl"), value) for value in (5, [], "G", {5: [1]}, {"GG": [1]})),
+    *((("against", "accuracy_gain"), value) for value in (5, [], None, {}, {"GG": 1}, {"algorithm": 5})),
+    *((("budget",), value) for value in (0, -1, 2.5, [0], [2.5], [True], {})),
+    *((("metrics",), value) for value in ([], [5], ["acuracy"], "accuracy", {})),
+    *((("figures",), value) for value in ([5], ["acuracy"], "accuracy", {})),
+    *((("name",), value) for value in ("", "..", "a/b", ".hidden", "x" * 300)),
+    *((("results_dir",), value) for value in ("", "  ", "a\0b")),
+    *((("published", "names"), value) for value in ({5: "a"}, {"a": []}, [])),
+]
+
+
+def attacked(key: Key, value: Any) -> dict[str, Any]:
+    """Return the valid values with one key that is not."""
+    plain = copy.deepcopy(BASE)
+    place: Any = plain
+    for name in key[:-1]:
+        if not isinstance(place.get(name), dict):
+            place[name] = {}
+        place = place[name]
+    if key[-2:-1] == ("split",):
+        place.clear()
+    place[key[-1]] = value
+    return plain
+
+
+ALL = [*attacks(), *(("nonsense", key, value) for key, value in NESTED)]
+
+
+def shown(part: Any) -> str:
+    return ".".join(map(str, part)) if isinstance(part, tuple) else repr(part)[:40]
+
+
+def test_the_values_that_are_attacked_are_valid() -> None:
+    assert list(checked(copy.deepcopy(BASE), set(), config_files.folders()).datasets) == ["magic", "drawn"]
+
+
+def test_there_are_many_attacks() -> None:
+    assert len(ALL) > 600
+    assert len({key for _, key, _ in ALL}) > 150
+
+
+@pytest.mark.parametrize(("what", "key", "value"), ALL, ids=shown)
+def test_each_attack_is_refused_by_name(what: str, key: Key, value: Any) -> None:
+    with pytest.raises(KlrBenchError) as refused:
+        checked(attacked(key, value), set(), config_files.folders())
+    message = str(refused.value)
+    named = ".".join(key)
+    if what in ("misspelt", "misplaced"):
+        assert f"unknown key '{named}'" in message
+        assert "Did you mean" in message or "Known:" in message
+    else:
+        assert key[-1] in message
+        assert named in message or named.rpartition(".")[0] in message or "unknown" in message
+        assert any(word in message for word in ("expected", "unknown", "has no effect", "cannot be", "holds 'cv'"))
+
+
+def test_every_whole_number_has_a_range() -> None:
+    """A new key that takes a whole number has one, or is named above."""
+    for path, hints in declared():
+        for name, hint in hints.items():
+            if int in options(hint) and path[:1] != ("published",) and (*path, name) not in ANY_WHOLE_NUMBER:
+                assert bounded(hint), (*path, name)
+    assert all(fields(way) for way in WAYS)
+
+
+COMMANDS = [
+    ("repeats=1e400", "repeats"),
+    ("repeats=true", "repeats"),
+    ("seed=99999999999999999999", "seed"),
+    ("kernel.gamma=nan", "kernel.gamma"),
+    ("kernel=null", "kernel"),
+    ("trace.rows=5", "trace.rows"),
+    ("+trace.row=true", "trace.row"),
+    ("datasets.digits.split=null", "datasets.digits.split"),
+    ("datasets.digits.split.test_size=inf", "datasets.digits.split.test_size"),
+    ("datasets.digits.split.tset_size=0.3", "datasets.digits.split.tset_size"),
+    ("datasets.digits.split.folds=5", "datasets.digits.split.test_size=null"),
+    ("datasets.digits.source=5", "datasets.digits.source"),
+    ("datasets.digits.source=digitts", "digitts"),
+    ("datasets.digits.source.generator=5", "datasets.digits.source.generator"),
+    ("datasets.digits.source.train=5", "datasets.digits.source.train"),
+    ("datasets.digits.parts=[train]", "datasets.digits.parts"),
+    ("datasets.digits.only=[]", "datasets.digits.only"),
+    ("algorithms.oskl.estimator.G={a: 1}", "algorithms.oskl.estimator"),
+    ("algorithms.oskl.estimator.G=inf", "algorithms.oskl.estimator.G"),
+    ("algorithms.oskl.time_limit_s=nan", "algorithms.oskl.time_limit_s"),
+    ("sweep.oskl.G=[nan]", "sweep.oskl.G"),
+    ("+published={paper: zhang2013icml, colums: lam}", "published.colums"),
+    ("+datasets.5.label=x", "dataset"),
+    ("kernel.degree=2", "kernel.degree=2.0: has no effect, for it belongs to the kernel poly"),
+    ("trace.points=0 trace.spacing=log", "trace.spacing=log: has no effect, for trace.points=0"),
+    ("parallel=serial n_jobs=2", "n_jobs=2: has no effect, for the backend is serial"),
+    (
+        "algorithm=[sbcw] selection.folds=3",
+        "selection.folds=3: has no effect, for nothing is selected: no learner has a grid",
+    ),
+    ("algorithm=[sbcw] kernel.kernel=linear", "kernel.kernel=linear: has no effect, for no learner of this run has a"),
+    ("kernel.kernel=linear kernel.percentile=5", "kernel.percentile=5.0: has no effect, for it belongs to the kernel"),
+    ("dataset=[adult] datasets.adult.split.test_size=0.3", "add datasets.adult.split.official=null"),
+    ("dataset=[mnist] datasets.mnist.positive=8", "datasets.mnist.positive=8: has no effect with multiclass"),
+    ("dataset=[adult] datasets.adult.split.n_test=0", "datasets.adult.split.n_test"),
+    ("dataset=[magic] datasets.magic.split={official: true, test_size: null}", "there is no official test part"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "named"), COMMANDS, ids=str)
+def test_nonsense_on_the_command_line_is_exit_status_2(
+    arguments: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = _words(arguments) if "{" in arguments else arguments.split(" ")
+    assert main(["run", "--dry-run", *words]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert named in error
+    assert "Traceback" not in error
+
+
+def _words(arguments: str) -> list[str]:
+    """Split at blanks that are outside of braces."""
+    head, _, rest = arguments.partition("={")
+    *before, key = head.split(" ")
+    return [*before, f"{key}={{{rest}"]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a file that exists once the module that a data set names has been imported."""
+    proof = tmp_path / "imported"
+    (tmp_path / "hostile_rows.py").write_text(f"open({str(proof)!r}, 'w').close()\ndef rows(): pass\n")
+    folder = tmp_path / "configs" / "dataset"
+    folder.mkdir(parents=True)
+    (folder / "trap.yaml").write_text(
+        "# @package datasets.trap\nlabel: Trap\n"
+        "source: {format: generated, n_samples: 3, generator: {_target_: hostile_rows.rows}}\n"
+        "split: {test_size: 0.5}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return proof
+
+
+@pytest.mark.parametrize(
+    "command", ["list", "list datasets", "show dataset trap", "data list", "data info trap", "data fetch trap"]
+)
+def test_a_hostile_data_set_is_not_imported_by_what_only_looks(
+    command: str, hostile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 0
+    assert "trap" in capsys.readouterr().out
+    assert completion.complete("klr-bench run dataset=tr", 24) == ["dataset=trap "]
+    assert not hostile.exists()
+
+
+def test_a_data_set_of_a_stranger_is_read_as_strictly(
+    hostile: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "configs" / "dataset" / "trap.yaml"
+    for source in ("5", "{format: csv, train: 5}", "{format: csv, train: {name: ../x, sha256: unknown}}", "nothing"):
+        path.write_text(f"# @package datasets.trap\nsource: {source}\nsplit: {{test_size: 0.5}}\n")
+        assert main(["data", "list"]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"error: {path}: ")
+        assert "Traceback" not in error
