@@ -1,6 +1,6 @@
-"""Conservative online kernel logistic regression that samples by an auxiliary function h above the loss.
+"""Conservative online kernel logistic regression with an auxiliary function h, an upper bound of the loss.
 
-Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 3 and equations for the three h.
+Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 3 and the equations of the three h.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.softmax import rule_of_many
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
-"""The codes under which the rule knows the auxiliary functions."""
+"""The codes of the auxiliary functions in the compiled rule."""
 
 LOG_GAMMA, LOG_ONE_PLUS_GAMMA, HARD_CUTOFF = H.values()
 
@@ -36,7 +36,7 @@ def step_on_auxiliary(y, f, u, t, parameters):
     else:  # -h'(z) = gamma / (gamma + e^z)
         bound = softplus(log_gamma - z)
         slope = sigmoid(log_gamma - z)
-    # at gamma = 1 bound and loss are equal, and both may underflow to 0
+    # with gamma = 1 bound and loss are equal, and both may underflow to 0
     return loss >= bound or u < loss / bound, 1.0, eta * y * slope
 
 
@@ -47,34 +47,54 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 
 
 class AuxiliaryKLR(SoftmaxKernelClassifier):
-    """Updates on an example with probability l(z) / h(z), along the gradient of h, with z = y f(x).
+    """Updates with probability l(z) / h(z), z = y f(x), along the gradient of h, an upper bound of the loss l.
 
-    l(z) = log(1 + e^-z) is the loss; h >= l is one of
+    l(z) = log(1 + e^-z), and h is one of three upper bounds of l:
 
     - "log_gamma": log(gamma + e^-z);
     - "log_one_plus_gamma": log(1 + gamma e^-z);
-    - "hard_cutoff": max(l(z), l(delta)), which updates whenever z <= delta and never otherwise.
+    - "hard_cutoff": max(l(z), l(delta)), which updates if and only if z <= delta.
 
-    With gamma = 1 the first two are `NonConservativeKLR`.  Of more than two classes z is the log-odds of the right one:
-    the softmax loss is l(z), and the functions h(z) of f are convex and not below it, as the paper's bound needs it.
+    With gamma = 1 the first two are `NonConservativeKLR`.  With more than two classes z is the log-odds of the right
+    class: the softmax loss is l(z), and h(z), as a function of f, is convex and never below it, as the paper's bound
+    requires.
 
     Parameters
     ----------
-    eta : float > 0 or "R/sqrt(T)", default=1.0
-        Step size; T is the number of rows of the first call.
-    R : float > 0, default=1e3
-        Radius of the ball in the kernel's space; `inf` for none.
+    eta : float or "R/sqrt(T)", default=1.0
+        Step size > 0; T is the number of rows of the first call.
+    R : float, default=1e3
+        Radius > 0 of the ball in the kernel's space; `inf` for no projection.
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
-    aux_gamma : float >= 1, default=2.0
-        gamma of the first two h; the larger, the sparser.
+        The auxiliary function.
+    aux_gamma : float, default=2.0
+        gamma >= 1 of the first two h; a larger one gives fewer support vectors.
     aux_delta : float, default=1.0
         delta of the third h.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `SoftmaxKernelClassifier`, also for the fitted attributes.
+    average : bool, default=True
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `SoftmaxKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `SoftmaxKernelClassifier`.
 
     References
     ----------
-    Zhang et al., AAAI 2012, algorithm 3.
+    Zhang, Jin, Chen, Bu, He, AAAI 2012, algorithm 3.
+
+    Examples
+    --------
+    >>> from klr_bench import AuxiliaryKLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = AuxiliaryKLR(h="hard_cutoff", aux_delta=0.5, gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.t_
+    (31, 200)
     """
 
     _rule = step_on_auxiliary

@@ -1,4 +1,4 @@
-"""The scikit-learn side of the online learners: parameters, validation, one pass, prediction."""
+"""The scikit-learn interface of the online learners: parameters, validation, one pass, prediction."""
 
 from __future__ import annotations
 
@@ -17,50 +17,55 @@ from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit
 
 RADIUS = Interval(Real, 0, None, closed="right")
-"""That of the radius of a ball, which may be infinite."""
+"""Constraint of the radius of a ball; it may be infinite."""
 SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs")
 """Parameters that learners have in common if they share a pass."""
 BY_RADIUS = "R/sqrt(T)"
-"""A step size: the radius over the root of the number of rows of the first call."""
+"""A step size: the radius divided by the square root of the number of rows of the first call."""
 
 
 class OnlineKernelClassifier(BinaryKernelClassifier):
-    """A binary kernel classifier that is learned in one pass over the rows, in their order.
+    """A binary kernel classifier that learns in one pass over the rows, in their order.
 
-    A subclass names its compiled update rule, `_rule`, and returns from `_rule_arguments()` the numbers that the
-    rule gets and the radius R of the ball that f is projected into.
+    A subclass sets its compiled update rule, `_rule`; its `_rule_arguments()` returns the rule's numbers and the radius
+    R of the ball that f is projected into.
 
     Parameters
     ----------
     average : bool
-        Return the average of the f_t; else the last one.
+        Predict with the average of the f_t; otherwise with the last one.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
-    gamma : float, default=None
-        Of exp(-gamma ||x - z||^2) and (gamma x'z + coef0)^degree; None is 1 / n_features.
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
+    gamma : float or None, default=None
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features.
     degree : float, default=3
+        Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
+        Constant of the poly kernel.
     random_state : int, RandomState instance or None, default=None
-        One uniform number is drawn an example, whether the method uses it or not.
+        Seed; one uniform number is drawn per example, also by methods that do not use it.
     dtype : {"float32", "float64"} or None, default=None
         Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  float32 takes
         half the time or less.  Coefficients, scale and norm are always float64.
     n_epochs : int, default=1
-        Passes that `fit` makes over the rows.
+        Passes of `fit` over the rows.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The classes in sorted order.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        The examples that were inserted, in the order of their insertion.
+        The inserted examples, in the order of their insertion.
     dual_coef_ : ndarray of shape (n_support_,), float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_, n_updates_ : int
-        Examples that were inserted; an insertion at the last step counts, though it weighs 0 in the average.
+        Number of inserted examples.  An insertion at the last step counts, although its weight in the average is 0.
     n_mistakes_ : int
-        Examples with y f_t(x) <= 0 when they came.
+        Number of examples with y f_t(x) <= 0 at their own step.
     t_ : int
-        Examples seen, T.
+        Number of examples seen, T.
     n_features_in_ : int
+        Number of features.
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
@@ -79,14 +84,14 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self.n_epochs = n_epochs
 
     def fit(self, X, y, callback=None):
-        """Forget everything and learn from all rows, in their order.
+        """Forget an earlier fit and learn from all rows, in their order.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.  A
-            `SoftmaxKernelClassifier` takes more.
+            Two classes of any type; decision values above 0 mean the second in sorted order.  A
+            `SoftmaxKernelClassifier` accepts more classes.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
 
@@ -103,16 +108,16 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         return self
 
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Go on learning, from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order.
 
-        The result depends on the sequence of rows alone, up to rounding, not on how it is cut into calls.
+        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.
 
         Parameters
         ----------
         X, y, callback
             As for `fit`.
         classes : array of shape (n_classes,), default=None
-            All classes; needed at the first call if y has not all of them.
+            All classes; required in the first call if y does not contain all of them.
 
         Returns
         -------
@@ -140,7 +145,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
-        """Return the probabilities of the classes, (n_samples, n_classes), where the loss is the logistic one."""
+        """Return class probabilities, (n_samples, n_classes); only with the logistic loss."""
         return self._probabilities(X)
 
     def steps(self, n_samples):
@@ -181,12 +186,12 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self._state = None
 
     def _update(self, stream=0):
-        """Return what the engine needs of this learner, whose draws come from the stream with this number."""
+        """Return what the engine needs of this learner, which takes its draws from the stream of this number."""
         parameters, radius = self._rule_arguments()
         return engine.Update(type(self)._rule, parameters, radius, stream)
 
     def _learn(self, X, y, callback):
-        """Learn from all rows, block by block; return True where the callback asked to stop."""
+        """Learn from all rows, block by block; return True if the callback asked to stop."""
         signs = self._signs(y)
         if self._state is None:
             self._n_first = len(signs)
@@ -207,20 +212,20 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         return False
 
     def _new_state(self, X):
-        """Return the state before the first example, for rows like those of X."""
+        """Return the state before the first example; X shows the layout and precision of the rows."""
         return engine.OnlineState(self._kernel(), X)
 
     def _learning(self):
-        """Return a function of rows (b, d), signs and uniform draws (b,) that learns from them."""
+        """Return the function (rows (b, d), signs (b,), uniform draws (b,)) that learns from a block."""
         groups = engine.grouped([self._update()])
         return lambda X, signs, draws: self._state.learn_block(groups, X, signs, draws[None])
 
     def _size(self, callback):
-        """Return the number of rows that are learned at a time."""
+        """Return the number of rows per block."""
         return engine.BLOCK
 
     def _refused_at(self):
-        """Return the example that the learner could not take, or 0, and the last f(x)."""
+        """Return the number of the example that the learner refused, or 0, and the last f(x)."""
         return self._state.refused[0], self._state.scalars[0, 3]
 
     def _step_size(self):
@@ -228,7 +233,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         return self.R / math.sqrt(self._n_first) if self.eta == BY_RADIUS else self.eta
 
     def _refuse(self, t, f):
-        """Raise the error of a learner that cannot take example t, at which its f(x) was `f`."""
+        """Raise the error for example t, which the learner refused; `f` was its f(x)."""
         message = (
             f"{type(self).__name__}: f(x) = {f:g} at example {t}, and the update or the norm of f is not finite; "
             "use a smaller step, or scale X."
@@ -236,7 +241,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         raise ValueError(message)
 
     def _publish(self):
-        """Set the fitted attributes from the state, as views."""
+        """Set the fitted attributes as views of the state."""
         state = self._state
         self.support_vectors_ = state.support.rows
         self.dual_coef_ = state.coefficients(0, average=self.average)

@@ -1,4 +1,4 @@
-"""Many online learners in one pass over the data: each kernel value is computed once, for all of them."""
+"""Fit many online learners in one pass over the data: each kernel value is computed once for all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from klr_bench.estimators.online import engine
 
 
 def _streams(learners):
-    """Return a number for each learner's random draws: the same for the same seed."""
+    """Yield the stream of random draws of each learner; learners with the same seed share a stream."""
     numbers = {}
     for i, learner in enumerate(learners):
         seed = learner.random_state
@@ -18,16 +18,19 @@ def _streams(learners):
 
 
 def fit_many(learners, X, y):
-    """Fit learners of any classes of `klr_bench.estimators.online` that share kernel, precision and number of epochs.
+    """Fit several online learners in one pass; they must share kernel, dtype and number of epochs.
 
-    Each becomes what its own `fit` would make of it, up to rounding.  Where y has more than two classes, they are
-    fitted one by one.
+    The learners may be of any classes of `klr_bench.estimators.online`.  Each gets the result of its own `fit`, up to
+    rounding.  If y has more than two classes, they are fitted one by one.
 
     Parameters
     ----------
     learners : sequence of estimators
+        The learners, which are fitted in place.
     X : array or CSR matrix of shape (n_samples, n_features)
+        Training rows.
     y : array of shape (n_samples,)
+        Their classes.
 
     Returns
     -------
@@ -36,7 +39,18 @@ def fit_many(learners, X, y):
     Raises
     ------
     ValueError
-        Where the learners do not share the kernel, or one of them refuses its parameters or an example.
+        If the learners do not share kernel, dtype and n_epochs, or one of them refuses its parameters or an example.
+
+    Examples
+    --------
+    >>> from klr_bench import OSKL, fit_many
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> models = fit_many([OSKL(G=G, gamma=2.0, random_state=0) for G in (1.0, 2.0, 4.0)], X, y)
+    >>> [model.score(X, y) > 0.9 for model in models]
+    [True, True, True]
+    >>> models[0].n_support_ > models[1].n_support_ > models[2].n_support_
+    True
     """
     if len(np.unique(y)) > 2:
         return [learner.fit(X, y) for learner in learners]
@@ -50,9 +64,9 @@ def fit_many(learners, X, y):
 
 
 class SharedFit:
-    """The result of a shared pass over two classes, before it is cut into learners: for predictions of all at once.
+    """A shared pass over two classes, before it is split into learners; it predicts for all of them at once.
 
-    A learner whose rule refuses an example is left out from there on, and `refused` marks it.
+    A learner that refuses an example stops there, and `refused` marks it.
     """
 
     def __init__(self, learners, X, y):
@@ -87,7 +101,7 @@ class SharedFit:
 
     @property
     def refused(self):
-        """A mask of the learners that have no result, (n_learners,)."""
+        """Mask of the learners without a result, (n_learners,)."""
         return self.state.refused > 0
 
     @property

@@ -36,24 +36,42 @@ def softmax_gradient_step_by_length(z, r, u, parameters):
 
 
 class MarginKLR(SoftmaxKernelClassifier):
-    """Updates on an example with a probability that falls with its margin.
+    """Updates on an example with a probability that decreases with its margin.
 
-    With z = y f(x), the probability is (2 - eta) / (2 - eta + eta sigma(z)); the update that follows is
-    f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  Of more than two classes 1 - sigma(z) in the probability is the
-    length of the gradient, which is at most the loss, as the paper's bound needs it.
+    With z = y f(x), the probability is (2 - eta) / (2 - eta + eta sigma(z)); the update is then
+    f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  With more than two classes, 1 - sigma(z) in the probability is
+    replaced by the length of the gradient, which is at most the loss, as the paper's bound requires.
 
     Parameters
     ----------
-    eta : float in (0, 2) or "R/sqrt(T)", default=1.0
-        Step size, the nearer to 2, the sparser; T is the number of rows of the first call.
-    R : float > 0, default=1e3
-        Radius of the ball in the kernel's space; `inf` for none.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `SoftmaxKernelClassifier`, also for the fitted attributes.
+    eta : float or "R/sqrt(T)", default=1.0
+        Step size in (0, 2); nearer to 2 there are fewer support vectors.  T is the number of rows of the first call.
+    R : float, default=1e3
+        Radius > 0 of the ball in the kernel's space; `inf` for no projection.
+    average : bool, default=True
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `SoftmaxKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `SoftmaxKernelClassifier`.
 
     References
     ----------
-    Zhang et al., AAAI 2012, algorithm 2.
+    Zhang, Jin, Chen, Bu, He, AAAI 2012, algorithm 2.
+
+    Examples
+    --------
+    >>> from klr_bench import MarginKLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = MarginKLR(eta=1.9, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.t_
+    (16, 200)
     """
 
     _rule = gradient_step_by_margin

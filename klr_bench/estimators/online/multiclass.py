@@ -1,4 +1,4 @@
-"""The scikit-learn side of the online learners that take more than two classes."""
+"""The scikit-learn interface of the online learners that accept more than two classes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,23 @@ from klr_bench.estimators.online.softmax import SoftmaxState
 class SoftmaxKernelClassifier(OnlineKernelClassifier):
     """A learner with the logistic loss for any number of classes.
 
-    Of two classes it is an `OnlineKernelClassifier`.  Of more, f(x) has a value for each of them, which sum to 0, and
-    the probabilities are their softmax; `dual_coef_` is (n_classes, n_support_), `decision_function` and
-    `predict_proba` return (n_samples, n_classes), and a mistake is an example whose class has not the largest value.
-    See `klr_bench.estimators.online.softmax` for the scaling, with which two classes would be the same learner.
+    With two classes it is an `OnlineKernelClassifier`.  With more, f(x) has one value per class, which sum to 0, and
+    the probabilities are their softmax: `dual_coef_` has shape (n_classes, n_support_), `decision_function` and
+    `predict_proba` return (n_samples, n_classes), and an example is a mistake if the value of its class is not the
+    largest.  The scaling is such that two classes would give the binary learner; see
+    `klr_bench.estimators.online.softmax`.
 
-    A subclass names a second rule, `_rule_of_many`.
+    A subclass sets a second rule, `_rule_of_many`.
+
+    Parameters
+    ----------
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `OnlineKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `OnlineKernelClassifier`; with more than two classes, classes_ and dual_coef_ as above.
     """
 
     def decision_function(self, X):
@@ -32,7 +43,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         return np.ascontiguousarray(self._state.decide(self.dual_coef_.astype(X.dtype), X).T)
 
     def predict(self, X):
-        """Return the predicted classes of the rows of X, (n_samples,), the first of those with equal values."""
+        """Return the predicted classes of the rows of X, (n_samples,); of equal values the first class wins."""
         if not self._has_many():
             return super().predict(X)
         return self.classes_[np.argmax(self.decision_function(X), axis=1)]
@@ -55,7 +66,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
             self.classes_ = classes
 
     def _signs(self, y):
-        """Return the labels as -1.0 and +1.0, of more than two classes as 0, 1, ..."""
+        """Return the labels as -1.0 and +1.0; with more than two classes as 0, 1, ..."""
         signs = super()._signs(y)
         return np.searchsorted(self.classes_, y) if self._has_many() else signs
 

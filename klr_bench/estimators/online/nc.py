@@ -29,21 +29,39 @@ def softmax_gradient_step(z, r, u, parameters):
 class NonConservativeKLR(SoftmaxKernelClassifier):
     """Stochastic gradient descent on the logistic loss, projected into a ball of radius R.
 
-    At each example, with z = y f(x):  f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  Of more than two classes it
-    is the gradient step on the softmax loss.
+    Each example, with z = y f(x), gives  f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  With more than two
+    classes it is the gradient step on the softmax loss.
 
     Parameters
     ----------
-    eta : float > 0 or "R/sqrt(T)", default=1.0
-        Step size; T is the number of rows of the first call.
-    R : float > 0, default=1e3
-        Radius of the ball in the kernel's space; `inf` for none.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `SoftmaxKernelClassifier`, also for the fitted attributes.
+    eta : float or "R/sqrt(T)", default=1.0
+        Step size > 0; T is the number of rows of the first call.
+    R : float, default=1e3
+        Radius > 0 of the ball in the kernel's space; `inf` for no projection.
+    average : bool, default=True
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `SoftmaxKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `SoftmaxKernelClassifier`.
 
     References
     ----------
-    Zhang et al., AAAI 2012, algorithm 1.
+    Zhang, Jin, Chen, Bu, He, AAAI 2012, algorithm 1.
+
+    Examples
+    --------
+    >>> from klr_bench import NonConservativeKLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = NonConservativeKLR(gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.predict_proba(X).shape, model.n_support_
+    ((200, 2), 200)
     """
 
     _rule = gradient_step

@@ -23,20 +23,40 @@ def loss_gradient_step(y, f, u, t, parameters):
 
 
 class KernelOGD(OnlineKernelClassifier):
-    """f <- f - eta l'(y, f(x)) k(x, .); an example whose loss is flat at f(x) is left out.
+    """Online gradient descent: f <- f - eta l'(y, f(x)) k(x, .).
+
+    An example with l'(y, f(x)) = 0 changes nothing and is not stored.
 
     Parameters
     ----------
-    eta : float > 0, default=0.5
-        Step size.
+    eta : float, default=0.5
+        Step size > 0.
     loss : {"hinge", "logit", "square"}, default="hinge"
         max(0, 1 - yf), log(1 + e^-yf) or (y - f)^2.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `OnlineKernelClassifier`, also for the fitted attributes.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `OnlineKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `OnlineKernelClassifier`.
 
     References
     ----------
     Kivinen, Smola, Williamson, IEEE Transactions on Signal Processing 52, 2004.
+
+    Examples
+    --------
+    >>> from klr_bench import KernelOGD
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = KernelOGD(eta=0.5, gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.t_
+    (43, 200)
     """
 
     _rule = loss_gradient_step

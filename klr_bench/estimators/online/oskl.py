@@ -35,31 +35,49 @@ def sampled_direction_step(z, r, u, parameters):
 
 
 class OSKL(SoftmaxKernelClassifier):
-    """Makes an example a support vector with probability |l'(y, f(x))| / G.
+    """Online sparse kernel learning: an example becomes a support vector with probability |l'(y, f(x))| / G.
 
-    The update that follows is f <- project_R( f - eta G sign(l'(y, f(x))) k(x, .) ): an unbiased gradient step.  Of
-    more than two classes, with the logit loss, |l'| is the length of the gradient, and its direction is in the sign's
-    place.
+    The update is then f <- project_R( f - eta G sign(l'(y, f(x))) k(x, .) ), an unbiased gradient step.  With more than
+    two classes, which only the logit loss allows, |l'| is replaced by the length of the gradient and the sign by its
+    direction.
 
     Parameters
     ----------
     G : float, default=1.0
-        Bound on |l'|; the larger, the sparser.  At least 1 for the logit loss; the derivatives of the other two have
-        no bound in advance: an example whose derivative exceeds G is a ValueError.
-    eta : float > 0, default=None
-        Step size; None is 0.9 / (L G).  L is 1 for logit and exponential, 2 / delta for square.
-    R : float > 0, default=1e3
-        Radius of the ball in the kernel's space; `inf` for none.
+        Bound on |l'|; a larger G gives fewer support vectors.  It is at least 1 for the logit loss.  The derivatives of
+        the other losses have no bound in advance: an example whose derivative exceeds G raises a ValueError.
+    eta : float or None, default=None
+        Step size > 0; None is 0.9 / (L G), where L is 1 for logit and exponential, 2 / delta for square.
+    R : float, default=1e3
+        Radius > 0 of the ball in the kernel's space; `inf` for no projection.
     loss : {"logit", "exponential", "square"}, default="logit"
         log(1 + e^-yf), e^-yf, or max((y - f)^2, delta^2).
-    delta : float > 0, default=0.1
-        Of the square loss.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `SoftmaxKernelClassifier`, also for the fitted attributes.
+    delta : float, default=0.1
+        delta > 0 of the square loss.
+    average : bool, default=True
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `SoftmaxKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `SoftmaxKernelClassifier`.
 
     References
     ----------
-    Zhang et al., ICML 2013, algorithm 1; losses of table 1.
+    Zhang, Yi, Jin, Lin, He, ICML 2013, algorithm 1; losses of table 1.
+
+    Examples
+    --------
+    >>> from klr_bench import OSKL
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = OSKL(G=2.0, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.t_
+    (21, 200)
     """
 
     _rule = sampled_sign_step

@@ -22,21 +22,39 @@ def hinge_step(y, f, u, t, parameters):
 class KernelPegasos(OnlineKernelClassifier):
     """Minimises (lam/2) ||f||^2 + (1/T) sum max(0, 1 - y f(x)) with step size 1 / (lam t).
 
-    f <- (1 - 1/t) f, plus y / (lam t) k(x, .) where y f(x) < 1; then the projection into the ball of radius
+    At step t, f <- (1 - 1/t) f, plus y / (lam t) k(x, .) if y f(x) < 1; then f is projected into the ball of radius
     1 / sqrt(lam).
 
     Parameters
     ----------
-    lam : float > 0, default=1e-4
-        lambda, the regularisation; t goes on through all epochs and calls of `partial_fit`.
+    lam : float, default=1e-4
+        Regularisation lambda > 0; t is not reset between epochs or calls of `partial_fit`.
     project : bool, default=True
-        Project into the ball that holds the solution.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `OnlineKernelClassifier`, also for the fitted attributes.
+        Project into the ball, which contains the solution.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `OnlineKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `OnlineKernelClassifier`.
 
     References
     ----------
     Shalev-Shwartz, Singer, Srebro, ICML 2007, figure 1.
+
+    Examples
+    --------
+    >>> from klr_bench import KernelPegasos
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = KernelPegasos(lam=0.01, gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.t_
+    (41, 200)
     """
 
     _rule = hinge_step

@@ -17,16 +17,34 @@ def step_on_mistake(y, f, u, t, parameters):
 
 
 class KernelPerceptron(OnlineKernelClassifier):
-    """Adds y k(x, .) at each mistake, y f(x) <= 0.
+    """Adds y k(x, .) to f at each mistake, y f(x) <= 0.
 
     Parameters
     ----------
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `OnlineKernelClassifier`, also for the fitted attributes.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `OnlineKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `OnlineKernelClassifier`.
 
     References
     ----------
     Freund and Schapire, Machine Learning 37, 1999.
+
+    Examples
+    --------
+    >>> from klr_bench import KernelPerceptron
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = KernelPerceptron(gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_ == model.n_mistakes_ == 8
+    True
     """
 
     _rule = step_on_mistake
