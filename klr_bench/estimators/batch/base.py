@@ -1,4 +1,4 @@
-"""The scikit-learn side of the batch solvers: parameters, validation, epochs until the gap closes, prediction."""
+"""The scikit-learn interface of the batch solvers: parameters, validation, epochs until the gap closes, prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from klr_bench.estimators.core.expansion import decide, layout_of
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
-    """A classifier f = sum_i dual_coef_[i] k(support_vectors_[i], .) whose sigmoid is a probability."""
+    """A classifier f = sum_i dual_coef_[i] k(support_vectors_[i], .) with P(second class | x) = sigma(f(x))."""
 
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
@@ -43,7 +43,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return {"n_support": self.n_support_, "n_iter": self.n_iter_, "objective": self.objective_}
 
     def _begin(self, X, y):
-        """Validate parameters and data, forget what was fitted; return X, in its precision, and y as -1.0 or 1.0."""
+        """Validate parameters and data, forget an earlier fit; return X, in its precision, and y as -1.0 or 1.0."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
@@ -55,46 +55,55 @@ class ExpansionClassifier(BinaryKernelClassifier):
 class BatchKLR(ExpansionClassifier):
     """Kernel logistic regression by epochs of coordinate steps over all rows.
 
+    The problem is  min_f (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+
     A subclass returns from `_solver(blocks, signs, lam, random, b)` an object with the coefficients `b` (n,), float64;
-    with `epoch()`, which goes through all rows and yields the number of those behind it after each block; and with
-    `objectives()`, which ends an epoch and returns the primal and the dual objective.
+    `epoch()`, which goes through all rows and yields the number of rows done after each block; and `objectives()`,
+    which ends an epoch and returns the primal and the dual objective.
 
     Parameters
     ----------
-    lam : float > 0
-        Weight of the squared norm.
-    tol : float >= 0
-        The fit ends at (primal - dual) / primal <= tol.
-    max_iter : int
-        Epochs at most.
-    cache_size : float > 0
-        MB of kernel values that are kept at a time.  Where the whole matrix does not fit, its values are computed anew
-        in each epoch, in blocks that fit.
-    warm_start : bool
-        Start from the coefficients of the last fit; it must have been on as many rows.
-    kernel : {"rbf", "poly", "linear"}
-    gamma : float or None
-        Of exp(-gamma ||x - z||^2) and (gamma x'z + coef0)^degree; None is 1 / n_features.
-    degree, coef0 : float
-    random_state : int, RandomState instance or None
-        For the order of the rows, a fresh one every epoch.
-    dtype : {"float32", "float64"} or None
+    lam : float, default=1e-3
+        Weight of the squared norm, > 0.
+    tol : float, default=1e-3
+        The fit ends when (primal - dual) / primal <= tol; tol >= 0.
+    max_iter : int, default=1000
+        Largest number of epochs.
+    cache_size : float, default=200
+        MB of kernel values kept at a time, > 0.  If the whole matrix does not fit, its values are computed again in
+        each epoch, in blocks that fit.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, which must have had as many rows.
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
+    gamma : float or None, default=None
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features.
+    degree : float, default=3
+        Degree > 0 of the poly kernel.
+    coef0 : float, default=1.0
+        Constant of the poly kernel.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the rows, which is drawn again for every epoch.
+    dtype : {"float32", "float64"} or None, default=None
         Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  f and the
-        coefficients are always float64; float32 kernel values limit the gap that means something to about 1e-6.
+        coefficients are always float64.  With float32 kernel values a gap below about 1e-6 is not meaningful.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The classes in sorted order.
     support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
         All training rows.
     dual_coef_ : ndarray of shape (n_samples,), float64
         b of f = sum_i b_i k(x_i, .).
     n_support_ : int
+        Number of training rows.
     n_iter_ : int
-        Whole epochs.
+        Number of whole epochs.
     objective_, dual_objective_, duality_gap_ : float
         Primal and dual objective and (primal - dual) / primal after the last whole epoch.
     n_features_in_ : int
+        Number of features.
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
@@ -139,11 +148,11 @@ class BatchKLR(ExpansionClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
+            Two classes of any type; decision values above 0 mean the second in sorted order.
         callback : callable, default=None
-            `callback(estimator, t)` is called after each block of rows, t rows after the start (n_samples an epoch);
-            the coefficients are then those of this moment, the objectives those of the last whole epoch.  Returning
-            True ends the fit.
+            `callback(estimator, t)` is called after each block of rows, t rows after the start (n_samples per epoch).
+            The coefficients are then the current ones, the objectives those of the last whole epoch.  Returning True
+            ends the fit.
 
         Returns
         -------
@@ -152,7 +161,7 @@ class BatchKLR(ExpansionClassifier):
         Raises
         ------
         ValueError
-            Where parameters or data are refused, or kernel values are so large that an objective is not finite.
+            If parameters or data are refused, or kernel values are so large that an objective is not finite.
         """
         before = getattr(self, "dual_coef_", None) if self.warm_start else None
         X, signs = self._begin(X, y)

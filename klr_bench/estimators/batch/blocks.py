@@ -1,4 +1,4 @@
-"""Kernel values of training rows with each other, in blocks of rows that fit a memory limit."""
+"""Kernel values of the training rows with each other, in blocks of rows that fit a memory limit."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from klr_bench.estimators.core.expansion import evaluate
 from klr_bench.estimators.core.rows import in_layout
 
 LARGEST = 1024
-"""Rows a block where memory allows: larger ones save no time."""
+"""Rows per block if memory allows; larger blocks save no time."""
 SMALL = 256
-"""Rows below which matrix products get slow."""
+"""Blocks with fewer rows make the matrix products slow."""
 TILE = 512
-"""Rows by which a block's values are computed: products of this size are still in the cache when they are used."""
+"""Rows per product when a block's values are computed: a product of this size is still in the cache when it is used."""
 
 
 class KernelBlocks:
-    """The kernel matrix of the rows X (n, d), dense or CSR, of which a block of rows fits in `limit` MB.
+    """The kernel matrix of the rows X (n, d), dense or CSR, in blocks of rows that fit in `limit` MB.
 
-    `by_index` and `origin` are what `klr_bench.estimators.core.expansion.layout_of` says of X.
+    `by_index` and `origin` come from `klr_bench.estimators.core.expansion.layout_of`.
 
-    Attributes: `n`; `whole`, the matrix (n, n) if all of it fits, else None; `size`, the rows of a block.
+    Attributes: `n`; `whole`, the matrix (n, n) if it fits, else None; `size`, the rows per block.
 
-    Warns once where the limit makes the blocks smaller than is good for speed.
+    Warns once if the limit makes the blocks so small that the fit is slower.
     """
 
     def __init__(self, kernel, by_index, origin, X, limit):
@@ -57,7 +57,7 @@ class KernelBlocks:
         return self.kernel.values(left, right)
 
     def block(self, rows):
-        """Return a matrix (m, n) and the places in it, (k,), of the kernel values of the k given rows and all rows."""
+        """Return a matrix (m, n) of kernel values with all rows, and the places in it, (k,), of the k given rows."""
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)

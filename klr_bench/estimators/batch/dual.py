@@ -1,16 +1,17 @@
 """Kernel logistic regression by coordinate ascent on its dual, without a stored kernel matrix.
 
-With z_i = y_i f(x_i), f = sum_i b_i k(x_i, .) and b_i = a_i y_i / (n lam), the dual of this package's problem is
+With z_i = y_i f(x_i), f = sum_i b_i k(x_i, .) and b_i = a_i y_i / (n lam), the dual of the problem of
+`klr_bench.estimators.batch` is
 
     max_a  -(lam/2) ||f||^2 - (1/n) sum_i [ a_i log a_i + (1 - a_i) log(1 - a_i) ],      0 < a_i < 1,
 
 and a step in a_i alone, q = k(x_i, x_i) / (n lam), solves  z_i + q (a - a_i) + log(a / (1 - a)) = 0  (Yu, Huang, Lin,
-Machine Learning 2011).  Here the unknown is m = -log(a / (1 - a)), the margin that a answers to: a = sigma(-m) cannot
-leave (0, 1), and 1 - a = sigma(m) costs no digits.
+Machine Learning 2011).  The unknown here is the margin m = -log(a / (1 - a)), so that a = sigma(-m) cannot leave (0, 1)
+and 1 - a = sigma(m) loses no digits.
 
-An epoch takes the rows in a fresh order, block by block.  f of a block's rows gets what the earlier blocks of the
-epoch have changed; a few sweeps run on the block's own small kernel matrix; and by symmetry the same kernel values
-bring the changes to the earlier blocks.  So an epoch computes each pair's kernel value once.
+An epoch takes the rows in a new random order, block by block.  First f at a block's rows receives the changes of the
+earlier blocks of the epoch.  Then a few sweeps run on the block's own small kernel matrix.  By symmetry the same kernel
+values carry the changes back to the earlier blocks, so that an epoch computes each pair's kernel value once.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
 
 SWEEPS = 3
-"""Sweeps over a block's own kernel matrix: next to the other values they cost nothing, and more do not help."""
+"""Sweeps over a block's own kernel matrix; they cost nothing next to the other values, and more do not help."""
 FAR = 700.0
-"""The margin of a coefficient that is 0 to every f(x)."""
+"""The margin of a coefficient that is too small to affect any f(x)."""
 
 
 @compiled(float64(float64, float64, float64))
 def _step(z, a, q):
-    """Return the margin m with m = z + q (sigma(-m) - a), by Newton's method kept in a bracket."""
+    """Return the margin m with m = z + q (sigma(-m) - a), by Newton's method within a bracket."""
     low, high = z - q * a, z + q * (1.0 - a)
     m = z
     for _ in range(100):
@@ -60,7 +61,7 @@ def _signature(real):
 def _sweep(gram, orders, y, f, a, margin, scale):
     """Step through b coordinates in the given orders (sweeps, b), on their own kernel matrix (b, b).
 
-    y, f, a and margin are (b,); scale is 1 / (n lam).  f, a and margin are brought up to date in place.
+    y, f, a and margin are (b,); scale is 1 / (n lam).  f, a and margin are updated in place.
     """
     for order in orders:
         for i in order:
@@ -74,7 +75,7 @@ def _sweep(gram, orders, y, f, a, margin, scale):
 
 
 class _Ascent:
-    """The state of the dual: a, the margins m with a = sigma(-m), and f at all rows, (n,) float64."""
+    """The state of the dual: a, the margins m with a = sigma(-m), and f at all rows, each (n,) float64."""
 
     def __init__(self, blocks, signs, lam, random, b):
         n = len(signs)
@@ -93,7 +94,7 @@ class _Ascent:
         return self.a * self.y * self.scale
 
     def epoch(self):
-        """Go through all rows in a fresh order; yield how many are behind it after each block."""
+        """Go through all rows in a new random order; yield the number of rows done after each block."""
         n, blocks = len(self.y), self.blocks
         order = self.random.permutation(n)
         if blocks.whole is not None:
@@ -101,7 +102,7 @@ class _Ascent:
             yield n
             return
         left = blocks.left(order)
-        changes = np.zeros(n, dtype=left.dtype)  # of b in this epoch, in its order
+        changes = np.zeros(n, dtype=left.dtype)  # changes of b in this epoch, in the order of its rows
         for block in slices(n, blocks.size):
             rows = order[block]
             right = blocks.right(rows)
@@ -117,11 +118,11 @@ class _Ascent:
             self.f[rows], self.a[rows], self.margin[rows] = f, a, margin
             for tile, values in zip(earlier, tiles, strict=True):
                 self.f[order[tile]] += values @ changes[block]
-            tiles = values = None  # their memory is for the next ones
+            tiles = values = None  # frees their memory for the next tiles
             yield block.stop
 
     def objectives(self):
-        """Return the primal and the dual objective; their difference is a sum of terms that cannot be negative.
+        """Return the primal and the dual objective; their difference is a sum of non-negative terms.
 
         primal - dual = (1/n) sum_i l(z_i) - l(m_i) + a_i (z_i - m_i),  l(z) = log(1 + exp(-z)), l'(m_i) = -a_i.
         """
@@ -135,13 +136,36 @@ class _Ascent:
 class DualCDKLR(BatchKLR):
     """Kernel logistic regression by dual coordinate ascent.
 
-    Parameters, attributes and methods: see `BatchKLR`.  An epoch takes time O(n^2 d), memory for the data and at most
-    `cache_size` MB of kernel values.  Few epochs are needed, but where 1 / (n lam) is in the thousands and rows are
-    nearly equal.  A warm start moves the coefficients into 0 < b_i y_i n lam < 1.
+    An epoch takes time O(n^2 d), memory for the data and at most `cache_size` MB of kernel values.  Few epochs are
+    needed, unless 1 / (n lam) is in the thousands and rows are nearly equal.  A warm start clips the coefficients to 0
+    < b_i y_i n lam < 1.
+
+    Parameters
+    ----------
+    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype
+        See `BatchKLR`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, n_features_in_
+        See `BatchKLR`.
+    objective_, dual_objective_, duality_gap_
+        See `BatchKLR`.
 
     References
     ----------
-    Keerthi, Duan, Shevade, Poo (Machine Learning 2005); Yu, Huang, Lin (Machine Learning 2011), algorithm 5.
+    Keerthi, Duan, Shevade, Poo, Machine Learning 2005; Yu, Huang, Lin, Machine Learning 2011, algorithm 5.
+
+    Examples
+    --------
+    >>> from klr_bench import DualCDKLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = DualCDKLR(lam=1e-3, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.duality_gap_ <= model.tol
+    (True, True)
+    >>> model.predict_proba(X).shape
+    (200, 2)
     """
 
     _solver = staticmethod(_Ascent)

@@ -1,11 +1,12 @@
-"""The import vector machine: kernel logistic regression on a few rows that are added one at a time.
+"""The import vector machine: kernel logistic regression on a few rows, which are added one at a time.
 
-With the kernel values K (n, q) of all rows and the q import vectors, G (q, q) among these, f = K a, and the weights
-w_j = s_j (1 - s_j), s_j = sigma(-y_j f(x_j)), a Newton step leads to the solution of
+Let K (n, q) be the kernel values of all rows with the q import vectors, G (q, q) those among the import vectors,
+f = K a, s_j = sigma(-y_j f(x_j)) and w_j = s_j (1 - s_j).  A Newton step gives the solution of
 
     (K'WK + n lam G) a = K'(W f + y s).
 
-At each round every candidate joins the import vectors for one such step; the one with the least objective stays.
+In each round, one such step is taken for every candidate as an additional import vector; the candidate with the lowest
+objective is kept.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE, Bina
 from klr_bench.estimators.core.rows import in_layout
 
 CANDIDATES = 64
-"""Candidates that are tried at a time: their kernel values and f are (n, CANDIDATES) in float64."""
+"""Candidates per tile: their kernel values and f are (n, CANDIDATES) in float64."""
 NEW = 1e-10
-"""Share of a candidate's curvature that the import vectors must leave, so that the system stays regular."""
+"""Least share of a candidate's curvature that the import vectors must leave unexplained; below it the system would be
+singular.
+"""
 
 
 class ImportVectorMachine(ExpansionClassifier):
@@ -32,29 +35,46 @@ class ImportVectorMachine(ExpansionClassifier):
 
     Parameters
     ----------
-    lam : float > 0, default=1e-3
-        Weight of the squared norm: min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    lam : float, default=1e-3
+        Weight > 0 of the squared norm: min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
     max_import_vectors : int, default=100
+        Largest number of import vectors.
     n_candidates : int or None, default=None
-        Rows that are tried at each round, drawn at random; None is all of them.
-    tol : float >= 0, default=1e-3
-        The fit ends where a round lowers the objective by at most this share of it.
+        Number of rows, drawn at random, that are tried in each round; None is all rows.
+    tol : float, default=1e-3
+        The fit ends when a round lowers the objective by at most this share of it; tol >= 0.
     kernel, gamma, degree, coef0, random_state, dtype
-        As in `BatchKLR`; the systems are always solved in float64.
+        See `BatchKLR`; random_state draws the candidates, and the systems are always solved in float64.
 
     Attributes
     ----------
     classes_, n_features_in_
+        See `BatchKLR`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        The import vectors, as they were chosen.
+        The import vectors, in the order in which they were chosen.
     dual_coef_ : ndarray of shape (n_support_,), float64
-    n_support_, n_iter_ : int
-        Their number; the rounds.
+        Their coefficients.
+    n_support_ : int
+        Number of import vectors.
+    n_iter_ : int
+        Number of rounds.
     objective_ : float
+        Objective after the last round.
 
     References
     ----------
-    Zhu, Hastie (J. Computational and Graphical Statistics 2005), section 3.
+    Zhu, Hastie, Journal of Computational and Graphical Statistics, 2005, section 3.
+
+    Examples
+    --------
+    >>> from klr_bench import ImportVectorMachine
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = ImportVectorMachine(lam=1e-3, tol=1e-2, gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_ < len(X) / 10
+    True
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
@@ -96,9 +116,9 @@ class ImportVectorMachine(ExpansionClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
+            Two classes of any type; decision values above 0 mean the second in sorted order.
         callback : callable, default=None
-            `callback(estimator, t)` is called after each round, t = rounds x n_samples; True ends the fit.
+            `callback(estimator, t)` is called after each round, t = rounds x n_samples; returning True ends the fit.
 
         Returns
         -------
@@ -144,7 +164,7 @@ class _Machine:
         self.objective = np.log(2)
 
     def grow(self, candidates):
-        """Add the best of the candidates, after one Newton step; return False where none lowers the objective."""
+        """Add the best candidate, after one Newton step; return False if none lowers the objective."""
         n, y, K = len(self.y), self.y, self.K
         s = np.exp(-np.logaddexp(0, y * self.f))
         w, target = s * (1 - s), s * (1 - s) * self.f + y * s

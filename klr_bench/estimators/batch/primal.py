@@ -5,11 +5,12 @@ With z_j = y_j f(x_j), s_j = sigma(-z_j), the objective of `klr_bench.estimators
     slope      lam f(x_i) - (1/n) sum_j k_ij y_j s_j
     curvature  lam k_ii + (1/n) sum_j k_ij^2 s_j (1 - s_j).
 
-A step is that of Newton, but no margin moves by more than 1: within that, curvature changes by a factor of e at most,
-and the objective falls at each step (Bach, EJS 2010, proposition 1).
+Each step is a Newton step, limited so that no margin moves by more than 1.  Within that range the curvature changes by
+a factor of at most e, so the objective falls at each step (Bach, EJS 2010, proposition 1).
 
-These steps hardly move what the kernel smooths away.  The gap after an epoch needs K b', b'_i = y_i s_i / (n lam): with
-it, a step along b' - b, minus the gradient of the objective in f over lam, comes for nothing, and is taken too.
+These steps make slow progress along directions that the kernel smooths away.  The gap after an epoch needs K b',
+b'_i = y_i s_i / (n lam).  With K b' known, a step along b' - b costs nothing more; this direction is minus the gradient
+of the objective in f, divided by lam.  The solver takes that step after each epoch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
 
 LINE_STEPS = 20
-"""Newton steps at most along b' - b after an epoch."""
+"""Largest number of Newton steps along b' - b after an epoch."""
 
 
 def _signature(real):
@@ -33,7 +34,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(values, places, rows, y, b, f, s, lam):
-    """Step through the coordinates `rows` (k,), whose kernel values are the rows `places` (k,) of `values` (m, n).
+    """Step through the coordinates `rows` (k,); their kernel values are the rows `places` (k,) of `values` (m, n).
 
     b, f and s (n,) change in place.
     """
@@ -57,7 +58,7 @@ def _sweep(values, places, rows, y, b, f, s, lam):
 
 
 class _Descent:
-    """The state of the primal: b, and f and s = sigma(-y f) at all rows, (n,) float64."""
+    """The state of the primal: b, and f and s = sigma(-y f) at all rows, each (n,) float64."""
 
     def __init__(self, blocks, signs, lam, random, b):
         n = len(signs)
@@ -72,13 +73,13 @@ class _Descent:
         return self.coef.copy()
 
     def epoch(self):
-        """Go through all rows in a fresh order; yield how many are behind it after each block."""
+        """Go through all rows in a new random order; yield the number of rows done after each block."""
         order = self.random.permutation(len(self.y))
         for part in slices(len(order), min(self.blocks.size, LARGEST)):
             rows = order[part]
             values, places = self.blocks.block(rows)
             _sweep(values, places, rows, self.y, self.coef, self.f, self.s, self.lam)
-            del values  # before the next ones are made
+            del values  # frees memory for the next block
             yield part.stop
 
     def objectives(self):
@@ -98,7 +99,7 @@ class _Descent:
         return self.lam / 2 * (self.coef @ self.f) + np.logaddexp(0, -self.y * self.f).mean()
 
     def _go(self, way, change):
-        """Go along `way` (n,), which changes f by `change`, while Newton's method on the length finds it downhill."""
+        """Take Newton steps along `way` (n,), which changes f by `change`, while they go downhill."""
         largest = np.max(np.abs(change))
         for _ in range(LINE_STEPS):
             slope = self.lam * (self.coef @ change) - np.mean(change * self.y * self.s)
@@ -114,12 +115,34 @@ class _Descent:
 class PrimalCDKLR(BatchKLR):
     """Kernel logistic regression by primal coordinate descent.
 
-    Parameters, attributes and methods: see `BatchKLR`.  A coordinate step takes O(n) time and n exponentials, so that
-    an epoch takes about ten times as long as one of `DualCDKLR`.
+    A coordinate step takes O(n) time and n exponentials: an epoch takes about ten times as long as one of `DualCDKLR`.
+
+    Parameters
+    ----------
+    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype
+        See `BatchKLR`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, n_features_in_
+        See `BatchKLR`.
+    objective_, dual_objective_, duality_gap_
+        See `BatchKLR`.
 
     References
     ----------
-    The "PCD" of Zhang, Jin, Chen, Bu, He (AAAI 2012), figure 5; the step along the gradient is not theirs.
+    Zhang, Jin, Chen, Bu, He, AAAI 2012: the "PCD" of figure 5.  The step along the gradient is not theirs.
+
+    Examples
+    --------
+    >>> from klr_bench import PrimalCDKLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = PrimalCDKLR(lam=1e-3, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.duality_gap_ <= model.tol
+    (True, True)
+    >>> model.predict_proba(X).shape
+    (200, 2)
     """
 
     _solver = staticmethod(_Descent)

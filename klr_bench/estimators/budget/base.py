@@ -1,4 +1,4 @@
-"""The scikit-learn side of the learners that replace support vectors."""
+"""The scikit-learn interface of the learners with a budget of support vectors."""
 
 from __future__ import annotations
 
@@ -13,25 +13,30 @@ from klr_bench.estimators.online.base import OnlineKernelClassifier
 
 
 class BudgetKernelClassifier(OnlineKernelClassifier):
-    """A binary kernel classifier that is learned in one pass, with at most `budget` support vectors at any time.
+    """A binary kernel classifier that learns in one pass, with at most `budget` support vectors at any time.
 
-    A subclass names its compiled strategy, `_strategy`, and returns from `_strategy_arguments()` the numbers that it
-    gets after the budget.
+    A subclass sets its compiled strategy, `_strategy`; its `_strategy_arguments()` returns the numbers that the
+    strategy gets after the budget.
 
     Parameters
     ----------
-    budget : int >= 1
-        Support vectors at most.  The last classifier has no more; the average one has all that ever were.
+    budget : int
+        Largest number of support vectors, >= 1.  It limits the last classifier; the averaged model keeps every support
+        vector that was ever inserted.
     average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
         See `OnlineKernelClassifier`.
 
     Attributes
     ----------
-    support_vectors_, dual_coef_, n_support_
-        Of the classifier that was asked for: with `average` all examples that were ever inserted, else those that
-        are left at the end; in the order of their insertion.
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+        With `average` every example that was ever inserted, otherwise the examples kept at the end; in the order of
+        their insertion.
+    dual_coef_ : ndarray of shape (n_support_,), float64
+        Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
+    n_support_ : int
+        Number of support vectors.
     n_updates_ : int
-        Examples that were ever inserted.
+        Number of insertions.
     classes_, n_mistakes_, t_, n_features_in_
         See `OnlineKernelClassifier`.
     """
@@ -70,7 +75,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         return decide(state.kernel, state.by_index, state.origin, self.support_vectors_, self.dual_coef_, X)
 
     def last_classifier(self):
-        """Return the classifier after the last example: a fitted copy with average=False that shares memory."""
+        """Return a fitted copy with average=False, the classifier after the last example; it shares memory."""
         check_is_fitted(self, "dual_coef_")
         last = copy.copy(self)
         last.average = False

@@ -1,4 +1,4 @@
-"""Bounded online gradient descent: a removal at random, and what remains makes up for it.
+"""Bounded online gradient descent: when a random support vector is removed, the others are scaled up to compensate.
 
 Zhao, Wang, Wu, Jin, Hoi (ICML 2012); as compared in Zhang et al. (ICML 2013).
 """
@@ -28,13 +28,13 @@ def _sum_of_lengths(coef, length, m):
 
 @compiled()
 def removal_scale(budget, sum_of_lengths):
-    """Return s = (B - 1) / sum_i |a_i| ||k(x_i, .)||; no more than 1e300, and 0 where nothing has any length."""
+    """Return s = (B - 1) / sum_i |a_i| ||k(x_i, .)||, at most 1e300; 0 if the sum is 0."""
     return min((budget - 1) / sum_of_lengths, 1e300) if sum_of_lengths > 0.0 else 0.0
 
 
 @compiled(fastmath={"nnan", "nsz"})
 def removal_weight(a, length, s):
-    """Return what the probability of a support vector to leave is proportional to; 0 for what is not in f, a = 0."""
+    """Return the unnormalised probability that a support vector is removed; 0 for one that is not in f, a = 0."""
     return max(0.0, 1.0 - s * (abs(a) * length)) if a != 0.0 else 0.0  # s alone may be 1e300
 
 
@@ -48,7 +48,7 @@ def _sum_of_weights(coef, length, s):
 
 @compiled()
 def _draw(book, m, s):
-    """Return (slot, sum of the weights): slots are drawn by the weights of those who sit there, m columns in all."""
+    """Return (slot, sum of the weights), the slot drawn by removal weight; there are m columns in all."""
     coef, length, first, n = book.coef, book.length, book.counts[FIRST], book.counts[N]
     sums = np.zeros((n + _STRIPE - 1) // _STRIPE)
     for k in range(len(sums)):
@@ -74,7 +74,7 @@ def _draw(book, m, s):
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _make_up(book, m, s, sum_of_weights, cap):
-    """Let the first m columns earn, and divide each a_i by 1 - p_i, up to the cap."""
+    """Add up the averages of the first m columns to date, and divide each a_i by 1 - p_i, up to the cap."""
     coef, average, since, length = book.coef, book.average, book.since, book.length
     now, to_p = book.scalars[SUM], 1.0 / sum_of_weights
     for j in range(m):
@@ -117,27 +117,46 @@ def replace_and_make_up(book, parameters):
 
 
 class BOGD(BudgetKernelClassifier):
-    """Gradient steps on the hinge loss; at a full budget a support vector leaves first, and the others make up for it.
+    """Gradient steps on the hinge loss; with a full budget a support vector is removed first and the others compensate.
 
-    f shrinks by 1 - eta lam at each example, and where y f(x) < 1 gets eta y k(x, .).  If the budget is full, support
-    vector i leaves with probability p_i = 1/B; each of the others then has |a_i| / (1 - p_i), at most eta gamma_max.
+    f is multiplied by 1 - eta lam at each example; if y f(x) < 1, eta y k(x, .) is added.  If the budget is full,
+    support vector i is removed with probability p_i = 1/B; each |a_i| of the others becomes |a_i| / (1 - p_i), at most
+    eta gamma_max.
 
     Parameters
     ----------
-    budget : int >= 1, default=100
-        Support vectors at most, B.
-    eta : float > 0, default=1.0
-        Step size.
-    gamma_max : float > 0, default=1.0
-        Bound on the coefficients, in steps: gamma of the paper.
-    lam : float >= 0, default=None
-        Regularisation, with eta lam < 1; None is 1/T^2, T the number of rows of the first call.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `BudgetKernelClassifier`, also for the fitted attributes.
+    budget : int, default=100
+        Largest number B of support vectors, >= 1.
+    eta : float, default=1.0
+        Step size > 0.
+    gamma_max : float, default=1.0
+        Bound > 0 on the coefficients in units of eta; gamma of the paper.
+    lam : float or None, default=None
+        Regularisation >= 0, with eta lam < 1; None is 1/T^2, T the number of rows of the first call.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`.
 
     References
     ----------
     Zhao, Wang, Wu, Jin, Hoi, ICML 2012, algorithm 1 with uniform sampling.
+
+    Examples
+    --------
+    >>> from klr_bench import BOGD
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = BOGD(budget=20, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.n_updates_ > 20
+    (20, True)
     """
 
     _strategy = replace_and_make_up
@@ -181,21 +200,39 @@ class BOGD(BudgetKernelClassifier):
 
 
 class BOGDPlusPlus(BOGD):
-    """Gradient steps on the hinge loss within a budget: as `BOGD`, but what contributes little leaves sooner.
+    """`BOGD` in which support vectors that contribute little are more likely to be removed.
 
-    Support vector i leaves with probability p_i proportional to max(0, 1 - s |a_i| ||k(x_i, .)||), where s is
+    Support vector i is removed with probability p_i proportional to max(0, 1 - s |a_i| ||k(x_i, .)||), where s is
     (B - 1) / sum_j |a_j| ||k(x_j, .)||.
 
     Parameters
     ----------
     budget, eta, gamma_max, lam
         See `BOGD`.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `BudgetKernelClassifier`, also for the fitted attributes.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`.
 
     References
     ----------
     Zhao, Wang, Wu, Jin, Hoi, ICML 2012, algorithm 1 with non-uniform sampling.
+
+    Examples
+    --------
+    >>> from klr_bench import BOGDPlusPlus
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = BOGDPlusPlus(budget=20, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.n_updates_ > 20
+    (20, True)
     """
 
     _by_length = True

@@ -1,4 +1,4 @@
-"""The Forgetron: a kernel perceptron that shrinks, and forgets its oldest support vector.
+"""The Forgetron: a kernel perceptron that shrinks f and removes its oldest support vector.
 
 Dekel, Shalev-Shwartz, Singer (SIAM Journal on Computing 37, 2008); as compared in Zhang et al. (ICML 2013).
 """
@@ -31,9 +31,9 @@ BASIC, SELF_TUNED = 0, 1
 
 @compiled()
 def _gentlest_shrinking(book, a, mu):
-    """The largest phi <= 1 that keeps the sum Q of the damages within 15/32 of the number of mistakes.
+    """Return the largest phi <= 1 that keeps the sum Q of the damages within 15/32 of the number of mistakes.
 
-    a, mu: the coefficient of the oldest support vector r, and y_r f(x_r), before both shrink.
+    a is the coefficient of the oldest support vector r, and mu is y_r f(x_r); both before the shrinking.
     """
     damages, allowed, d = book.scalars[MEMORY], 15.0 / 32.0 * book.counts[MISTAKES], abs(a)
     square, linear, constant = d * d - 2.0 * d * mu, 2.0 * d, damages - allowed
@@ -48,7 +48,7 @@ def _gentlest_shrinking(book, a, mu):
 def forget_oldest(book, parameters):
     budget, variant, rate, bound = int(parameters[0]), parameters[1], parameters[2], parameters[3]
     y, counts, scalars = book.y, book.counts, book.scalars
-    known = len(book.values) - len(y)  # of so many of the oldest there are kernel values
+    known = len(book.values) - len(y)  # number of oldest support vectors whose kernel values are at hand
     forgotten = 0
     for i in range(len(y)):
         full = counts[N] == budget
@@ -78,26 +78,45 @@ def forget_oldest(book, parameters):
 
 
 class Forgetron(BudgetKernelClassifier):
-    """Adds y k(x, .) at each mistake, y f(x) <= 0, shrinks f, and forgets the oldest if there are more than `budget`.
+    """A perceptron within a budget: adds y k(x, .) at each mistake, shrinks f, removes the oldest support vector.
 
-    f shrinks by phi: with B the budget and f' what it is after the insertion,
+    A mistake is y f(x) <= 0; the oldest support vector is removed if there are more than `budget`.  f is multiplied by
+    phi: with B the budget and f' the function after the insertion,
 
     - "basic": phi = min((B+1)^(-1/(2(B+1))), U / ||f'||) at every mistake, U = sqrt((B+1) / log(B+1)) / 4;
     - "self_tuned": the largest phi <= 1 that keeps the damage of all removals within 15/32 of the number of mistakes;
-      only where one is removed.
+      only when a support vector is removed.
 
     Parameters
     ----------
-    budget : int >= 1, default=100
-        Support vectors at most.
+    budget : int, default=100
+        Largest number of support vectors, >= 1.
     variant : {"basic", "self_tuned"}, default="basic"
-        "basic" is what Zhang et al. (ICML 2013) compare.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `BudgetKernelClassifier`, also for the fitted attributes.
+        How f shrinks; "basic" is the variant that Zhang et al. (ICML 2013) compare.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`.
 
     References
     ----------
     Dekel, Shalev-Shwartz, Singer, SIAM Journal on Computing 37, 2008, figures 2 and 3.
+
+    Examples
+    --------
+    >>> from klr_bench import Forgetron
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = Forgetron(budget=20, variant="self_tuned", gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_ <= 20
+    True
     """
 
     _strategy = forget_oldest

@@ -1,14 +1,14 @@
-"""Projectron and Projectron++: a full budget is not exceeded, what comes then is projected onto it.
+"""Projectron and Projectron++: with a full budget, an example is projected onto the support vectors.
 
 Orabona, Keshet, Caputo (JMLR 10, 2009).
 
-Neither drops a support vector, so that their span only grows.  With K = L L' the kernel matrix of the support vectors,
-it has an orthonormal basis in which f is a vector v of coordinates, with L'a = v for its coefficients a, and the
-projection P k(x, .) has the coordinates w with L w = k.  For a block of examples w is found by matrix products; what
-happens within the block happens to the matrix of the inner products of the w.
+Neither removes a support vector, so their span only grows.  Let K = L L' be the kernel matrix of the support vectors.
+In an orthonormal basis of the span, f is a vector v of coordinates, its coefficients a solve L'a = v, and the
+projection P k(x, .) has the coordinates w with L w = k.  Matrix products give w for a block of examples; the updates
+within the block work on the matrix of the inner products of the w.
 
-While there is room, a Projectron is a kernel perceptron, since a mistake that finds itself in the span is its own
-projection: a block is gone through as one, and the w are those of its mistakes alone.
+While there is room, a Projectron is a kernel perceptron, because a mistake in the span is its own projection: the block
+is then processed by the perceptron, and w is computed for its mistakes only.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from klr_bench.estimators.core.rows import growing_like, grown, in_layout
 
 BLOCK = 128
 AHEAD = 512
-"""Examples a block while all that happens is that mistakes are inserted."""
+"""Examples per block while mistakes are only inserted."""
 PANEL = 128
-"""Rows of L that are multiplied at once."""
+"""Rows of L per matrix product."""
 _DEPENDENT = 1e-10
-"""An example lies in the span of others if the square of its distance from it is this part of k(x, x) or less."""
+"""An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
 
 
 @compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
                 float64[::1], int64[::1], float64[:, ::1], int64[::1]))  # fmt: skip
 def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
-    """Go through a block of b examples; return how many of them were inserted.
+    """Process a block of b examples; return the number of inserted ones.
 
-    gram, projected (b, b): inner products of the k(x_i, .), and of their projections, which change with each
-    insertion; f (b,): values of the function when the block begins.  Written: c (b,), the steps along the
-    projections; inserted (b,), who was; new (b, b), their coordinates along each new direction; counts: mistakes,
-    and where f was not finite, or 0.
+    gram and projected (b, b) are the inner products of the k(x_i, .) and of their projections; `projected` changes with
+    each insertion.  f (b,) is the function at the start of the block.  Written: c (b,), the steps along the
+    projections; inserted (b,), the places of the inserted examples; new (b, b), the coordinates along each new
+    direction; counts, the number of mistakes and the place where f was not finite, or 0.
     """
     n = 0
     for i in range(len(y)):
@@ -75,10 +75,10 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
 
 @compiled(types.UniTuple(int64, 2)(float64[::1], float64[:, ::1], float64[::1], int64, int64[::1]))
 def _perceptron(y, gram, f, room, mistakes):
-    """Go through a block as a kernel perceptron, until there is no room or f is not finite.
+    """Process a block as a kernel perceptron, until there is no room or f is not finite.
 
-    gram (b, b) and f (b,) as in `_block`.  Written: the indices of the mistakes.  Returned: the number of examples
-    that were seen, and of mistakes.
+    gram (b, b) and f (b,) as in `_block`.  Written: the places of the mistakes.  Returned: the numbers of examples
+    seen and of mistakes.
     """
     n = 0
     for i in range(len(y)):
@@ -95,10 +95,10 @@ def _perceptron(y, gram, f, room, mistakes):
 
 @compiled(int64(float64[:, ::1], float64[::1], int64[::1], float64[:, ::1]))
 def _new_directions(left_over, lengths, inserted, new):
-    """Return how many of b examples are independent of those before.
+    """Return how many of b examples are linearly independent of those before them.
 
-    left_over (b, b): inner products of what is left of the k(x_i, .) without the old directions, which are written
-    over; lengths (b,): k(x_i, x_i).  Written: inserted (b,) and new (b, b), as in `_block`.
+    left_over (b, b), overwritten: inner products of the k(x_i, .) without their parts in the old span; lengths (b,):
+    k(x_i, x_i).  Written: inserted (b,) and new (b, b), as in `_block`.
     """
     n = 0
     for i in range(len(lengths)):
@@ -113,11 +113,11 @@ def _new_directions(left_over, lengths, inserted, new):
 
 
 class ProjectionState:
-    """What a Projectron knows between two blocks.
+    """The state of a Projectron between two blocks.
 
-    Attributes: `support` and `left`, the support vectors and their operand in float64; `v` and `v_sum`, the
-    coordinates of f and the sum of those of the f_t so far; `a`, the coefficients of f, or None where they are not
-    known; `factor`, L, and `inverses`, those of the blocks of PANEL rows and columns on its diagonal.
+    Attributes: `support` and `left`, the support vectors and their operand in float64; `v` and `v_sum`, the coordinates
+    of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L; `inverses`,
+    those of its diagonal blocks of PANEL rows and columns.
     """
 
     def __init__(self, kernel, X, budget):
@@ -136,7 +136,7 @@ class ProjectionState:
         return self.kernel.left(in_layout(X, self.by_index).astype(np.float64), self.origin)
 
     def learn(self, X, y, *, margins, eta):
-        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0; `margins`: also where 0 < y f(x) < 1."""
+        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0; `margins`: also if 0 < y f(x) < 1."""
         start = 0
         while start < len(y) and not self.refused:
             if not margins and self.budget - len(self.support) > AHEAD // 8:
@@ -146,7 +146,7 @@ class ProjectionState:
                 start += BLOCK
 
     def _learn_as_perceptron(self, X, y):
-        """Learn from rows until there may be no room; return their number."""
+        """Learn from rows until the budget may be full; return the number of rows."""
         room = self.budget - len(self.support)
         left, k, gram = self._kernel_values(X)
         if self.a is None:
@@ -181,10 +181,10 @@ class ProjectionState:
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
         self.n_mistakes += int(counts[0])
         self.refused = self.t - b + int(counts[1]) if counts[1] else 0
-        self.last_value = f[counts[1] - 1]  # the last of all where none was refused
+        self.last_value = f[counts[1] - 1]  # the last f(x) of the block if none was refused
 
     def _kernel_values(self, X):
-        """Return the left operand of rows X (b, d), and the kernel values with the support and each other."""
+        """Return the left operand of rows X (b, d), and their kernel values with the support and each other."""
         left = self._operand(X)
         right = self.kernel.right(in_layout(X, self.by_index).astype(np.float64), self.origin)
         k = self.kernel.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))
@@ -223,7 +223,7 @@ class ProjectionState:
             self._inverse(rows)[...] = dtrtri(self.factor[rows, rows], lower=1)[0]
 
     def _step(self, w, c, behind, b):
-        """Add c[i] P k(x_i, .), with coordinates w[:, i], to f; `behind`: how many of the b examples follow each."""
+        """Add c[i] P k(x_i, .), with coordinates w[:, i], to f; `behind`: number of the b examples after each."""
         n = len(w)
         self.v_sum[:n] += b * self.v[:n] + w @ (c * behind)
         self.v[:n] += w @ c
@@ -237,26 +237,42 @@ class ProjectionState:
             self.factor = factor
 
     def coefficients(self, *, average):
-        """Return the numbers of the examples in f and their coefficients, of the average of the f_t or of the last."""
+        """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""
         v = self.v_sum / max(self.t, 1) if average else self.v
         return np.arange(len(self.support)), self._coefficients(v)
 
 
 class Projectron(BudgetKernelClassifier):
-    """Adds y k(x, .) at each mistake while there is room; then its projection onto the support vectors.
+    """Adds y k(x, .) at each mistake while there is room, then its projection onto the support vectors.
 
-    An example in the span of the support vectors takes no room.
+    An example in the span of the support vectors needs no room.  Training is in float64 whatever `dtype`.
 
     Parameters
     ----------
-    budget : int >= 1, default=100
-        Support vectors at most; takes 8 budget^2 bytes.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `BudgetKernelClassifier`, also for the fitted attributes.  Training is in float64 whatever `dtype`.
+    budget : int, default=100
+        Largest number of support vectors, >= 1; takes 8 budget^2 bytes.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`.
 
     References
     ----------
     Orabona, Keshet, Caputo, JMLR 10, 2009, figure 2; with a budget in place of the threshold eta.
+
+    Examples
+    --------
+    >>> from klr_bench import Projectron
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = Projectron(budget=6, gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.n_support_
+    (True, 6)
     """
 
     _margins = False
@@ -287,22 +303,38 @@ class Projectron(BudgetKernelClassifier):
 class ProjectronPlusPlus(Projectron):
     """A `Projectron` that also learns where 0 < y f(x) < 1.
 
-    With the loss l = 1 - y f(x), P the projection and delta = ||k - P k||, f gets y tau P k where l > delta / eta:
+    With the loss l = 1 - y f(x), the projection P and delta = ||k - P k||, y tau P k is added if l > delta / eta:
 
         tau = min(l / ||P k||^2, 2 (l - delta / eta) / ||P k||^2, 1)
 
     Parameters
     ----------
-    budget : int >= 1, default=100
-        Support vectors at most; takes 8 budget^2 bytes.
-    eta : float > 0, default=0.1
-        How far from the span, in units of the loss, an example may lie.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `BudgetKernelClassifier`, also for the fitted attributes.  Training is in float64 whatever `dtype`.
+    budget : int, default=100
+        Largest number of support vectors, >= 1; takes 8 budget^2 bytes.
+    eta : float, default=0.1
+        Largest distance delta > 0 from the span, per unit of the loss, at which it learns.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`.
 
     References
     ----------
     Orabona, Keshet, Caputo, JMLR 10, 2009, figure 3; with a budget in place of the threshold for mistakes.
+
+    Examples
+    --------
+    >>> from klr_bench import ProjectronPlusPlus
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = ProjectronPlusPlus(budget=6, gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.n_support_
+    (True, 6)
     """
 
     _margins = True

@@ -29,18 +29,36 @@ def replace_at_random(book, parameters):
 
 
 class RandomizedBudgetPerceptron(BudgetKernelClassifier):
-    """Adds y k(x, .) at each mistake, y f(x) <= 0; at a full budget a random support vector leaves first.
+    """Adds y k(x, .) at each mistake, y f(x) <= 0; with a full budget a random support vector is removed first.
 
     Parameters
     ----------
-    budget : int >= 1, default=100
-        Support vectors at most.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
-        See `BudgetKernelClassifier`, also for the fitted attributes.
+    budget : int, default=100
+        Largest number of support vectors, >= 1.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`.
 
     References
     ----------
     Cavallanti, Cesa-Bianchi, Gentile, Machine Learning 69, 2007, figure 2.
+
+    Examples
+    --------
+    >>> from klr_bench import RandomizedBudgetPerceptron
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = RandomizedBudgetPerceptron(budget=6, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.n_updates_ > 6
+    (6, True)
     """
 
     _strategy = replace_at_random

@@ -18,7 +18,7 @@ def cgd(problem, x, *, adaptive=True):
     """Yield the points x_1, x_2, ... from the start x (P,).
 
     The coordinates J are those with abs(d_j) >= v ||d||_inf (Gauss-Southwell-r); v stays 0.9 unless `adaptive`.  The
-    rule of lines 196-199 has lost its L1 term; it is that of Tseng and Yun, with their constant 0.1.
+    rule printed in lines 196-199 lacks its L1 term; the rule here is that of Tseng and Yun, with their constant 0.1.
     """
     v = 0.9
     margins = problem.products(x)  # line 181

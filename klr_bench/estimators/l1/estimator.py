@@ -1,4 +1,4 @@
-"""L1KLR, the scikit-learn side: parameters, validation, features, the loop over a solver's iterates, prediction."""
+"""The scikit-learn interface of L1KLR: parameters, validation, features, the loop over iterates, prediction."""
 
 from __future__ import annotations
 
@@ -18,76 +18,98 @@ from klr_bench.estimators.l1.solvers import SOLVERS, iterates, length
 
 FEATURES = ("kernel", "fourier", "linear")
 SECOND_STAGE = 0.1
-"""Part of lambda that the second stage has (line 296)."""
+"""Multiple of lambda that the second stage uses (line 296)."""
 
 
 class L1KLR(BinaryKernelClassifier):
     """Sparse kernel logistic regression: min sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1.
 
-    z_i are the features of example i.  Qin, Huang, Chandramouli, He and Kumar (2011), equation 2; the losses are added,
-    not averaged, and the intercept b, which the paper has not, is not penalised.  scikit-learn's C is 1/lam.
+    z_i are the features of example i.  The losses are added, not averaged.  The intercept b, which the paper does not
+    have, is not penalised.  scikit-learn's C is 1/lam.
 
     Parameters
     ----------
     solver : {"prox_newton", "cgd", "multiscale_fista", "fista", "sgd_c"}, default="prox_newton"
-        The first is klr-bench's own and the fastest; the others are the paper's.
+        "prox_newton" is klr-bench's own solver and the fastest; the others are the paper's.
     lam : float, default=1.0
-        lambda > 0; a multiple of lambda_max, the least lambda with w = 0, where `lam_relative`.
+        lambda > 0; with `lam_relative` a multiple of lambda_max, the smallest lambda for which w = 0.
     lam_relative : bool, default=False
+        Whether lam is such a multiple.
     features : {"kernel", "fourier", "linear"}, default="kernel"
-        The kernel with all training rows; random Fourier features of the rbf kernel; X itself.
+        Kernel values with all training rows; random Fourier features of the rbf kernel; X itself.
     n_components : int, default=500
         Number D of Fourier features.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
-        Of features="kernel".
-    gamma : float, default=None
-        Of exp(-gamma ||x - z||^2) and (gamma x'z + coef0)^degree; None is 1 / n_features.  The paper's sigma is
-        gamma^(-1/2).
+        Kernel for features="kernel": exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
+    gamma : float or None, default=None
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features.  The paper's sigma is gamma^(-1/2).
     degree : float, default=3
+        Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
+        Constant of the poly kernel.
     fit_intercept : bool, default=True
+        Whether there is an intercept b.
     tol : float, default=1e-4
-        The fit ends at a duality gap of tol times the objective; "sgd_c" does not look at it.
+        The fit ends when the duality gap is at most tol times the objective; "sgd_c" ignores it.
     max_iter : int, default=3000
-        Iterations of all solvers but "sgd_c".
+        Largest number of iterations of all solvers but "sgd_c".
     n_epochs : int, default=3
         Passes of "sgd_c" over the rows.
     two_stage : bool, default=False
-        Fit again with 0.1 lam, on the features whose coefficients are not 0 (section 3.2, lines 284-296).
+        Fit again with 0.1 lam, on the features with non-zero coefficients (section 3.2, lines 284-296).
     hessian : {"decreasing", "current"}, default="decreasing"
         H_k of "multiscale_fista": equation 7 or 8.
     adaptive : bool, default=True
-        Whether "cgd" adapts the threshold of its coordinates, as Yun and Toh do; else it stays 0.9, and w is as sparse
-        as the optimum.
+        Whether "cgd" adapts its threshold for coordinates, as Yun and Toh do.  Otherwise the threshold stays 0.9, and w
+        is as sparse as the optimum.
     warm_start : bool, default=False
-        Begin with the coefficients of the fit before, if there are as many features; Fourier features stay those drawn.
+        Start from the coefficients of the last fit, if it had as many features; Fourier features are not drawn again.
     random_state : int, RandomState instance or None, default=None
-        Of Fourier features and of the order of examples in "sgd_c".
+        Seed of the Fourier features and of the order of examples in "sgd_c".
     dtype : {"float32", "float64"} or None, default=None
         Precision of the features; None follows X: float32 stays float32, all else is float64.  Sums over examples are
         float64.
     memory_limit : float, default=3400.0
-        MB that the features of the training rows may take; beyond it they are computed again in every pass.  1.5
-        million rows of 500 float32 features fit, and the fit into 4 GB.
+        MB > 0 that the features of the training rows may take; above it they are computed again in every pass.  1.5
+        million rows of 500 float32 features fit, and the whole fit takes less than 4 GB.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The classes in sorted order.
     coef_ : ndarray of shape (D,), float64
-        w; for features="kernel" an element a training row.
+        w; with features="kernel" one element per training row.
     intercept_ : float
+        b; 0 without an intercept.
     n_iter_ : int
-        Iterations; for "sgd_c" examples.
-    objective_ : float
-    duality_gap_ : float
-        The duality gap over the objective, both of the last stage.
+        Number of iterations; for "sgd_c" of examples.
+    objective_, duality_gap_ : float
+        The objective, and the duality gap divided by it; both of the last stage.
     converged_ : bool
-        Whether that is at most tol.
+        Whether the gap is at most tol.
     lam_, lambda_max_ : float
-        lambda of the last stage, and the least with w = 0.
-    support_vectors_, n_support_
-        Training rows whose coefficients are not 0, and their number; features="kernel" only.
+        lambda of the last stage, and the smallest lambda for which w = 0.
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+        Training rows with non-zero coefficients; features="kernel" only.
+    n_support_ : int
+        Number of these rows; features="kernel" only.
     n_features_in_ : int
+        Number of features of X.
+
+    References
+    ----------
+    Qin, Huang, Chandramouli, He, Kumar, 2011, equation 2; the lines above are those of its text.
+
+    Examples
+    --------
+    >>> from klr_bench import L1KLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = L1KLR(lam=0.1, lam_relative=True, gamma=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.converged_
+    (True, True)
+    >>> model.n_support_ < len(X) / 10
+    True
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
@@ -157,12 +179,12 @@ class L1KLR(BinaryKernelClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            For features="linear" column-major arrays are used as they are.
+            With features="linear" column-major arrays are not copied.
         y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
+            Two classes of any type; decision values above 0 mean the second in sorted order.
         callback : callable, default=None
-            `callback(estimator, t)` is called after iteration t ("sgd_c": after examples); returning True ends the fit.
-            objective_ and duality_gap_ are computed when they are read.
+            `callback(estimator, t)` is called after iteration t ("sgd_c": after t examples); returning True ends the
+            fit. objective_ and duality_gap_ are computed when they are read.
 
         Returns
         -------
@@ -177,9 +199,9 @@ class L1KLR(BinaryKernelClassifier):
         return self
 
     def prepare(self, X, y):
-        """Validate, and compute the features; return the problem without its lambda, and a RandomState."""
+        """Validate, and compute the features; return the problem, without its lambda, and a RandomState."""
         self._validate_params()
-        for name in ("support_vectors_", "n_support_"):  # of a fit on other features
+        for name in ("support_vectors_", "n_support_"):  # left from a fit on other features
             vars(self).pop(name, None)
         order = None if self.features == "linear" else "C"
         X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr", order=order)
@@ -197,9 +219,9 @@ class L1KLR(BinaryKernelClassifier):
             self.feature_names_in_ = other.feature_names_in_
 
     def solve(self, problem, random, start=None, callback=None):
-        """Run the solver on a prepared problem, from a start (P,) or from w = 0; return the point it ends at, (P,).
+        """Run the solver on a prepared problem, from a start (P,) or from w = 0; return the final point, (P,).
 
-        Of two stages the point is that of the first, a start for the next lambda.
+        With two stages it is the point of the first stage, a start for the next lambda.
         """
         self.lambda_max_ = problem.lambda_max()
         if not np.isfinite(self.lambda_max_):
@@ -233,7 +255,7 @@ class L1KLR(BinaryKernelClassifier):
         return x
 
     def _run(self, problem, x, random, callback):
-        """Go through the solver's iterates; return the last, and whether the callback stopped there."""
+        """Go through the solver's iterates; return the last one, and whether the callback stopped there."""
         begun, limit = self.n_iter_, length(self, len(problem.y))[0]
         for t, iterate in enumerate(iterates(self, problem, x, random), 1):
             steps = t if iterate.step is None else iterate.step
@@ -259,7 +281,7 @@ class L1KLR(BinaryKernelClassifier):
             self.n_support_ = self.support_vectors_.shape[0]
 
     def _finish(self, iterate):
-        """Publish the last iterate, and let go of the problem."""
+        """Publish the last iterate, and release the problem."""
         self._publish(iterate)
         objective, gap = iterate.objective, iterate.relative_gap
         self._iterate = None
@@ -268,12 +290,12 @@ class L1KLR(BinaryKernelClassifier):
 
     @property
     def objective_(self):
-        """F(w, b); while `fit` runs, that of the iterate."""
+        """F(w, b); while `fit` runs, that of the current iterate."""
         return self._iterate.objective if self._iterate is not None else self._final[0]
 
     @property
     def duality_gap_(self):
-        """The duality gap over F; while `fit` runs, that of the iterate."""
+        """The duality gap divided by F; while `fit` runs, that of the current iterate."""
         return self._iterate.relative_gap if self._iterate is not None else self._final[1]
 
     def steps(self, n_samples):

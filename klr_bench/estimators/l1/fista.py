@@ -10,16 +10,16 @@ import numpy as np
 from klr_bench.estimators.l1.problem import Iterate, soft
 
 LEAST = 1e-10
-"""Below this an element of H is clipped."""
+"""Lower bound of the elements of H."""
 ROUNDING = 1e-14
-"""Relative error of a sum of losses that must not count as a failed step."""
+"""Relative rounding error of a sum of losses; a step that fails by no more is accepted."""
 
 
 def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8):
     """Yield the points y_1, y_2, ... from the start x (P,).
 
-    scale : H_k, "identity" (equation 6, line 108; FISTA itself), "decreasing" (equation 7, line 110), the least
-        diagonal of the Hessian so far, or "current" (equation 8, line 112, whose index j is i), that of x_k.
+    scale : H_k.  "identity" (equation 6, line 108) is FISTA itself; "decreasing" (equation 7, line 110) the smallest
+        diagonal of the Hessian so far; "current" (equation 8, line 112, whose index j is i) the diagonal at x_k.
     mu, shrink : first step size, and the factor eta < 1 of the backtracking.
     """
     H = np.ones(len(x)) if scale == "identity" else None
@@ -46,6 +46,6 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8):
         margins = margins_y + momentum * (margins_y - margins_before)
         t = t_next
         objective = loss_y + problem.l1(y)
-        # the dual points of all x_k bound the optimum from below as that of y_k does, and cost nothing
+        # the dual points of all x_k bound the optimum from below, as that of y_k would, and cost nothing
         bound = max(bound, dual)
         yield Iterate(problem, y, margins_y, objective, gap_bound=max(objective - bound, 0.0))

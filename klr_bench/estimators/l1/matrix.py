@@ -1,8 +1,8 @@
 """The matrix Z (N, D) of the features of all training rows, and the sums over it that the solvers need.
 
-Z is kept column by column in the precision of X, and every sum is a float64: a product with float32 features is then
-exact enough for any duality gap.  A Z beyond the memory limit is computed again, a block of rows at a time, in each
-pass; what is taken from it is kept if it fits.
+Z is stored column by column in the precision of X, and every sum is a float64: with float32 features the products are
+then exact enough for any duality gap.  A Z above the memory limit is computed again in each pass, a block of rows at a
+time; columns taken from it are stored if they fit.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from klr_bench.estimators.core.features import LinearFeatures
 from klr_bench.estimators.core.jit import compiled
 
 BLOCK = 4_000_000
-"""Features that are computed at once."""
+"""Features computed at once."""
 TILE = 2048
-"""Rows over which compiled sums go at once: a piece of a column stays in the first-level cache."""
+"""Rows per tile of the compiled sums: a piece of a column stays in the first-level cache."""
 GRAM_ROWS = 8192
-"""Rows that are scaled, and multiplied, at once."""
+"""Rows that are scaled and multiplied at once."""
 MB = 1_000_000
 
 
@@ -35,9 +35,9 @@ class FeatureMatrix:
     Parameters
     ----------
     by_rows : bool
-        Keep Z row by row, for a solver that draws examples.
+        Store Z row by row, for a solver that draws examples.
     memory_limit : float
-        MB that Z may take; beyond it features are computed in every pass.
+        MB that Z may take; above it features are computed in every pass.
     """
 
     def __init__(self, features, X, *, by_rows=False, memory_limit=3400.0):
@@ -54,7 +54,7 @@ class FeatureMatrix:
                 self.stored[rows] = features.transform(X[rows])
 
     def _is_stored_in_X(self):
-        """Tell whether X is Z already, in the layout wanted."""
+        """Tell whether X is already Z, in the required layout."""
         if not (isinstance(self.features, LinearFeatures) and isinstance(self._X, np.ndarray)):
             return False
         layout = self._X.flags.c_contiguous if self.by_rows else self._X.flags.f_contiguous
@@ -65,7 +65,7 @@ class FeatureMatrix:
         return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
     def warn_if_large(self):
-        """Say that the features are computed in every pass, where they are."""
+        """Warn if the features are computed in every pass."""
         if self.stored is None:
             message = (
                 f"The features of {self.shape[0]} x {self.shape[1]} take {self.size_mb:.0f} MB, more than "
@@ -74,7 +74,7 @@ class FeatureMatrix:
             warnings.warn(message, stacklevel=4)
 
     def take(self, J):
-        """Return the matrix (N, len(J)) of the columns J, kept where the memory limit has room for it."""
+        """Return the matrix (N, len(J)) of the columns J, stored if the memory limit has room for it."""
         if self.stored is None:
             limit = self.memory_limit / 2
             return FeatureMatrix(self.features.take(J), self._X, by_rows=self.by_rows, memory_limit=limit)
@@ -100,7 +100,7 @@ class FeatureMatrix:
         return np.ascontiguousarray(self.features.transform(self._X[indices]))
 
     def times(self, w):
-        """Return Z w (N,) for w (D,), at the cost of the non-zero elements of w."""
+        """Return Z w (N,) for w (D,); the cost is that of the non-zero elements of w."""
         J = np.flatnonzero(w)
         out = np.zeros(self.shape[0])
         if len(J) and self.stored is None:
@@ -113,7 +113,7 @@ class FeatureMatrix:
         return out
 
     def sums(self, V, h=None):
-        """Return Z'V' (k, D) for V (k, N), and sum_i h_i Z_ij^2 (D,) for h (N,), in one pass; no h: an empty array."""
+        """Return Z'V' (k, D) for V (k, N) and, with h (N,), sum_i h_i Z_ij^2 (D,), else an empty array; one pass."""
         out = np.zeros((len(V), self.shape[1]))
         squares = np.zeros(0 if h is None else self.shape[1])
         for rows, block in self.blocks():
@@ -122,7 +122,7 @@ class FeatureMatrix:
         return out, squares
 
     def gram(self, h):
-        """Return Z' diag(h) Z (D, D) for h (N,) >= 0: products in the precision of Z, added up in float64."""
+        """Return Z' diag(h) Z (D, D) for h (N,) >= 0: products in the precision of Z, added in float64."""
         D = self.shape[1]
         out, root = np.zeros((D, D)), np.sqrt(h).astype(self._X.dtype)
         for rows, block in self.blocks():

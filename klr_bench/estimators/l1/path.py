@@ -1,4 +1,4 @@
-"""Many values of lambda on the same features: where the path begins, and continuation down it."""
+"""Many values of lambda on the same features: the start of the path, and continuation along it."""
 
 from __future__ import annotations
 
@@ -8,31 +8,66 @@ from klr_bench.estimators.l1.estimator import L1KLR
 
 
 def lambda_max(X, y, **parameters):
-    """Return the least lambda for which w = 0 is the optimum, for rows X (n, d) and two classes y (n,).
+    """Return the smallest lambda for which w = 0 is the optimum of `L1KLR`.
 
-    `parameters` are those of L1KLR that decide the features, and `fit_intercept`.
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Training rows.
+    y : array of shape (n_samples,)
+        Their classes, two.
+    **parameters
+        Parameters of `L1KLR`; those that define the features and `fit_intercept` matter.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from klr_bench import L1KLR, lambda_max
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> largest = lambda_max(X, y, gamma=2.0)
+    >>> L1KLR(lam=0.99 * largest, gamma=2.0).fit(X, y).n_support_ > 0
+    True
     """
     problem, _ = L1KLR(**parameters).prepare(X, y)
     return problem.lambda_max()
 
 
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
-    """Fit one L1KLR for each lambda, from the largest down, each from the solution before (lines 322-324).
+    """Fit one `L1KLR` per lambda, from the largest to the smallest; each fit starts from the solution before.
+
+    Continuation of Qin et al. (2011), lines 322-324.
 
     Parameters
     ----------
     X, y
-        As for `L1KLR.fit`; the features are computed once.
-    lams : float > 0, or sequence of them
-        Multiples of lambda_max where `relative`, else values of lambda.
+        See `L1KLR.fit`; the features are computed once.
+    lams : float or sequence of floats, default=(0.5, 0.2, 0.1, 0.05)
+        Values > 0: multiples of lambda_max, or with relative=False values of lambda.
+    relative : bool, default=True
+        Whether lams are multiples of lambda_max.
     callback : callable, default=None
         As for `L1KLR.fit`; returning True ends the fit of one lambda.
-    parameters
-        Of L1KLR.
+    **parameters
+        Parameters of `L1KLR`.
 
     Returns
     -------
     list of L1KLR, fitted, in decreasing order of lambda
+
+    Examples
+    --------
+    >>> from klr_bench import l1_path
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> models = l1_path(X, y, lams=(0.5, 0.1), gamma=2.0)
+    >>> [model.lam for model in models], models[-1].score(X, y) > 0.9
+    ([0.5, 0.1], True)
+    >>> models[0].n_support_ < models[1].n_support_
+    True
     """
     models, prepared, start = [], None, None
     lams = np.atleast_1d(np.asarray(lams, dtype=float))

@@ -1,8 +1,8 @@
-"""F(w, b) = sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1, its slopes, and its duality gap.
+"""F(w, b) = sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1, its derivatives, and its duality gap.
 
-A point x (P,) is w, followed by b where there is an intercept; `penalty` (P,) is lam, and 0 for b, so that a solver
+A point x (P,) is w, followed by b if there is an intercept.  `penalty` (P,) is lam for w and 0 for b, so that a solver
 treats all coordinates alike.  Margins are m_i = y_i (w'z_i + b), t_i = sigma(-m_i).  Qin et al. (2011), equation 2
-(line 56); the gap is that of Koh, Kim and Boyd (2007), which the paper stops by (lines 348-352).
+(line 56); the gap is that of Koh, Kim and Boyd (2007), which the paper uses to stop (lines 348-352).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from klr_bench.estimators.core.jit import compiled
 
 
 class Problem:
-    """One matrix of features, labels y (N,) in -1, +1, and lam >= 0.
+    """A feature matrix, labels y (N,) in -1, +1, and lam >= 0.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Problem:
         return Problem(self.matrix.take(J), self.y, self.lam, intercept=self.intercept)
 
     def products(self, x):
-        """Return y_i (w'z_i + b), (N,): the margins of a point, or how much those change along a direction."""
+        """Return y_i (w'z_i + b), (N,): the margins of a point, or their change along a direction."""
         D = self.matrix.shape[1]
         products = self.matrix.times(x[:D])
         if self.intercept:
@@ -55,14 +55,14 @@ class Problem:
         return float(self.penalty @ np.abs(x))
 
     def l1_change(self, x, d):
-        """Return lam (||w + d||_1 - ||w||_1) with the digits of a small d."""
+        """Return lam (||w + d||_1 - ||w||_1), accurate for a small d."""
         return float(self.penalty @ (np.abs(x + d) - np.abs(x)))
 
     def search(self, x, margins, d, products, delta, *, armijo, halvings):
         """Return the largest alpha in 1, 1/2, 1/4, ... with F(x + alpha d) <= F(x) + armijo alpha delta, or 0.
 
-        products (N,) are those of d.  Differences of F are summed up as such: they keep their digits where they are far
-        below the rounding of F.
+        products (N,) are those of d.  Differences of F are summed term by term, so that they are accurate even far
+        below the rounding error of F.
         """
         alpha = 1.0
         for _ in range(halvings):
@@ -73,10 +73,10 @@ class Problem:
         return 0.0
 
     def slopes(self, margins, *, second=False):
-        """Return the derivatives of the loss at a point with these margins, and a lower bound of min F.
+        """Return derivatives of the loss at a point with these margins, and a lower bound of min F.
 
-        They are the gradient (P,), the diagonal of the Hessian (P,) where `second` is asked for, else an empty array,
-        and the dual objective of the point that the margins suggest: F there minus this is the duality gap.
+        They are the gradient (P,), the diagonal of the Hessian (P,) or, without `second`, an empty array, and the dual
+        objective of the dual point that the margins give: F minus this is the duality gap.
         """
         t = probabilities(margins)
         h = t * (1 - t) if second else None
@@ -100,7 +100,7 @@ class Problem:
         return gradient, diagonal, float(np.sum(entr(theta)) + np.sum(entr(1 - theta)))
 
     def gap(self, x, margins=None):
-        """Return the duality gap of a point x (P,); it is never negative."""
+        """Return the duality gap of a point x (P,), >= 0."""
         margins = self.products(x) if margins is None else margins
         return max(self.loss(margins) + self.l1(x) - self.slopes(margins)[2], 0.0)
 
@@ -112,9 +112,9 @@ class Problem:
         return x
 
     def lambda_max(self):
-        """Return the least lam for which w = 0 is optimal: ||Z'b||_inf.
+        """Return the smallest lam for which w = 0 is optimal: ||Z'b||_inf.
 
-        With an intercept, b_i = N_-/N where y_i = 1 and -N_+/N where y_i = -1 (equation 16, lines 326-330, whose
+        With an intercept, b_i = N_-/N for y_i = 1 and -N_+/N for y_i = -1 (equation 16, lines 326-330, whose
         sentence swaps the names N_- and N_+); without one b = y/2.
         """
         D = self.matrix.shape[1]
@@ -125,11 +125,11 @@ class Problem:
 
 @dataclass
 class Iterate:
-    """Where a solver is after an iteration; what is not given is computed when it is asked for.
+    """The state of a solver after an iteration; what the solver does not give is computed when it is read.
 
-    problem, x (P,); `gap_bound` is an upper bound of F(x) - min F that came at no cost, `gap_known` the duality gap of
-    x; `step` is the number of steps since the start, where that is not the number of iterates.  `stuck`: rounding
-    leaves nothing to gain.
+    x (P,) is a point of the problem; `gap_bound` an upper bound of F(x) - min F that cost nothing, `gap_known` the
+    duality gap of x; `step` the number of steps since the start, if it is not the number of iterates; `stuck` says that
+    rounding allows no further progress.
     """
 
     problem: Problem
@@ -156,11 +156,11 @@ class Iterate:
 
     @property
     def relative_gap(self):
-        """The gap over F(x)."""
+        """The gap divided by F(x)."""
         return self.gap / max(self.objective, 1e-12)
 
     def reaches(self, tol):
-        """Tell whether the gap is at most tol F(x); False where neither the gap nor a bound has come along."""
+        """Tell whether the gap is at most tol F(x); False if the solver gave neither the gap nor a bound."""
         level = tol * max(self.objective_known or 0.0, 1e-12)
         if self.gap_known is not None:
             return self.gap_known <= level

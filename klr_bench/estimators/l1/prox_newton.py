@@ -1,14 +1,14 @@
 """Proximal Newton steps on working sets: klr-bench's own solver.
 
     repeat
-        J = the support and the features whose slopes break the optimality conditions most
-        repeat at most STEPS times, until the conditions hold on J to a tenth of what they were broken by at all
-            H = Z_J' diag(t (1 - t)) Z_J                                one product of matrices
+        J = the support and the features that violate the optimality conditions most
+        repeat at most STEPS times, until the violation on J is a tenth of the largest violation of all features
+            H = Z_J' diag(t (1 - t)) Z_J                                one matrix product
             d = argmin g'd + d'Hd/2 + lam ||w + d||_1                   coordinate descent on H, compiled
             x = x + alpha d                                             Armijo, on margins that are linear in alpha
-        slopes of all features                                          one pass over Z, and the duality gap
+        gradient of all features                                        one pass over Z, and the duality gap
 
-Lee, Sun and Saunders (SIAM J. Optimization, 2014) prove the convergence of such steps, also where d is inexact.
+Lee, Sun and Saunders (SIAM J. Optimization, 2014) prove the convergence of such steps, also if d is inexact.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.l1.problem import Iterate, probabilities
 
 STEPS = 4
-"""Newton steps on a working set."""
+"""Largest number of Newton steps on a working set."""
 ENOUGH = 0.1
-"""Part of the violation of all conditions down to which those of a working set are worked off."""
+"""A working set is done when its violation is this share of the largest violation of all conditions."""
 LEAST_SIZE = 64
-"""Features in a working set, and twice the support if that is more."""
+"""Features in a working set; twice the support if that is more."""
 RIDGE = 1e-6
-"""Of the mean diagonal of H: float32 products of features that are nearly alike give no definite matrix."""
+"""Ridge, as a share of the mean diagonal of H: with nearly equal float32 features H would not be definite."""
 SWEEPS = 2000
 PRECISION = 1e-3
-"""Sweeps of the coordinate descent: at most, and the part of the first violation at which they stop."""
+"""Coordinate descent ends after SWEEPS sweeps, or when the violation is this share of the first."""
 ARMIJO = 1e-4
 HALVINGS = 30
 
 
 def prox_newton(problem, x):
-    """Yield the points x_1, x_2, ... from the start x (P,), one a Newton step."""
+    """Yield the points x_1, x_2, ... from the start x (P,), one per Newton step."""
     x = x.copy()
     margins = problem.products(x)
     gradient, _, _ = problem.slopes(margins)
@@ -63,7 +63,7 @@ def prox_newton(problem, x):
 
 
 def violations(gradient, x, penalty):
-    """Return by how much each optimality condition is broken, (P,): the least element of the subdifferential of F."""
+    """Return the violation of each optimality condition, (P,): the smallest element of the subdifferential of F."""
     at_zero = np.maximum(np.abs(gradient) - penalty, 0.0)
     return np.where(x == 0, at_zero, np.abs(gradient + penalty * np.sign(x)))
 
@@ -80,7 +80,7 @@ def working_set(broken, x, D):
 
 
 def newton_step(problem, x, margins, gradient):
-    """Take one step from x; return the new point, its margins, and whether there was one."""
+    """Take one step from x; return the new point, its margins, and whether x moved."""
     d = descend(hessian(problem, margins), gradient, x, problem.penalty, SWEEPS, PRECISION)
     delta = gradient @ d + problem.l1_change(x, d)
     if not delta < 0:
@@ -111,8 +111,8 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 def descend(H, gradient, x, penalty, sweeps, precision):
     """Return argmin_d g'd + d'Hd/2 + penalty'abs(x + d), (P,), by cyclic coordinate descent.
 
-    Sweeps over all coordinates alternate with sweeps over those that are not at 0; it ends when the largest violation
-    in a full sweep is `precision` of that in the first.
+    Sweeps over all coordinates alternate with sweeps over the non-zero ones.  It ends when the largest violation in a
+    full sweep is `precision` times that in the first.
     """
     P = len(x)
     d, slope = np.zeros(P), gradient.copy()  # slope = g + H d

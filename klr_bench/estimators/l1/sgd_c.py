@@ -1,6 +1,6 @@
 """Stochastic gradient descent with a cumulative penalty (Qin et al., 2011, algorithm 4, lines 232-256).
 
-Two statements are read as they must be meant: examples count from 1, with h^1 their first gradient, and eta decays,
+Two statements of the paper are corrected: examples count from 1, with h^1 their first gradient, and eta decays,
 eta_0 2^(-k/N) (lines 218-222).
 """
 
@@ -46,7 +46,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
     fastmath={"contract", "reassoc"},
 )
 def _learn(Z, y, penalty, N, k, w, u, q, h):
-    """Take the rows Z (n, D) with labels y (n,) as examples k + 1, ..., k + n; the other arrays change in place."""
+    """Learn from the rows Z (n, D), labels y (n,), as examples k + 1, ..., k + n; other arrays change in place."""
     D = Z.shape[1]
     for row in range(len(y)):
         k += 1

@@ -1,4 +1,4 @@
-"""The solvers by name, with the parameters of L1KLR that each of them takes."""
+"""The solvers by name, with the parameters that each takes from L1KLR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOLVERS = ("fista", "multiscale_fista", "cgd", "sgd_c", "prox_newton")
 
 
 def iterates(model, problem, x, random):
-    """Return the iterates of the solver that an L1KLR names, from the start x (P,)."""
+    """Return the iterates of the solver that an L1KLR uses, from the start x (P,)."""
     if model.solver == "prox_newton":
         return prox_newton(problem, x)
     if model.solver == "cgd":

@@ -20,20 +20,39 @@ def adaptive(m, v, parameters):
 
 
 class AROW(ConfidenceLearner):
-    """Where the margin m is below 1, with v = x'Sx:  beta = 1/(v + r), alpha = (1 - m) beta.
+    """Adaptive regularisation of weights: if m < 1, beta = 1/(v + r) and alpha = (1 - m) beta, with v = x'Sx.
 
-    S^-1 is then I plus the sum of x x'/r over the updates.
+    m is the margin y mean'x; mean += alpha y S x and S -= beta (S x)(S x)', so that S^-1 = I + sum of x x'/r over the
+    updates.
 
     Parameters
     ----------
     r : float, default=1.0
         Regularisation > 0; a larger one makes smaller steps.
-    covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`, also for the fitted attributes.
+    covariance : {"full", "diagonal"}, default="full"
+        What is kept of the covariance; see `ConfidenceLearner`.
+    n_epochs, memory_limit
+        See `ConfidenceLearner`.
+
+    Attributes
+    ----------
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `ConfidenceLearner`.
 
     References
     ----------
-    Crammer, Kulesza, Dredze (2009), figure 1.
+    Crammer, Kulesza, Dredze, NIPS 2009, figure 1.
+
+    Examples
+    --------
+    >>> from klr_bench import AROW
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = AROW(r=1.0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    >>> model.coef_.shape, model.covariance_.shape
+    ((20,), (20, 20))
     """
 
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {"r": [POSITIVE]}
@@ -56,18 +75,38 @@ def narrow(m, v, parameters):
 
 
 class NAROW(ConfidenceLearner):
-    """AROW with r = v/(b v - 1) at each example: the variance v becomes 1/b, and there is no update where it is less.
+    """AROW with r = v/(b v - 1) at each example: an update reduces the variance v of the margin to 1/b.
+
+    There is no update if v <= 1/b.
 
     Parameters
     ----------
     b : float, default=1.0
-        The inverse of the variance that an example with an update is left with, > 0.
-    covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`, also for the fitted attributes.
+        Inverse of the variance after an update, > 0.
+    covariance : {"full", "diagonal"}, default="full"
+        What is kept of the covariance; see `ConfidenceLearner`.
+    n_epochs, memory_limit
+        See `ConfidenceLearner`.
+
+    Attributes
+    ----------
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `ConfidenceLearner`.
 
     References
     ----------
-    Orabona, Crammer (2010), section 5.
+    Orabona, Crammer, NIPS 2010, section 5.
+
+    Examples
+    --------
+    >>> from klr_bench import NAROW
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = NAROW(b=1.0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    >>> model.coef_.shape, model.covariance_.shape
+    ((20,), (20, 20))
     """
 
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {"b": [POSITIVE]}

@@ -1,4 +1,4 @@
-"""The scikit-learn side of the linear learners: validation, one pass over the rows, prediction."""
+"""The scikit-learn interface of the linear learners: validation, one pass over the rows, prediction."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from klr_bench.estimators.linear.blocked import Blocked
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
 CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
-"""The constraint of a probability that is more than a guess."""
+"""Constraint of a probability above 0.5."""
 PREDICTED_ROWS = 4096
 IN_CACHE = 256
-"""Features whose full covariance stays in the processor's cache: above, it is updated in blocks."""
+"""Features whose full covariance stays in the processor's cache; with more, it is updated in blocks."""
 
 
 class LinearClassifier(BinaryClassifier):
     """A binary classifier f(x) = coef_'x for dense arrays and CSR matrices, float32 or float64.
 
-    There is no intercept: append a constant feature where one is needed.  A subclass has `fit`, which calls `_begin`
-    and sets `coef_`, (n_features,) float64.
+    There is no intercept: append a constant feature if you need one.  A subclass has a `fit` that calls `_begin` and
+    sets `coef_`, (n_features,) float64.
     """
 
     def decision_function(self, X):
@@ -34,7 +34,7 @@ class LinearClassifier(BinaryClassifier):
         check_is_fitted(self, "coef_")
         X = self._validate(X, dtype=self._dtypes())
         values = np.empty(X.shape[0])
-        for start in range(0, len(values), PREDICTED_ROWS):  # of float32 rows the product makes a copy in float64
+        for start in range(0, len(values), PREDICTED_ROWS):  # with float32 rows the product copies them to float64
             values[start : start + PREDICTED_ROWS] = X[start : start + PREDICTED_ROWS] @ self.coef_
         return values
 
@@ -59,23 +59,23 @@ class LinearClassifier(BinaryClassifier):
 
 
 class IncrementalClassifier(LinearClassifier):
-    """A linear classifier that goes on learning with `partial_fit`.
+    """A linear classifier that can continue learning with `partial_fit`.
 
-    A subclass has `_start(X)`, which sets what is known before the first row, for rows like those of X, and
-    `_learn(X, signs, callback)`, which learns from all rows and returns True where the callback asked to stop.
+    A subclass has `_start(X)`, which sets the state before the first row, for rows like those of X, and
+    `_learn(X, signs, callback)`, which learns from all rows and returns True if the callback asked to stop.
     """
 
     n_epochs = 1
-    """Passes that `fit` makes, where they are no parameter."""
+    """Passes of `fit`, for subclasses without this parameter."""
 
     def fit(self, X, y, callback=None):
-        """Forget everything and learn from all rows, in their order.
+        """Forget an earlier fit and learn from all rows, in their order.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
+            Two classes of any type; decision values above 0 mean the second in sorted order.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
 
@@ -91,14 +91,14 @@ class IncrementalClassifier(LinearClassifier):
         return self
 
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Go on learning, from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order.
 
         Parameters
         ----------
         X, y, callback
             As for `fit`.
         classes : array of shape (2,), default=None
-            Both classes; needed at the first call if y has only one of them.
+            Both classes; required in the first call if y contains only one of them.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class IncrementalClassifier(LinearClassifier):
         return {**super().summary(), "n_updates": self.n_updates_}
 
     def _go_on(self, X, y, classes, *, first):
-        """As `_begin`, for a call of `partial_fit`: only the first call forgets, and fixes features and classes."""
+        """As `_begin`, for `partial_fit`: only the first call forgets an earlier fit and sets features and classes."""
         if first:
             self._forget()
         else:
@@ -135,28 +135,30 @@ class IncrementalClassifier(LinearClassifier):
 
 
 class OnlineLinearClassifier(IncrementalClassifier):
-    """A linear classifier that is learned in one pass over the rows, in their order.
+    """A linear classifier that learns in one pass over the rows, in their order.
 
-    The result depends on the sequence of rows alone, up to rounding, not on how it is cut into calls of `partial_fit`.
-    A subclass returns from `_update()` its compiled update rule and the numbers that the rule gets.
+    The result depends on the sequence of rows only, up to rounding, not on how it is split into calls of `partial_fit`.
+    `_update()` of a subclass returns its compiled update rule and the numbers of the rule.
 
     Parameters
     ----------
     n_epochs : int, default=1
-        Passes that `fit` makes over the rows.
+        Passes of `fit` over the rows.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The classes in sorted order.
     coef_ : ndarray of shape (n_features,), float64
-        The weights, the mean of their distribution.
+        The weights, or the mean of their distribution.
     n_updates_ : int
-        Examples at which something changed.
+        Number of examples that changed the weights or their covariance.
     n_mistakes_ : int
-        Examples with y f(x) <= 0 when they came.
+        Number of examples with y f(x) <= 0 at their own step.
     t_ : int
-        Examples seen.
+        Number of examples seen.
     n_features_in_ : int
+        Number of features.
     """
 
     _parameter_constraints = {"n_epochs": [COUNT]}  # noqa: RUF012
@@ -168,11 +170,11 @@ class OnlineLinearClassifier(IncrementalClassifier):
         self._state = self._new_state(X)
 
     def _new_state(self, X):
-        """Return the state before the first example, for rows like those of X: S = I, which PA leaves as it is."""
+        """Return the state before the first example, for rows like those of X: S = I, which PA never changes."""
         return Diagonal(X.shape[1], math.inf, 1.0)
 
     def _learn(self, X, signs, callback):
-        """Learn from all rows, a few at a time; return True where the callback asked to stop."""
+        """Learn from all rows, a few at a time; return True if the callback asked to stop."""
         X, state = without_duplicates(X), self._state
         rule, parameters = self._update()
         parameters = np.array(parameters, dtype=np.float64)
@@ -197,7 +199,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
         raise ValueError(message)
 
     def _publish(self):
-        """Set the fitted attributes from the state, as views."""
+        """Set the fitted attributes as views of the state."""
         state = self._state
         self.coef_ = state.mean
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
@@ -205,24 +207,24 @@ class OnlineLinearClassifier(IncrementalClassifier):
 
 
 class ConfidenceLearner(OnlineLinearClassifier):
-    """An online linear classifier with a Gaussian over its weights; at first the mean is 0 and the covariance I.
+    """An online linear classifier with a Gaussian over its weights; it starts with mean 0 and covariance I.
 
     Parameters
     ----------
-    covariance : {"full", "diagonal"}, default="full"
-        Full: time and memory grow with the square of the features; float64 up to 256 of them, beyond in the precision
-        of X.  Diagonal: they grow with the features that are not 0.
+    covariance : {"full", "diagonal"}
+        "full": time and memory grow with the square of the number of features.  It is kept in float64 for up to 256
+        features, otherwise in the precision of X.  "diagonal": they grow with the number of non-zero features.
     n_epochs : int, default=1
-        Passes that `fit` makes over the rows.
+        Passes of `fit` over the rows.
     memory_limit : float, default=4000.0
-        MB that a full covariance may take.
+        MB > 0 that a full covariance may take.
 
     Attributes
     ----------
     covariance_ : ndarray of shape (n_features, n_features), or (n_features,) if diagonal
-        Of the weights; computed when it is read.
-
-    The others are those of `OnlineLinearClassifier`.
+        Covariance of the weights, computed when it is read.
+    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `OnlineLinearClassifier`.
     """
 
     _parameter_constraints = OnlineLinearClassifier._parameter_constraints | {
@@ -237,7 +239,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
     @property
     def covariance_(self):
-        """The covariance of the weights, a copy."""
+        """A copy of the covariance of the weights."""
         check_is_fitted(self, "coef_")
         return self._state.covariance()
 
@@ -251,7 +253,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
         return Full(d, limit, first) if d <= IN_CACHE else Blocked(d, limit, first, dtype)
 
     def _limit(self, dtype):
-        """Return what an example may add to the inverse of a covariance in this precision, in its own direction."""
+        """Return the most that one example may add to the inverse covariance, in its own direction."""
         return LIMITS[dtype.name]
 
     def _first_variance(self):
@@ -260,7 +262,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
 
 def check_memory(estimator, d, dtype, instead):
-    """Refuse a full covariance of d features that takes more than `memory_limit`, and say what to do `instead`."""
+    """Refuse a full covariance of d features that takes more than `memory_limit`; `instead` says what to use."""
     needed = d * d * dtype.itemsize / 1e6
     if needed > estimator.memory_limit:
         message = (

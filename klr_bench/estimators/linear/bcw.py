@@ -23,9 +23,9 @@ from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
 
 GRAM_ROWS = 2048
-"""Rows that X'X is added up over at a time."""
+"""Rows per product when X'X is computed."""
 TILE = 1 << 18
-"""Numbers in a tile of X U: it is used while it is in the cache, and forgotten."""
+"""Numbers in a tile of X U, which is used while it is in the cache and then discarded."""
 
 
 def _signature(real):
@@ -34,7 +34,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _coordinate_steps(Z, y, w, bound, softness, counts):
-    """Change w (d,) by a step for each row of Z (b, d), which is U x, with label y (b,), -1.0 or +1.0."""
+    """Update w (d,) with one step per row of Z (b, d), z_i = U x_i, with labels y (b,), -1.0 or +1.0."""
     for i in range(len(y)):
         z, f = Z[i], 0.0
         for k in range(len(w)):
@@ -54,25 +54,28 @@ def _coordinate_steps(Z, y, w, bound, softness, counts):
 
 
 class BatchConfidenceWeighted(IncrementalClassifier):
-    """S^-1 <- S^-1 + C X'X for a batch, U = S^(1/2), w = U^-1 mean; then, row by row, where the loss is positive
+    """Confidence-weighted learning by batches: S^-1 <- S^-1 + C X'X, then one pass over the rows X of the batch.
+
+    With U = S^(1/2) and w = U^-1 mean, each row with a positive loss gives the step
 
         w += alpha y U x,    alpha = min(loss / ||U x||^2, C)  (q = 1)   or   loss / (||U x||^2 + 1/(2C))  (q = 2)
 
-    and mean = U w.  It is one pass of dual coordinate descent on (1/2) mean' S^-1 mean + C sum of loss, or of its
-    square.  `fit` takes all rows as one batch, each call of `partial_fit` is a batch.
+    and at the end mean = U w.  This is one pass of dual coordinate descent on (1/2) mean' S^-1 mean + C sum of loss (q
+    = 1) or of its square (q = 2).  `fit` takes all rows as one batch; each call of `partial_fit` is one batch.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the batch, > 0.
     q : {1, 2}, default=1
-        The hinge loss, or its square.
+        1 for the hinge loss, 2 for its square.
     memory_limit : float, default=4000.0
-        MB that a covariance may take; at the most four of its size are in memory.
+        MB > 0 that one covariance may take; up to four matrices of this size are in memory.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The classes in sorted order.
     coef_ : ndarray of shape (n_features,), float64
         The mean of the weights.
     precision_ : ndarray of shape (n_features, n_features), float64
@@ -80,17 +83,29 @@ class BatchConfidenceWeighted(IncrementalClassifier):
     covariance_ : ndarray of shape (n_features, n_features), float64
         S, computed when it is read.
     n_updates_, n_mistakes_ : int
-        Rows with a step; rows with y f(x) <= 0 when they came.
+        Number of rows with a step; number of rows with y f(x) <= 0 at their own step.
     t_, n_batches_ : int
-        Rows and batches so far.
+        Number of rows and of batches so far.
     pass_time_ : float
-        Seconds of the coordinate steps of the last batch: without the covariance, its root, and U x.
+        Seconds of the coordinate steps of the last batch, without the covariance, its root, and U x.
     n_features_in_ : int
+        Number of features.
 
     References
     ----------
-    Tan et al. (2016), algorithm 1; the 0.5/C of q = 2 is the exact step for C sum of loss^2, where equation 7 would
+    Tan et al., AAAI 2016, algorithm 1; the 0.5/C of q = 2 is the exact step for C sum of loss^2, where equation 7 would
     have C/2.
+
+    Examples
+    --------
+    >>> from klr_bench import BatchConfidenceWeighted
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = BatchConfidenceWeighted(C=1.0, q=2).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    >>> model.n_batches_, model.covariance_.shape
+    (1, (20, 20))
     """
 
     _parameter_constraints = {"C": [POSITIVE], "q": [Options(int, {1, 2})], "memory_limit": [POSITIVE]}  # noqa: RUF012
@@ -119,7 +134,7 @@ class BatchConfidenceWeighted(IncrementalClassifier):
             message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, as to [0, 1]."
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
-        e = np.maximum(e, 1.0)  # of I + C X'X; rounding of X'X may leave less
+        e = np.maximum(e, 1.0)  # I + C X'X has none below 1, but rounding of X'X may give less
         root = (V * e**-0.5) @ V.T
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root
@@ -149,7 +164,7 @@ class BatchConfidenceWeighted(IncrementalClassifier):
 
 
 def gram(X):
-    """Return X'X (d, d), float64, added up over tiles in the precision of X (n, d), dense or CSR."""
+    """Return X'X (d, d), float64, for X (n, d), dense or CSR; tiles are multiplied in the precision of X."""
     d = X.shape[1]
     (syrk,), total = get_blas_funcs(("syrk",), dtype=X.dtype), np.zeros((d, d), order="F")
     for start in range(0, X.shape[0], GRAM_ROWS):

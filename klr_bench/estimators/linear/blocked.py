@@ -1,13 +1,13 @@
 """A full covariance of many features, updated in blocks of examples, exactly.
 
-Within a block the covariance is S = S_0 - V V', with a column sqrt(beta_j) u_j of V for every update so far and
-u_j = S_j x_j.  The decisions need no vector of d numbers, only the inner products p_ji = u_j'x_i of the block's own:
+Within a block the covariance is S = S_0 - V V'.  V has one column sqrt(beta_j) u_j, u_j = S_j x_j, for each update so
+far in the block.  The decisions need no vector of d numbers, only the inner products p_ji = u_j'x_i of the block:
 
     p_ji = x_j'S_0 x_i - sum_{l<j} beta_l p_lj p_li,   v_i = p_ii,   f(x_i) = mean_0'x_i + sum_{j<i} alpha_j y_j p_ji
 
-which is a Cholesky factorisation whose pivots are the rule's answers.  So a block costs the product S_0 X', the
-recursion on its small matrix X S_0 X', a triangular solve for the u_j, and one product that folds V into S: S is read
-and written a few times for all examples of the block together, where a loop over examples does so for each.
+This is a Cholesky factorisation whose pivots are the rule's answers.  A block therefore costs the product S_0 X', the
+recursion on its small matrix X S_0 X', a triangular solve for the u_j, and one product that adds V to S.  S is read and
+written a few times per block; a loop over examples would do so for each example.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.linear.engine import REFUSED, RULE, Gaussian, ask
 
 BLOCK = 128
-"""Examples a block."""
+"""Examples per block."""
 
 _vector = float64[::1]
 
@@ -30,9 +30,9 @@ _vector = float64[::1]
     types.void(RULE, _vector, float64, _vector, _vector, _vector, float64[:, ::1], _vector, _vector, int64[::1], int64)
 )
 def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
-    """Set alpha and beta (b,), and the upper triangle of P (b, b) from X S_0 X' to the p_ji; f (b,) is mean_0'x_i.
+    """Set alpha and beta (b,), and turn the upper triangle of P (b, b) from X S_0 X' into the p_ji.
 
-    squared (b,) is ||x_i||^2.
+    f (b,) is mean_0'x_i and squared (b,) is ||x_i||^2.
     """
     b = len(y)
     for i in range(b):
@@ -52,7 +52,7 @@ def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
 
 
 class Blocked(Gaussian):
-    """All covariances of many features, in the precision of X; only the lower triangle is kept up to date."""
+    """The full covariance of many features, in the precision of X; only the lower triangle is updated."""
 
     rows = BLOCK
 
@@ -71,7 +71,7 @@ class Blocked(Gaussian):
     def _learn_block(self, rule, parameters, X, y, t):
         X = in_layout(X, sparse=False)
         symm, trsm, syrk = get_blas_funcs(("symm", "trsm", "syrk"), (self.S,))
-        SX = symm(1.0, self.S, X.T, lower=1)  # (d, b), a column an example
+        SX = symm(1.0, self.S, X.T, lower=1)  # (d, b), one column per example
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             P = (X @ SX).astype(np.float64)
         alpha, beta = np.zeros(len(y)), np.zeros(len(y))

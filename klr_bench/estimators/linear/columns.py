@@ -1,4 +1,4 @@
-"""The columns of a sparse matrix that occur in it: of millions of features a set of rows has few."""
+"""The columns of a sparse matrix that have entries: a set of rows uses few of millions of features."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from klr_bench.estimators.core.rows import without_duplicates
 
 
 def occurring(X):
-    """Return the numbers of the columns (c,) with a stored entry, ascending, and the CSR matrix of them (n, c).
+    """Return the numbers (c,) of the columns with a stored entry, ascending, and their CSR matrix (n, c).
 
-    X (n, d) is an array, of which all columns occur, or a CSR matrix.
+    X (n, d) is a CSR matrix, or an array, of which all columns are taken.
     """
     if not sp.issparse(X):
         return np.arange(X.shape[1]), sp.csr_matrix(X)

@@ -1,4 +1,6 @@
-"""Confidence-weighted learning: an example becomes right with a given probability over the weights.
+"""Confidence-weighted learning: after its step an example is classified correctly with a given probability.
+
+The probability is over the distribution of the weights.
 
 Crammer, Dredze, Pereira, "Exact convex confidence-weighted learning", NIPS 2008 (the standard-deviation form).
 Wang, Zhao, Hoi, "Exact soft confidence-weighted learning", ICML 2012.
@@ -32,7 +34,7 @@ def confident_step(m, v, phi):
     square = phi * phi
     psi, xi = 1.0 + 0.5 * square, 1.0 + square
     root = math.sqrt(0.25 * m * m * square * square + v * square * xi)
-    if m > 0.0:  # (-m psi + root) / (v xi) without the difference of what may be nearly equal
+    if m > 0.0:  # (-m psi + root) / (v xi), rewritten without the difference of nearly equal numbers
         return (v * square - m * m) / (v * (root + m * psi))
     return (-m * psi + root) / (v * xi)
 
@@ -54,7 +56,7 @@ def softly_confident(m, v, parameters):
     square, n = phi * phi, v + softness
     root = phi * math.sqrt(square * m * m * v * v + 4.0 * n * v * (n + v * square))
     first = m * (2.0 * n + square * v)
-    if m > 0.0:  # as above
+    if m > 0.0:  # rewritten as in confident_step
         alpha = 2.0 * (v * square - m * m) / (root + first)
     else:
         alpha = (root - first) / (2.0 * (n * n + n * v * square))
@@ -62,9 +64,9 @@ def softly_confident(m, v, parameters):
 
 
 class ConfidenceWeighted(ConfidenceLearner):
-    """The least change of N(mean, S), by Kullback-Leibler divergence, with P(y w'x >= 0) >= confidence.
+    """Changes N(mean, S) as little as possible, by Kullback-Leibler divergence, so that P(y w'x >= 0) >= confidence.
 
-    With phi = Phi^-1(confidence), psi = 1 + phi^2/2, xi = 1 + phi^2, where phi sqrt(v) > m:
+    With phi = Phi^-1(confidence), psi = 1 + phi^2/2, xi = 1 + phi^2, an example with phi sqrt(v) > m gives
 
         alpha = (-m psi + sqrt(m^2 phi^4/4 + v phi^2 xi)) / (v xi)
         beta = alpha phi / (sqrt(u) + alpha phi v),   u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4
@@ -72,17 +74,34 @@ class ConfidenceWeighted(ConfidenceLearner):
     Parameters
     ----------
     confidence : float, default=0.7
-        In (0.5, 1).
+        Probability in (0.5, 1).
     safeguard : bool, default=True
-        Hold back what an example adds to S^-1, so that S stays positive definite.  On noisy data S shrinks without end,
-        and without the safeguard rounding makes it indefinite; examples whose variance is not positive are then passed
-        over.
-    covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`, also for the fitted attributes.
+        Limit what one example adds to S^-1, so that S stays positive definite.  On noisy data S shrinks without end;
+        without the safeguard rounding makes it indefinite, and examples whose variance is not positive are skipped.
+    covariance : {"full", "diagonal"}, default="full"
+        What is kept of the covariance; see `ConfidenceLearner`.
+    n_epochs, memory_limit
+        See `ConfidenceLearner`.
+
+    Attributes
+    ----------
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `ConfidenceLearner`.
 
     References
     ----------
-    Crammer, Dredze, Pereira (2008), figure 1, and JMLR 13 (2012).
+    Crammer, Dredze, Pereira, NIPS 2008, figure 1, and JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> from klr_bench import ConfidenceWeighted
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = ConfidenceWeighted(confidence=0.7).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.coef_.shape, model.covariance_.shape
+    ((20,), (20, 20))
     """
 
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {
@@ -103,7 +122,7 @@ class ConfidenceWeighted(ConfidenceLearner):
 
 
 class SoftConfidenceWeighted(ConfidenceLearner):
-    """CW with a loss max(0, phi sqrt(v) - m) in place of the constraint, so that noise does not carry it away.
+    """CW with a loss max(0, phi sqrt(v) - m) in place of the constraint, so that noisy examples have a limited effect.
 
     SCW-I: alpha is that of CW, at most C.  SCW-II squares the loss; with n = v + 1/(2C)
 
@@ -112,16 +131,35 @@ class SoftConfidenceWeighted(ConfidenceLearner):
     Parameters
     ----------
     variant : {1, 2}, default=1
+        1 for SCW-I, 2 for SCW-II.
     C : float, default=1.0
-        Weight of the loss.
+        Weight of the loss, > 0.
     confidence : float, default=0.75
-        In (0.5, 1).
-    covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`, also for the fitted attributes.
+        Probability in (0.5, 1).
+    covariance : {"full", "diagonal"}, default="full"
+        What is kept of the covariance; see `ConfidenceLearner`.
+    n_epochs, memory_limit
+        See `ConfidenceLearner`.
+
+    Attributes
+    ----------
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `ConfidenceLearner`.
 
     References
     ----------
-    Wang, Zhao, Hoi (2012), propositions 1 and 2.
+    Wang, Zhao, Hoi, ICML 2012, propositions 1 and 2.
+
+    Examples
+    --------
+    >>> from klr_bench import SoftConfidenceWeighted
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = SoftConfidenceWeighted(covariance="diagonal").fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.coef_.shape, model.covariance_.shape
+    ((20,), (20,))
     """
 
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {

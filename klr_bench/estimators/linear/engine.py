@@ -1,12 +1,12 @@
-"""The pass that every confidence-weighted learner shares: a Gaussian over the weights, N(mean, S), updated by example.
+"""The pass that all confidence-weighted learners share: a Gaussian N(mean, S) over the weights, updated per example.
 
 At example (x, y), y = -1 or +1, with the margin m = y mean'x and its variance v = x'Sx, a rule answers (alpha, beta):
 
     mean += alpha y S x,      S -= beta (S x)(S x)'
 
-A rule sees nothing else, so that it is the same for a full S, for the diagonal alone, and for S = I that never changes
-(beta = 0).  The engine sees to it that rounding cannot make S indefinite: S^-1 grows by (beta / (1 - beta v)) x x', and
-that factor is held below limit / ||x||^2.  A full S of many features is updated in blocks of examples, by
+A rule sees nothing else, so the same rule works for a full S, for its diagonal, and for a fixed S = I (beta = 0).
+The engine ensures that rounding cannot make S indefinite: S^-1 grows by (beta / (1 - beta v)) x x', and this factor is
+kept below limit / ||x||^2.  A full S of many features is updated in blocks of examples, by
 `klr_bench.estimators.linear.blocked`.
 """
 
@@ -30,17 +30,17 @@ rule = compiled(RULE_SIGNATURE)
 """Decorator of the update rule in an algorithm's file."""
 
 MISTAKES, UPDATES, REFUSED = range(3)
-"""Places in `counts`: examples with m <= 0, updates, and the example that was refused, or 0."""
+"""Places in `counts`: examples with m <= 0, updates, and the number of the refused example, or 0."""
 
 ROWS = 4096
-"""Examples between two calls of a callback, where they need not be in blocks."""
+"""Examples between two calls of a callback, if the learner needs no blocks."""
 
 LIMITS = {"float64": 1e8, "float32": 1e4}
-"""What one example may add to S^-1 in its own direction, by the precision of S; only CW ever wants more."""
+"""The most that one example may add to S^-1 in its own direction, by the precision of S; only CW exceeds it."""
 
 
 def read_only(real, dimensions):
-    """Return the type of a C-contiguous array that is not written to; writable ones are accepted as well."""
+    """Return the type of a C-contiguous array that is only read; writable arrays are accepted as well."""
     return types.Array(real, dimensions, "C", readonly=True)
 
 
@@ -49,7 +49,7 @@ _PAIR = types.UniTuple(float64, 2)
 
 @compiled(_PAIR(RULE, float64, float64, float64, float64, float64[::1], int64[::1], int64), inline="always")
 def ask(rule, m, v, squared, limit, parameters, counts, t):
-    """Count example t and return the rule's answer; where that, m or v is not finite, the example is refused.
+    """Count example t and return the rule's answer; refuse the example if the answer, m or v is not finite.
 
     `squared` is ||x||^2.
     """
@@ -136,13 +136,13 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, leng
 
 
 class Gaussian:
-    """What a learner knows after t examples: `mean` (d,) float64, the covariance, `counts`, `t`.
+    """The state of a learner after t examples: `mean` (d,) float64, the covariance, `counts`, `t`.
 
     A subclass has `_learn`, and `covariance()`, which returns a copy.
     """
 
     rows = ROWS
-    """Examples that `learn` takes best at a time."""
+    """Best number of examples per call of `learn`."""
 
     def __init__(self, d, limit):
         self.limit = limit
@@ -157,7 +157,7 @@ class Gaussian:
 
 
 class Diagonal(Gaussian):
-    """Only the variances are kept; in the same order of the features, dense and CSR rows give the same digits."""
+    """The variances only; dense and CSR rows with features in the same order give identical digits."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)
@@ -182,7 +182,7 @@ class Diagonal(Gaussian):
 
 
 class Full(Gaussian):
-    """All covariances, float64, by a loop over the examples: S fits into the processor's cache."""
+    """The full covariance, float64, by a loop over the examples, for an S that fits into the processor's cache."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)

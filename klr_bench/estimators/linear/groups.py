@@ -1,13 +1,12 @@
 """The subproblem of sparse batch learning: a linear classifier over groups of features, few of which are used.
 
-For disjoint groups k of features with a covariance S_k each, whitened features z_ik = S_k^(1/2) x_ik and whitened
-weights w_k (Tan et al., 2016, equation 16; C times the squared loss where q = 2, for which the steps of algorithm 3 are
-exact):
+Each of the disjoint groups k has a covariance S_k, whitened features z_ik = S_k^(1/2) x_ik and whitened weights w_k
+(Tan et al., 2016, equation 16; with C times the squared loss for q = 2, for which the steps of algorithm 3 are exact):
 
     min_w  Omega(w) + C sum_i max(0, 1 - y_i w'z_i)^q,    Omega(w) = (sigma/2) ||w||^2 + (1/2) (sum_k ||w_k||)^2
     max_a  sum_i a_i - [q = 2] sum_i a_i^2/(4 C) - Omega*(z),    z = sum_i a_i y_i z_i,    a_i >= 0 (and <= C if q = 1)
 
-No root of S_k is needed.  Of z_k the norm alone matters, ||z_k||^2 = g'S_k g with g = sum_i a_i y_i x_ik, and the
+No root of S_k is needed.  Only the norm of z_k matters, ||z_k||^2 = g'S_k g with g = sum_i a_i y_i x_ik, and the
 weights of the features themselves are S_k^(1/2) w_k = c_k S_k g with a number c_k.
 """
 
@@ -23,7 +22,7 @@ from scipy.linalg import eigh
 from klr_bench.estimators.core.jit import compiled
 
 FLAT = 1e-13
-"""Slope of the dual objective, which is 1 at a = 0, at which a step that was shortened has its length."""
+"""Slope of the dual objective at which a line search ends; the slope is 1 at a = 0."""
 MAX_SECANTS = 100
 
 _vector, _places = float64[::1], int64[::1]
@@ -31,10 +30,10 @@ _vector, _places = float64[::1], int64[::1]
 
 @compiled(float64(_vector, float64, _vector))
 def conjugate(norms, sigma, c):
-    """Set c (K,) so that the gradient of Omega* is c_k z_k where ||z_k|| are `norms` (K,); return Omega*(z).
+    """Set c (K,) so that the gradient of Omega* is c_k z_k, given norms ||z_k|| (K,); return Omega*(z).
 
-    c_k = max(0, 1 - tau/||z_k||)/sigma with tau = (sum of the norms above tau)/(sigma + number of them).  From below,
-    each tau leaves out some more groups, until it leaves out no more.
+    c_k = max(0, 1 - tau/||z_k||)/sigma with tau = (sum of the norms above tau)/(sigma + number of them).  tau increases
+    from 0; each value excludes more groups, until no further group is excluded.
     """
     tau, kept = 0.0, -1
     for _ in range(len(norms) + 1):
@@ -55,7 +54,7 @@ def conjugate(norms, sigma, c):
 
 @compiled(float64(float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def slope(step, slack, squares, e, v, sigma, norms, c):
-    """Return the slope of the dual objective, `step` along one coordinate: slack less the change of y f(x).
+    """Return the slope of the dual objective, `step` along one coordinate: slack minus the change of y f(x).
 
     `e` and `v` (K,) are y z_ik'z_k and ||z_ik||^2, `squares` (K,) ||z_k||^2; `norms` and `c` (K,) are overwritten.
     """
@@ -70,9 +69,9 @@ def slope(step, slack, squares, e, v, sigma, norms, c):
 
 @compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def shortened(step, slack, softness, squares, e, v, sigma, norms, c):
-    """Return the step, or the length at which the dual objective is highest where it lies before.
+    """Return the step, or the shorter step to the maximum of the dual objective if that comes first.
 
-    By regula falsi, with the value at an end that stays where it is halved (Illinois).
+    Regula falsi; the value at an end point that is kept twice is halved (Illinois).
     """
     at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
     if (at_high < 0.0) != (step > 0.0):
@@ -102,10 +101,10 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
-    """Take one step for each row: change a (n,), u (p,) = S_k g and squares (K,) = ||z_k||^2.
+    """Take one step per row: update a (n,), u (p,) = S_k g and squares (K,) = ||z_k||^2.
 
-    The rows are CSR over the p selected features in the order of their groups: feature j belongs to group[j], whose
-    features begin at begin[group[j]] and whose covariance is S[begin:, ...]; it is I where `plain`.
+    The rows are CSR over the p selected features, in the order of their groups.  Feature j belongs to group[j], whose
+    features begin at begin[group[j]] and whose covariance is S[begin:, ...], or I if `plain`.
     """
     K = len(squares)
     e, v, c, norms, trial = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K)
@@ -123,14 +122,14 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
                 v[k] += x[s] * float64(x[s])
             else:
                 own, other = S[row[s]], s
-                while other >= 0 and group[row[other]] == k:  # the pairs of a group, each once
+                while other >= 0 and group[row[other]] == k:  # each pair of features of a group once
                     weight = 1.0 if other == s else 2.0
                     v[k] += weight * x[s] * own[row[other] - begin[k]] * x[other]
                     other -= 1
         for k in range(K):
             f += c[k] * e[k]
             squared += v[k]
-        # loss/(||z||^2 + 1/(2C)), at most C; where z = 0 this is the maximum
+        # loss/(||z||^2 + 1/(2C)), at most C; with z = 0 this is the maximum
         step = max(-a[i], min(bound - a[i], (1.0 - f - softness * a[i]) / (squared + softness)))
         if step == 0.0:
             continue
@@ -152,14 +151,14 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
 
 
 class Subproblem:
-    """The groups chosen so far, and the weights that passes of dual coordinate ascent give their features.
+    """The groups chosen so far, and the weights of their features by passes of dual coordinate ascent.
 
     Parameters
     ----------
     X : array or CSR matrix (n, d), float32 or float64
     y : array (n,), -1.0 or +1.0
     C, q, sigma : see the module
-    covariance : whether S_k = (I + C X_k'X_k)^-1; else it is I
+    covariance : True for S_k = (I + C X_k'X_k)^-1, False for I
     """
 
     def __init__(self, X, y, C, q, sigma, *, covariance):
@@ -167,14 +166,14 @@ class Subproblem:
         self._y, self._C, self._sigma, self._covariance = y, C, sigma, covariance
         self._bound, self._softness = (C, 0.0) if q == 1 else (np.inf, 0.5 / C)
         self.features = np.empty(0, dtype=np.int64)
-        """Those of all groups, in the order in which they were added, (p,)."""
+        """The features of all groups, (p,), in the order in which they were added."""
         self.weights = np.empty(0)
-        """Of these features, (p,)."""
+        """The weights of these features, (p,)."""
         self.a = np.zeros(len(y))
         self._begin, self._S = np.zeros(1, dtype=np.int64), np.empty((0, 0))
 
     def add(self, features):
-        """Add a group of features (r,) that are in no group yet, not more than there are in the first."""
+        """Add a group of features (r,) that are in no group yet; it is no larger than the first group."""
         p, r = len(self.features), len(features)
         self.features = np.append(self.features, features)
         self._rows = self._X[:, self.features]
@@ -185,11 +184,11 @@ class Subproblem:
             own = self._rows[:, p:].astype(np.float64)
             block = np.zeros((r, max(r, self._S.shape[1])))
             e, V = eigh(np.eye(r) + self._C * (own.T @ own).toarray(), overwrite_a=True)
-            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # less than 1 is rounding
+            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # a value below 1 is due to rounding
             self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
 
     def size_mb(self, features=()):
-        """Return the MB that rows and covariances take, with one more group of these features."""
+        """Return the MB of rows and covariances with one more group, of these features."""
         chosen, wide = np.append(self.features, features).astype(np.int64), max(self._S.shape[1], len(features))
         wanted = np.zeros(self._X.shape[1], dtype=bool)
         wanted[chosen] = True
@@ -211,7 +210,7 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if not -1e-9 * self.a.sum() <= dual < np.inf:  # it is 0 at a = 0, and rises
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # it is 0 at a = 0 and increases
                 message = f"rounding made the dual objective {dual:g}; scale the features, for example to [0, 1]."
                 raise ValueError(message)
             if done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
@@ -236,6 +235,6 @@ class Subproblem:
         return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
-        """Return the objective of the primal problem; Omega(w) = Omega*(z), as both are squares and w the gradient."""
+        """Return the objective of the primal problem; Omega(w) = Omega*(z): both are squares and w is the gradient."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
         return float(self._conjugate + self._C * np.sum(loss if self._softness == 0.0 else loss * loss))

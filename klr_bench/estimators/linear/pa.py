@@ -1,4 +1,4 @@
-"""Passive-aggressive learning: the least change of the weights that gives an example a margin of 1.
+"""Passive-aggressive learning: the smallest change of the weights that gives an example a margin of 1.
 
 Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, "Online passive-aggressive algorithms", JMLR 7 (2006).
 """
@@ -26,15 +26,31 @@ class PassiveAggressive(OnlineLinearClassifier):
     Parameters
     ----------
     variant : {0, 1, 2}, default=0
-        PA: tau = l / ||x||^2.  PA-I: at most C.  PA-II: tau = l / (||x||^2 + 1/(2C)).
+        0, PA: tau = l / ||x||^2.  1, PA-I: the same, at most C.  2, PA-II: tau = l / (||x||^2 + 1/(2C)).
     C : float, default=1.0
-        Aggressiveness, of PA-I and PA-II.
+        Aggressiveness > 0 of PA-I and PA-II.
     n_epochs
-        See `OnlineLinearClassifier`, also for the fitted attributes.
+        See `OnlineLinearClassifier`.
+
+    Attributes
+    ----------
+    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `OnlineLinearClassifier`.
 
     References
     ----------
-    Crammer et al. (2006), figure 1.
+    Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, JMLR 7, 2006, figure 1.
+
+    Examples
+    --------
+    >>> from klr_bench import PassiveAggressive
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = PassiveAggressive(variant=1, C=0.1).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_updates_ < model.t_
+    True
     """
 
     _parameter_constraints = OnlineLinearClassifier._parameter_constraints | {

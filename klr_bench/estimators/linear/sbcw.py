@@ -1,8 +1,10 @@
-"""Sparse batch confidence-weighted learning: groups of features by a cutting-plane method, a covariance within each.
+"""Sparse batch confidence-weighted learning: a cutting-plane method selects groups of features.
+
+Each group has a covariance of its weights.
 
 Tan, Yan, Wang, van den Hengel, Tsang, Shi, "Learning sparse confidence-weighted classifier on very high dimensional
-data", AAAI 2016, algorithms 2 and 3.  Tan, Tsang, Wang, "Towards ultrahigh dimensional feature selection for big data",
-JMLR 15, 2014, without covariances.
+data", AAAI 2016, algorithms 2 and 3.  Without covariances: Tan, Tsang, Wang, "Towards ultrahigh dimensional feature
+selection for big data", JMLR 15, 2014.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.groups import Subproblem
 
 GROUPS = 15
-"""Iterations in which the paper selects its features."""
+"""Number of groups in which the paper selects its features."""
 
 
 class GroupSelector(LinearClassifier):
     """Algorithm 2: add the features that violate the dual most, as a group; solve for all groups; repeat.
 
-    The score of feature j is |sum_i a_i y_i x_ij|, with equal a_i at the start.  A subclass has `_covariance`.
+    The score of feature j is |sum_i a_i y_i x_ij|, with equal a_i at the start.  A subclass sets `_covariance`.
     """
 
     _parameter_constraints = {  # noqa: RUF012
@@ -59,7 +61,7 @@ class GroupSelector(LinearClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
+            Two classes of any type; decision values above 0 mean the second in sorted order.
         callback : callable, default=None
             `callback(estimator, t)` is called after iteration t; returning True ends the fit.
 
@@ -111,7 +113,7 @@ class GroupSelector(LinearClassifier):
         return self.n_group or -(-self.n_features_to_select // GROUPS)
 
     def _reason(self, problem, group, thetas):
-        """Return the stopping rule that holds, "" if none does."""
+        """Return the name of the stopping rule that applies, or an empty string."""
         if len(problem.features) == self.n_features_to_select:
             return "n_features_to_select"
         if len(thetas) > 1 and abs(thetas[-1] - thetas[-2]) < self.tol * abs(thetas[-1]):
@@ -138,54 +140,68 @@ class GroupSelector(LinearClassifier):
 
 
 class SparseBatchConfidenceWeighted(GroupSelector):
-    """Groups of r features, within each of which there is a covariance S_k = (I + C X_k'X_k)^-1.
+    """Selects groups of r features; the weights of a group have the covariance S_k = (I + C X_k'X_k)^-1.
 
-    The weights minimise, nearly, (sigma/2) sum_k m_k^2 + (1/2) (sum_k m_k)^2 + C sum of loss^q with
-    m_k^2 = coef_k' S_k^-1 coef_k, so that whole groups may get the weight 0.
+    The weights approximately minimise (sigma/2) sum_k m_k^2 + (1/2) (sum_k m_k)^2 + C sum of loss^q with
+    m_k^2 = coef_k' S_k^-1 coef_k, so the weights of a whole group may be 0.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss and of the rows in the covariances, > 0.
+        Weight > 0 of the loss, and of the rows in the covariances.
     q : {1, 2}, default=2
-        The hinge loss, or its square.
+        1 for the hinge loss, 2 for its square.
     n_features_to_select : int, default=100
-        Features p at which the selection ends (the third stopping rule).
-    n_group : int, default=None
-        Features r of a group; None: so many that there are 15 groups, as in the paper.
+        Number p of features at which the selection ends (the third stopping rule).
+    n_group : int or None, default=None
+        Number r of features per group; None gives 15 groups, as in the paper.
     tol : float, default=1e-3
-        The selection also ends where the dual objective falls by less than this part of it (the first rule).
+        The selection also ends when the dual objective changes by less than this share of it (the first rule).
     n_passes : int, default=1
-        Passes of dual coordinate ascent over the rows, in their order, each time a group was added; algorithm 3 is one.
+        Passes of dual coordinate ascent over the rows, in their order, after each new group; algorithm 3 makes one.
     gap_tol : float, default=1e-3
-        Duality gap, relative to the dual objective, at which no further pass is made.
+        No further pass is made once the duality gap, relative to the dual objective, is at most this.
     sigma : float, default=1e-2
+        Weight > 0 of sum_k m_k^2.
     memory_limit : float, default=4000.0
-        MB that selected columns and covariances may take: the selection ends with a warning before they take more (the
-        second rule), and nothing is selected, with an error, where the first group does.
+        MB > 0 that selected columns and covariances may take.  The selection ends with a warning before they exceed it
+        (the second rule); if the first group already exceeds it, the fit fails with an error.
     refit : bool, default=False
-        Whether the weights are learned anew at the end, with all selected features as one group: algorithm 1 on them.
-        It is not in the paper: there, (sum_k m_k)^2 takes the weights of most groups to 0.
+        Learn the weights again at the end, with all selected features as one group: algorithm 1 on these features.
+        The paper does not do this: its (sum_k m_k)^2 makes the weights of most groups 0.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The classes in sorted order.
     coef_ : ndarray of shape (n_features,), float64
-        0 but for selected features.
+        The weights; 0 for features that are not selected.
     selected_features_ : ndarray of shape (p,)
-        In the order in which they were selected.
+        The selected features in the order of their selection.
     theta_ : ndarray of shape (n_iter_,)
-        Dual objectives after each iteration; of exact solutions they fall (theorem 1).
+        Dual objective after each iteration; with exact solutions it decreases (theorem 1).
     n_iter_ : int
-        Groups.
+        Number of groups.
     stopped_by_ : {"n_features_to_select", "tol", "memory_limit", "no_more_features", "callback"}
-        "no_more_features": all others have the score 0.
+        Why the selection ended; "no_more_features": the score of all others is 0.
     n_features_in_ : int
+        Number of features.
 
     References
     ----------
-    Tan et al. (2016), algorithms 2 and 3.  Steps of algorithm 3 that would go beyond the maximum of the dual
-    objective end there: near a tie of two groups its curvature is 1/sigma times what they assume.
+    Tan et al., AAAI 2016, algorithms 2 and 3.  A step of algorithm 3 that would go beyond the maximum of the dual
+    objective ends at the maximum: near a tie of two groups the curvature is 1/sigma times what algorithm 3 assumes.
+
+    Examples
+    --------
+    >>> from klr_bench import SparseBatchConfidenceWeighted
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = SparseBatchConfidenceWeighted(n_features_to_select=4, n_group=2).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.selected_features_.shape, model.n_iter_
+    ((4,), 2)
     """
 
     _covariance = True
@@ -213,12 +229,29 @@ class FeatureGeneratingMachine(GroupSelector):
     Parameters
     ----------
     C : float, default=10.0
+        Weight > 0 of the loss.
     q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit
-        As there, and so are the fitted attributes; more passes come near the accurate solutions of the original.
+        See `SparseBatchConfidenceWeighted`; more passes come nearer to the exact solutions of the original.
+
+    Attributes
+    ----------
+    classes_, coef_, selected_features_, theta_, n_iter_, stopped_by_, n_features_in_
+        See `SparseBatchConfidenceWeighted`.
 
     References
     ----------
-    Tan, Tsang, Wang (2014), algorithm 2.
+    Tan, Tsang, Wang, JMLR 15, 2014, algorithm 2.
+
+    Examples
+    --------
+    >>> from klr_bench import FeatureGeneratingMachine
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = FeatureGeneratingMachine(n_features_to_select=4, n_group=2).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.selected_features_.shape, model.n_iter_
+    ((4,), 2)
     """
 
     _covariance = False
@@ -241,9 +274,9 @@ class FeatureGeneratingMachine(GroupSelector):
 
 
 def highest(scores, r):
-    """Return the places of the r highest positive scores (d,), fewer if there are fewer, in ascending order.
+    """Return the places of the r highest positive scores (d,), in ascending order; fewer if fewer are positive.
 
-    Of equal scores the first places are taken.
+    Among equal scores the first places are taken.
     """
     least = np.partition(scores, -r)[-r] if 0 < r < len(scores) else 0.0 if r else np.inf
     above = np.flatnonzero(scores > least)

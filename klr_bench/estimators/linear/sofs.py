@@ -1,4 +1,4 @@
-"""Second-order online feature selection: AROW with a diagonal covariance that keeps the features it is surest of.
+"""Second-order online feature selection: AROW with a diagonal covariance that keeps the features of least variance.
 
 Wu, Hoi, Mei, "Massive-scale online feature selection for sparse ultra-high dimensional data", arXiv:1409.7794, 2014.
 """
@@ -22,13 +22,13 @@ _places, _vector = int64[::1], float64[::1]
 
 @compiled(boolean(_vector, int64, int64), inline="always")
 def before(variance, i, j):
-    """Say whether feature i is kept rather than j: the smaller variance, of equal ones the first feature."""
+    """Tell whether feature i is kept rather than j: the smaller variance wins, then the smaller number."""
     return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)
 
 
 @compiled(types.void(_places, _places, _vector, int64, int64))
 def sink(heap, place, variance, at, size):
-    """Move the feature at one place of the heap down to where it belongs; the worst feature is at the top."""
+    """Move the feature at a place of the heap down until the heap is in order; the worst feature is at the top."""
     feature = heap[at]
     while True:
         child = 2 * at + 1
@@ -47,7 +47,7 @@ def sink(heap, place, variance, at, size):
 
 @compiled(types.void(_places, _places, _vector, int64))
 def rise(heap, place, variance, at):
-    """Move the feature at one place of the heap up to where it belongs."""
+    """Move the feature at a place of the heap up until the heap is in order."""
     feature = heap[at]
     while at > 0 and before(variance, heap[(at - 1) // 2], feature):
         heap[at] = heap[(at - 1) // 2]
@@ -66,7 +66,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts):
-    """Learn from CSR rows of norm 1; return how many features are in the heap, whose capacity is its length."""
+    """Learn from CSR rows of norm 1; return the number of features in the heap, whose capacity is its length."""
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f, v = 0.0, 0.0
@@ -106,39 +106,55 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
 
 
 class SOFS(IncrementalClassifier):
-    """AROW with the variances s alone, on rows of norm 1; after each example, weights of all but B features become 0.
+    """AROW with variances s only, on rows of norm 1; after each example only B features keep their weights.
 
-    Where the margin m is below 1, with v = sum_j s_j x_j^2 and beta = 1/(v + r):
+    If the margin m is below 1, with v = sum_j s_j x_j^2 and beta = 1/(v + r):
 
-        w_j += (1 - m) beta y s_j x_j,      s_j -= beta (s_j x_j)^2,
+        w_j += (1 - m) beta y s_j x_j,      s_j -= beta (s_j x_j)^2.
 
-    and the B features with the smallest s_j stay, of equal ones the first.  A variance goes on whether its feature is
-    kept or not; so a feature comes in when its variance falls below another's, with the weight of that example alone.
+    The B features with the smallest s_j are kept, the first ones among equals; the weights of the others become 0.  All
+    variances are updated, kept or not.  A feature therefore enters when its variance falls below that of a kept
+    feature, and its weight then comes from that example alone.
 
     Parameters
     ----------
     n_features_to_select : int, default=100
-        Features B that are kept.
+        Number B of features that are kept.
     r : float, default=1.0
         Regularisation of AROW, > 0.
     n_epochs : int, default=1
-        Passes that `fit` makes over the rows.
+        Passes of `fit` over the rows.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The classes in sorted order.
     coef_ : ndarray of shape (n_features,), float64
-        For rows of norm 1, which makes no difference to predicted classes.
+        The weights for rows of norm 1; the norm of a row does not change its predicted class.
     variance_ : ndarray of shape (n_features,), float64
+        The variance of each weight.
     selected_features_ : ndarray of shape (<= B,)
-        In ascending order.
+        The kept features in ascending order.
     n_updates_, n_mistakes_, t_ : int
-        Examples with an update, with m <= 0 when they came, and in all.
+        Number of examples with an update, with m <= 0 at their own step, and in all.
     n_features_in_ : int
+        Number of features.
 
     References
     ----------
-    Wu, Hoi, Mei (2014), algorithm 2, with a heap that costs O(log B) for each non-zero number.
+    Wu, Hoi, Mei, arXiv:1409.7794, 2014, algorithm 2, with a heap that costs O(log B) per non-zero number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from klr_bench import SOFS
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = SOFS(n_features_to_select=5).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.selected_features_.shape, np.count_nonzero(model.coef_)
+    ((5,), 5)
     """
 
     _parameter_constraints = {"n_features_to_select": [COUNT], "r": [POSITIVE], "n_epochs": [COUNT]}  # noqa: RUF012
@@ -150,7 +166,7 @@ class SOFS(IncrementalClassifier):
 
     @property
     def selected_features_(self):
-        """The features that are kept."""
+        """The features that are kept, in ascending order."""
         return np.sort(self._heap[: self._size])
 
     def selected_features(self):
@@ -165,7 +181,7 @@ class SOFS(IncrementalClassifier):
         self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
 
     def _learn(self, X, signs, callback):
-        """Learn from all rows, a few at a time; return True where the callback asked to stop."""
+        """Learn from all rows, a few at a time; return True if the callback asked to stop."""
         X = without_duplicates(X)
         for start in range(0, len(signs), ROWS):
             rows, y = normalize(sp.csr_matrix(X[start : start + ROWS])), signs[start : start + ROWS]

@@ -1,4 +1,4 @@
-"""The second-order perceptron: the perceptron on data that are whitened as they come.
+"""The second-order perceptron: the perceptron on data that are whitened as they arrive.
 
 Cesa-Bianchi, Conconi, Gentile, "A second-order perceptron algorithm", SIAM J. Comput. 34 (2005).
 """
@@ -14,7 +14,10 @@ from klr_bench.estimators.linear.engine import rule
 
 @rule
 def second_order(m, v, parameters):
-    """The step of coef_ = S w: (S w)_new = S w + S x (y - x'S w) / (1 + v) where w changes, without the y where not."""
+    """Return the step of coef_ = S w.
+
+    (S w)_new = S w + S x (y - x'S w) / (1 + v) if w changes; without the y if only S changes.
+    """
     beta = 1.0 / (1.0 + v)
     if m <= 0.0:
         return (1.0 - m) * beta, beta
@@ -22,22 +25,40 @@ def second_order(m, v, parameters):
 
 
 class SecondOrderPerceptron(ConfidenceLearner):
-    """Predicts sign(w'Sx) with the perceptron's w; on a mistake w += y x.  S^-1 = I/a + sum of x x' over the updates.
+    """Predicts sign(w'Sx); a mistake adds y x to w.  S^-1 = I/a + sum of x x' over the updates.
 
-    That x itself should be in S before it is classified divides w'Sx by 1 + v, and changes no sign.  `coef_` is S w.
+    The published form adds x to S first; this divides w'Sx by 1 + v and never changes its sign.  `coef_` is S w.
 
     Parameters
     ----------
     a : float, default=1.0
-        S is a I at first, a > 0.
+        S starts as a I, a > 0.
     update : {"mistakes", "always"}, default="mistakes"
         When S is updated: on mistakes, as published, or at every example, as in LIBOL.
-    covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`, also for the fitted attributes.
+    covariance : {"full", "diagonal"}, default="full"
+        What is kept of the covariance; see `ConfidenceLearner`.
+    n_epochs, memory_limit
+        See `ConfidenceLearner`.
+
+    Attributes
+    ----------
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `ConfidenceLearner`.
 
     References
     ----------
-    Cesa-Bianchi, Conconi, Gentile (2005), figure 3.1.
+    Cesa-Bianchi, Conconi, Gentile, SIAM J. Comput. 34, 2005, figure 3.1.
+
+    Examples
+    --------
+    >>> from klr_bench import SecondOrderPerceptron
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = SecondOrderPerceptron().fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_updates_ == model.n_mistakes_
+    True
     """
 
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {

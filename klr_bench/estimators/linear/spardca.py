@@ -31,7 +31,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
-    """Change a (n,) and z (d,) by a step for each row of CSR, in this order; squares (n,) are ||x||^2."""
+    """Update a (n,) and z (d,) with one step per CSR row, in the given order; squares (n,) are ||x||^2."""
     for i in order:
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f = 0.0
@@ -50,42 +50,62 @@ def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z)
 
 
 class SparDCA(LinearClassifier):
-    """min_w (1/2) ||w||^2 + l1 ||w||_1 + C sum_i max(0, 1 - y_i w'x_i)^q by ascent of its dual
+    """A sparse linear SVM: min_w (1/2) ||w||^2 + l1 ||w||_1 + C sum_i max(0, 1 - y_i w'x_i)^q.
+
+    It is solved by coordinate ascent on its dual
 
         max_a sum_i a_i - [q = 2] sum_i a_i^2/(4 C) - (1/2) ||w||^2,   w = soft(sum_i a_i y_i x_i, l1)
 
-    with 0 <= a_i, and <= C for q = 1, and soft(z, l1) = sign(z) max(|z| - l1, 0).
+    with a_i >= 0 (and <= C if q = 1), and soft(z, l1) = sign(z) max(|z| - l1, 0).
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss, > 0.
     l1 : float, default=1.0
-        Weight of the L1 norm, >= 0; a multiple of the least at which w = 0, q C max_j |sum_i y_i x_ij|, where
-        `l1_relative`.
+        Weight of the L1 norm, >= 0.  With `l1_relative` it is a multiple of the smallest value for which w = 0,
+        q C max_j |sum_i y_i x_ij|.
     l1_relative : bool, default=False
+        Whether l1 is such a multiple.
     q : {1, 2}, default=2
-        The hinge loss, or its square.
+        1 for the hinge loss, 2 for its square.
     tol : float, default=1e-3
-        The fit ends at a duality gap of tol times the primal objective.
+        The fit ends when the duality gap is at most tol times the primal objective.
     max_iter : int, default=1000
-        Passes over the rows, each in a random order.
+        Largest number of passes over the rows, each in a random order.
     random_state : int, RandomState instance or None, default=None
+        Seed of these orders.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The classes in sorted order.
     coef_ : ndarray of shape (n_features,), float64
+        The weights w.
     n_iter_ : int
-        Passes.
+        Number of passes.
     objective_, duality_gap_ : float
         The primal objective, and the duality gap relative to it.
     converged_ : bool
+        Whether the gap is at most tol.
     n_features_in_ : int
+        Number of features.
 
     References
     ----------
-    Shalev-Shwartz, Zhang (2012), section 5; the sparDCA of Tan et al. (2016).
+    Shalev-Shwartz, Zhang, arXiv:1211.2717, 2012, section 5; the sparDCA of Tan et al., AAAI 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from klr_bench import SparDCA
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = SparDCA(l1=0.3, l1_relative=True, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.converged_
+    (True, True)
+    >>> np.count_nonzero(model.coef_) < 5
+    True
     """
 
     _parameter_constraints = {  # noqa: RUF012
@@ -114,7 +134,7 @@ class SparDCA(LinearClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any kind; decision values above 0 mean the second in sorted order.
+            Two classes of any type; decision values above 0 mean the second in sorted order.
         callback : callable, default=None
             `callback(estimator, t)` is called after pass t; returning True ends the fit.
 

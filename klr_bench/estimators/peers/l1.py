@@ -1,4 +1,4 @@
-"""Solvers of other libraries on the same features: one objective, each library's own scale converted here, once.
+"""Solvers of other libraries on the same features; each library's scale of the objective is converted here only.
 
 here            sum_i log(1 + exp(-y_i w'z_i)) + lam ||w||_1
 scikit-learn    C sum_i log(1 + exp(-y_i w'z_i)) + ||w||_1               C = 1/lam; liblinear and saga
@@ -22,18 +22,43 @@ PEERS = ("liblinear", "saga", "skglm", "celer")
 class L1Peer(L1KLR):
     """L1-regularised logistic regression by another library, on the features of `L1KLR`, without an intercept.
 
-    The objective is that of L1KLR with fit_intercept=False, and so are the attributes; liblinear would penalise an
-    intercept.  skglm and celer come with ``pip install klr-bench[peers]``.
+    The objective is that of L1KLR with fit_intercept=False.  An intercept is left out because liblinear would penalise
+    it. skglm and celer are installed by ``pip install klr-bench[peers]``.
 
     Parameters
     ----------
     solver : {"liblinear", "saga", "skglm", "celer"}, default="liblinear"
+        liblinear and saga of scikit-learn, or the library of that name.
     lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, random_state, dtype
-        As for `L1KLR`.
+        See `L1KLR`.
     tol : float, default=1e-4
-        The library's own tolerance, which is no duality gap.
+        The library's own tolerance, which is not a duality gap.
     max_iter : int, default=10000
-        The library's own iterations.
+        The library's own limit of iterations.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_, objective_, duality_gap_, lam_, lambda_max_, n_features_in_
+        See `L1KLR`; n_iter_ counts the library's iterations and is 0 if it does not report them.
+    converged_ : bool
+        Whether the library ended before max_iter.
+    support_vectors_, n_support_
+        See `L1KLR`.
+
+    References
+    ----------
+    Qin, Huang, Chandramouli, He, Kumar, 2011, equation 2, without the intercept.
+
+    Examples
+    --------
+    >>> from klr_bench import L1Peer
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = L1Peer(solver="liblinear", lam=1.0, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_ < len(X) / 4, model.intercept_
+    (True, 0.0)
     """
 
     _parameter_constraints = {
@@ -78,13 +103,13 @@ class L1Peer(L1KLR):
         return 1, 1
 
     def _run(self, problem, x, random, callback):
-        """Return the library's solution as an iterate, and True: its own rule has ended it."""
+        """Return the library's solution as an iterate, and True: the library's own rule has ended the fit."""
         Z = library_layout(self.solver, problem.matrix.stored)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of parameters' names, and of convergence
+            warnings.simplefilter("ignore")  # warnings about renamed parameters and about convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
             model.fit(Z, problem.y.astype(Z.dtype))
-        self.n_iter_ = int(np.max(getattr(model, "n_iter_", 0)))  # celer does not say
+        self.n_iter_ = int(np.max(getattr(model, "n_iter_", 0)))  # celer does not report it
         w = np.ravel(model.coef_).astype(np.float64)
         return Iterate(problem, w, problem.products(w)), True
 
@@ -94,15 +119,15 @@ class L1Peer(L1KLR):
 
 
 def library_layout(solver, Z):
-    """Return the features Z (N, D) in the layout and the precision that a library works in."""
-    dtype = np.float64 if solver in ("liblinear", "celer") else Z.dtype  # these have no float32
+    """Return the features Z (N, D) in the layout and precision that a library uses."""
+    dtype = np.float64 if solver in ("liblinear", "celer") else Z.dtype  # these two do not support float32
     return np.asarray(Z, dtype=dtype, order="C" if solver in ("liblinear", "saga") else "F")
 
 
 def library_model(solver, lam, n_samples, tol, max_iter, random=None):
     """Return a library's estimator of the objective above for n_samples rows.
 
-    Raises ImportError, with what to install, where the library is not there.
+    Raises ImportError, with what to install, if the library is missing.
     """
     if solver in ("liblinear", "saga"):
         from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,4 @@
-"""PrototypeKLR, the scikit-learn side: parameters, validation, the start, the loop over a solver's iterates."""
+"""The scikit-learn interface of PrototypeKLR: parameters, validation, start, the loop over a solver's iterates."""
 
 from __future__ import annotations
 
@@ -23,57 +23,60 @@ from klr_bench.estimators.prototype.prediction import PrototypeClassifier
 from klr_bench.estimators.prototype.start import first_coefficients, first_prototypes, typical_distance, unit_of
 
 USUAL = 10
-"""Prototypes where none are asked for."""
+"""Default number of prototypes."""
 LBFGS_WORK = 5e6
-"""Rows times features times prototypes up to which all rows at once are the fastest."""
+"""Largest rows x features x prototypes for which L-BFGS on all rows is the fastest."""
 WATCHED = 20_000
-"""Rows of which the objective is judged after a pass in mini-batches."""
+"""Number of rows on which the objective is evaluated after a pass in mini-batches."""
 
 
 class PrototypeKLR(PrototypeClassifier):
-    """Kernel logistic regression on a few prototypes that need not be training examples, of two classes or more.
+    """Kernel logistic regression on a few prototypes that need not be training examples, for two or more classes.
 
-    P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)); the mean log loss + l1 sum |u_jk| + (l2/2) sum b_yj^2 is minimised
-    over b, the prototypes u and the width theta of the kernel, k = exp(-exp(theta) ||x - u||^2).  Two blog posts, known
-    here as prototype_klr.  Random prototypes that stay where they are (Blum's) are learn_prototypes=False.
+    P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)).  The mean log loss + l1 sum |u_jk| + (l2/2) sum b_yj^2 is minimised
+    over b, the prototypes u and the width theta of the kernel, k = exp(-exp(theta) ||x - u||^2).
 
     Parameters
     ----------
     n_prototypes : int or None, default=None
-        J; None is 10, or the number of rows where that is less.
+        Number J of prototypes; None is 10, or the number of rows if that is less.
     init : {"random", "kmeans"}, default="random"
         The first prototypes: training rows drawn at random, or centres of k-means.
     learn_prototypes, learn_width, learn_coef : bool, default=True
-        What is learned: u, theta, b.  With learn_coef=False all b are drawn from [-1, 1] once.  The width of
-        kernel="linear" does nothing.
-    l1 : float >= 0, default=0.0
-        Weight of the Laplacian prior on the prototypes: some of their entries become 0.
-    l2 : float >= 0, default=0.0
-        Weight of a Gaussian prior on b, but for b_y0.
+        Whether u, theta and b are learned.  With learn_prototypes=False the prototypes stay at random rows (Blum).
+        With learn_coef=False all b are drawn once from [-1, 1].  learn_width has no effect with kernel="linear".
+    l1 : float, default=0.0
+        Weight >= 0 of the Laplacian prior on the prototypes: some of their entries become 0.
+    l2 : float, default=0.0
+        Weight >= 0 of a Gaussian prior on all b but b_y0.
     solver : {"auto", "adam", "lbfgs", "alternating"}, default="auto"
-        "adam" and "lbfgs" move all at once, on mini-batches and on all rows; "alternating" goes through the rows for b,
-        for u and for theta in turn, as in the posts.  "auto" is "lbfgs" on small data, else "adam".  Where b alone is
-        learned the problem is convex, and L-BFGS on fixed kernel values whatever is said.
+        "adam" and "lbfgs" move all parameters at once, on mini-batches and on all rows.  "alternating" makes a pass for
+        b, one for u and one for theta in turn, as in the posts.  "auto" is "lbfgs" on small data, else "adam".  If only
+        b is learned, the problem is convex and is solved by L-BFGS on fixed kernel values, whatever the solver.
     learning_rate : float, default=0.1
-        Of mini-batches: a step of Adam, in units of 0.1 for theta, the spread of the features for u, for b 0.3 over
-        the spread of the kernel values at the start (in the lazy form 1).
+        Adam's step on mini-batches, > 0, in units of 0.1 for theta, of the spread of the features for u, and for b of
+        0.3 divided by the spread of the kernel values at the start (1 in the lazy form).
     batch_size : int or None, default=128
-        Rows of a mini-batch; None is all: then "alternating" makes one step a part and pass.
+        Rows of a mini-batch; None is all rows, with which "alternating" makes one step per part and pass.
     lazy : bool, default=False
-        For sparse data and kernel="rbf": distances over the features that are not 0 in x, which alone are moved.
+        For sparse data and kernel="rbf": distances over the non-zero features of x; only these features of u move.
     validation_fraction : float, default=0.0
-        Share of the rows held out, on which convergence is judged; 0: on the rows that are learned.  Not for "lbfgs".
+        Share of the rows held out to judge convergence; 0 judges it on the training rows.  "lbfgs" ignores it.
     tol : float, default=1e-4
         The fit ends after a pass that lowers the objective, or the held-out log loss, by less than this share of it.
     max_iter : int, default=100
-        Passes at the most; of "adam" the rate falls to 0 over them.
+        Largest number of passes; the rate of "adam" decreases to 0 over them.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
+        exp(-gamma ||x - u||^2), (gamma x'u + coef0)^degree or x'u, with gamma = exp(theta).
     gamma : float or None, default=None
-        exp(theta) at the start, of exp(-gamma ||x - u||^2) and (gamma x'u + coef0)^degree; None is the inverse of the
-        median of ||x - u||^2 at the start for rbf, 1 / n_features for poly.
+        exp(theta) at the start, > 0.  None is 1 / the median of ||x - u||^2 at the start for rbf, 1 / n_features for
+        poly.
     degree : int, default=3
+        Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
+        Constant of the poly kernel.
     random_state : int, RandomState instance or None, default=None
+        Seed of the first prototypes, the coefficients that are drawn, and the mini-batches.
     dtype : {"float32", "float64"} or None, default=None
         None follows X: float32 stays float32, all else is float64.  L-BFGS works in float64 in any case.  Choose
         float64 for CSR rows far from 0: no origin is subtracted from CSR rows in the fit, nor from any rows where
@@ -82,17 +85,34 @@ class PrototypeKLR(PrototypeClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order.
     prototypes_ : ndarray of shape (n_prototypes, n_features)
-    dual_coef_ : ndarray of shape (n_classes, n_prototypes); of two classes (n_prototypes,), for the second
-    intercept_ : ndarray of shape (n_classes,); of two classes a float
-    gamma_ : float
-        exp(theta).
-    objective_ : float
-        Of the rows that were learned.
+        u.
+    dual_coef_ : ndarray of shape (n_classes, n_prototypes); with two classes (n_prototypes,), for the second
+        b without b_y0.
+    intercept_ : ndarray of shape (n_classes,); with two classes a float
+        b_y0.
+    gamma_, objective_ : float
+        exp(theta), and the objective on the training rows without those held out.
     converged_ : bool
-        Whether the last pass gained less than `tol`; of "adam" its falling rate may be the reason.
+        Whether the last pass gained less than `tol`; with "adam" its decreasing rate may be the reason.
     n_iter_, n_support_, n_features_in_ : int
-        Passes; prototypes; features.
+        Numbers of passes, of prototypes and of features.
+
+    References
+    ----------
+    Two blog posts, called prototype_klr in klr-bench (configs/paper/prototype_klr).
+
+    Examples
+    --------
+    >>> from klr_bench import PrototypeKLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = PrototypeKLR(n_prototypes=6, tol=1e-2, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.prototypes_.shape
+    (6, 2)
     """
 
     _parameter_constraints = {  # noqa: RUF012
@@ -170,7 +190,7 @@ class PrototypeKLR(PrototypeClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any kind or more.
+            Two or more classes of any type.
         callback : callable, default=None
             `callback(estimator, t)` is called at the start, t = 0, and after each pass; returning True ends the fit.
 
@@ -181,7 +201,7 @@ class PrototypeKLR(PrototypeClassifier):
         Raises
         ------
         ValueError
-            Parameters out of range, one class only, more prototypes than rows, the lazy form of another kernel.
+            Parameters out of range, a single class, more prototypes than rows, lazy=True with another kernel.
         """
         self._validate_params()
         dtype = [np.float64, np.float32] if self.dtype is None else self.dtype
@@ -200,7 +220,7 @@ class PrototypeKLR(PrototypeClassifier):
         return self
 
     def _check(self, X):
-        """Refuse what cannot be learned."""
+        """Refuse data and parameters that cannot be learned from."""
         if len(self.classes_) < 2:
             message = f"PrototypeKLR needs two classes or more; got one class: {self.classes_[0]!r}."
             raise ValueError(message)
@@ -217,7 +237,7 @@ class PrototypeKLR(PrototypeClassifier):
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, codes, random):
-        """Return the rows to learn from, and those to judge convergence by, the same share of each class."""
+        """Return the rows to learn from and those held out, the same share of each class."""
         origin = None
         if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
             origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
@@ -277,7 +297,7 @@ class PrototypeKLR(PrototypeClassifier):
             self._go_on(iterates, watched, held_out, callback, until_end=solver == "adam")
 
     def _fit_coefficients(self, x, rows):
-        """Fit b to the kernel values of prototypes that stay as they are."""
+        """Fit b to the kernel values of fixed prototypes."""
         K = np.concatenate([self._model.kernel_values(x, X) for X, _ in rows.blocks()])
         b = self._model.layout.places["b"]
         options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
@@ -321,7 +341,7 @@ class PrototypeKLR(PrototypeClassifier):
         return solve(self._model, x, rows, watched, parts, **options)
 
     def _go_on(self, iterates, watched, held_out, callback, *, until_end):
-        """Go through the iterates, unless `until_end`, until one is hardly better than the one before."""
+        """Go through the iterates until one hardly improves on the last; through all if `until_end`."""
         model = self._model
         if held_out is not None:
             watched, model = held_out, model.without_penalty()
