@@ -44,12 +44,12 @@ class ImportVectorMachine(ExpansionClassifier):
     tol : float, default=1e-3
         The fit ends when a round lowers the objective by at most this share of it; tol >= 0.
     kernel, gamma, degree, coef0, random_state, dtype
-        See `BatchKLR`; random_state draws the candidates, and the systems are always solved in float64.
+        See `DualCDKLR`; random_state draws the candidates, and the systems are always solved in float64.
 
     Attributes
     ----------
     classes_, n_features_in_
-        See `BatchKLR`.
+        See `DualCDKLR`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
         The import vectors, in the order in which they were chosen.
     dual_coef_ : ndarray of shape (n_support_,), float64

@@ -1,1 +1,1 @@
-"""Online learners with a budget of support vectors: one engine that replaces them, one that projects onto them."""
+"""Online learners with a budget: one engine that replaces support vectors, one that projects onto them."""

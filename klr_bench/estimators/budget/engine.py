@@ -1,18 +1,20 @@
-"""The engine of the learners with a budget, exact, in blocks: support vectors come, go, and are rescaled.
+"""The engine of the learners with a budget, exact, in blocks: support vectors are inserted, removed and rescaled.
 
-At step t a learner sees (x_t, y_t).  Its strategy may let x_t in, drop another example, shrink f, or change each
-coefficient.  None of that changes a kernel value: those of the next examples with the support vectors and with each
-other are one matrix product, a row an example, and f(x) is the product of such a row with the coefficients.
+At step t a learner sees (x_t, y_t).  Its strategy may insert x_t, remove another example, shrink f, or change each
+coefficient.  None of this changes a kernel value.  The kernel values of the next examples, with the support vectors and
+with each other, are therefore one matrix product with one row per example; f(x) is the product of such a row with the
+coefficients.
 
-    columns  0 ... n-1      the n <= B support vectors when the block began, a slot each
-             n ... n+b-1    the b examples of the block: who is let in has its coefficient there until the block ends
+    columns  0 ... n-1      the n <= B support vectors at the start of the block, one slot each
+             n ... n+b-1    the b examples of the block; an inserted example keeps its coefficient here until the end
+                            of the block
 
-Coefficients carry a common scale, so that shrinking is one multiplication.  The sum C of the scales so far gives the
-average of the f_t: an example that came at C_i and goes, or changes its coefficient a_i, at C has earned
-a_i (C - C_i).
+Coefficients share a scale, so that shrinking is one multiplication.  The sum C of the scales so far gives the average
+of the f_t: an example that entered at C_i, and is removed or changes its coefficient a_i at C, has contributed
+a_i (C - C_i) to the sum of the f_t.
 
 A strategy is a compiled function of a `Book`.  It goes through the examples of a block with `decide`, `enter`,
-`drop` and `shrink`, and returns how many it has dealt with.
+`drop` and `shrink`, and returns how many it has processed.
 """
 
 from __future__ import annotations
@@ -31,24 +33,24 @@ from klr_bench.estimators.core.rows import growing_like, grown, in_layout
 from klr_bench.estimators.online.engine import FOLD_BELOW
 
 BLOCK = 128
-"""Examples a block."""
+"""Examples per block."""
 CHUNK = 4096
 """Rows whose operands are prepared at once."""
 LARGE = 16_384
-"""Support vectors above which blocks are shorter, so that their kernel values stay in the cache."""
+"""With more support vectors, blocks are shorter, so that their kernel values stay in the cache."""
 SHORT = 32
 
 Book = namedtuple("Book", "values y u coef average since length number slot column total entered counts scalars")
 Book.__doc__ = """What a strategy reads and writes: b examples, v next victims, B slots, columns as above.
 
-values (b + v, n + b)   kernel values of the examples, and of the v support vectors that will be the oldest, in order
+values (b + v, n + b)   kernel values of the examples, and of the v oldest support vectors, in order
 y, u (b,)               labels -1.0 or +1.0; uniform draws
-coef, average, since    of each column: a_i, which is 0 exactly if it is not in f; what it has earned so far; C_i
-length, number          of each column: ||k(x_i, .)||, and the position among all that were ever inserted
-slot                    of each column of one who is in f
-column (B,)             of each slot
-total                   what each example that was ever inserted has earned, once it has gone
-entered                 which examples of the chunk were inserted, by number
+coef, average, since    per column: a_i, 0 if and only if it is not in f; its contribution to the sum so far; C_i
+length, number          per column: ||k(x_i, .)||, and the position among all inserted examples
+slot                    per column that is in f: its slot
+column (B,)             per slot: its column
+total                   per inserted example: its contribution to the sum, once it is removed
+entered                 numbers of the inserted examples of the chunk
 counts                  T, N, TURNS, EVER, MISTAKES, REFUSED, FIRST
 scalars                 SCALE, SUM, SQUARED, LAST, and two for the strategy
 """
@@ -83,13 +85,13 @@ def _dot(coef, values, m):
 
 @compiled()
 def f_at(book, row, i):
-    """Return f at the example of a row of `values`, before example i of the block is let in."""
+    """Return f at the example of a row of `values`, before example i of the block can be inserted."""
     return book.scalars[SCALE] * _dot(book.coef, book.values[row], book.counts[FIRST] + i)
 
 
 @compiled()
 def decide(book, i):
-    """Begin the step of example i: return f(x_i), or nan where it is not finite, which ends the learning."""
+    """Begin the step of example i: return f(x_i); if it is not finite, return nan, which ends the learning."""
     counts, scalars = book.counts, book.scalars
     value = f_at(book, i, i)
     scalars[LAST] = value
@@ -121,7 +123,7 @@ def enter(book, i, slot, c, value):
 
 @compiled()
 def drop(book, column):
-    """Take the example of a column out of f; what it has earned is kept.  The norm of f is the strategy's affair."""
+    """Remove the example of a column from f and keep its contribution to the average; the caller updates the norm."""
     earned = book.average[column] + book.coef[column] * (book.scalars[SUM] - book.since[column])
     book.total[book.number[column]] = earned
     book.coef[column] = 0.0
@@ -145,7 +147,7 @@ def shrink(book, phi):
 
 @compiled()
 def _commit(book, right, left, block_left):
-    """At the end of a block, move who was let in from its column to its slot."""
+    """At the end of a block, move the inserted examples from their columns to their slots."""
     first = book.counts[FIRST]
     for slot in range(book.counts[N]):
         column = book.column[slot]
@@ -160,7 +162,7 @@ def _commit(book, right, left, block_left):
 
 @compiled(int64(types.boolean, int64, int64, int64))
 def n_victims(by_age, first, b, budget):
-    """Return of how many of the oldest support vectors a block of b examples has the kernel values."""
+    """Return the number of oldest support vectors whose kernel values a block of b examples needs."""
     return min(first, max(b // 2, 1)) if by_age and first + b > budget else 0
 
 
@@ -207,10 +209,10 @@ def _learn(
 
 
 class BudgetState:
-    """What a learner with a budget knows between two chunks of examples.
+    """The state of a learner with a budget between two chunks of examples.
 
-    Attributes: `support`, the rows of all examples that were ever inserted, in their order; `total`, what each has
-    earned if it has gone; `left` and `right`, the operands of slots and columns, if dense; the rest as in `Book`.
+    Attributes: `support`, the rows of all inserted examples, in order; `total`, the contributions of removed ones to
+    the sum of the f_t; `left` and `right`, the operands of slots and columns, if dense; the rest as in `Book`.
     """
 
     def __init__(self, kernel, X, budget, *, by_age):
@@ -233,7 +235,7 @@ class BudgetState:
 
     @property
     def n_mistakes(self):
-        """Examples with y f(x) <= 0 when they came."""
+        """Number of examples with y f(x) <= 0 at their own step."""
         return int(self.counts[MISTAKES])
 
     @property
@@ -277,7 +279,7 @@ class BudgetState:
         return len(y)
 
     def _learn_by_index(self, strategy, parameters, size, X, y, u, lengths):
-        """Learn from some rows; return their number.  The inverted index of the columns is made anew each time."""
+        """Learn from some rows; return their number.  The inverted index of the columns is built anew each time."""
         first, b = self.counts[N], min(size, len(y))
         columns = sp.vstack([self.support.rows[self.number[:first]], X[:b]], format="csr")
         victims = (self.counts[TURNS] + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget
@@ -293,7 +295,7 @@ class BudgetState:
         return done
 
     def coefficients(self, *, average):
-        """Return the numbers of the examples in f and their coefficients, of the average of the f_t or of the last."""
+        """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""
         counts, (scale, scale_sum) = self.counts, self.scalars[[SCALE, SUM]]
         slots = slice(0, counts[N])
         number, coef = self.number[slots], self.coef[slots]

@@ -1,1 +1,1 @@
-"""What the solvers share: kernels, rows, expansions, features, losses, compiled code, the base class of two classes."""
+"""What the solvers share: kernels, rows, expansions, features, losses, compiled code, the base for two classes."""

@@ -1,4 +1,4 @@
-"""What binary classifiers have in common on the side of scikit-learn: parameters, validation, prediction."""
+"""The scikit-learn interface that binary classifiers share: parameters, validation, prediction."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from sklearn.utils.validation import validate_data
 from klr_bench.estimators.core.kernels import KERNELS, Kernel
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
-"""The constraint of a parameter that is a positive number."""
+"""Constraint of a positive number."""
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
 NUMBER = Interval(Real, None, None, closed="neither")
-"""Any number but infinity and NaN."""
+"""Constraint of any number but infinity and NaN."""
 
 
 class BinaryClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of two classes; a subclass has `fit` and `decision_function`."""
+    """A classifier for two classes; a subclass has `fit` and `decision_function`."""
 
     def predict(self, X):
-        """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 goes to the first class."""
+        """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 means the first class."""
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
     def _forget(self):
-        """Validate the parameters, and remove what an earlier fit has set."""
+        """Validate the parameters, and remove the attributes of an earlier fit."""
         self._validate_params()
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
     def _dtypes(self):
-        """Return the precisions of X that are kept; anything else becomes the first."""
+        """Return the precisions of X that are kept; any other is converted to the first."""
         return [np.float64, np.float32]
 
     def _validate(self, *data, dtype, reset=False):
@@ -71,7 +71,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
 
 
 class BinaryKernelClassifier(BinaryClassifier):
-    """A classifier of two classes with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`.
+    """A classifier for two classes with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`.
 
     A subclass has `fit` and `decision_function`.
     """

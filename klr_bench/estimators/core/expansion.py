@@ -1,4 +1,4 @@
-"""Functions sum_i a_i k(x_i, .): where their rows lie, and their values at new rows, tile by tile."""
+"""Functions sum_i a_i k(x_i, .): the layout of their rows, and their values at new rows, tile by tile."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from klr_bench.estimators.core.kernels import dense_is_cheaper, origin_of
 from klr_bench.estimators.core.rows import in_layout
 
 COLUMNS = 256
-"""New rows a tile."""
+"""New rows per tile."""
 TILE = 1024
-"""Support vectors a tile: with 256 columns its kernel values take 1 MB in float32."""
+"""Support vectors per tile: with 256 columns its kernel values take 1 MB in float32."""
 
 
 def layout_of(X):
-    """Return what is decided by the first rows of X: whether CSR rows stay sparse, and the origin of dense ones."""
+    """Return (whether CSR rows stay sparse, the origin of dense rows or None), decided by the first rows of X."""
     by_index = sp.issparse(X) and not dense_is_cheaper(X)
     return by_index, None if by_index else origin_of(X)
 
@@ -31,7 +31,10 @@ def evaluate(kernel, origin, left, weights, X):
 
 
 def decide(kernel, by_index, origin, support, coef, X):
-    """Return f (m,), float64, for rows X (m, d), of rows `support` (n, d) with coefficients (n,), laid out as said."""
+    """Return f (m,), float64, for rows X (m, d), given the rows `support` (n, d) and their coefficients (n,).
+
+    `by_index` and `origin` are the results of `layout_of`.
+    """
     left = kernel.left(in_layout(support, by_index), origin)
     return evaluate(kernel, origin, left, coef[None].astype(X.dtype), X)[0]
 

@@ -16,7 +16,7 @@ from klr_bench.estimators.core.kernels import Kernel, origin_of
 from klr_bench.estimators.core.rows import in_layout
 
 DENSE = 0.05
-"""Share of non-zero elements above which a block of sparse rows is multiplied as a dense one."""
+"""Share of non-zero elements above which a block of sparse rows is multiplied as a dense block."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class KernelFeatures:
 
     @classmethod
     def of(cls, X, kernel):
-        """Take the rows of X (n, d) for centres."""
+        """Use the rows of X (n, d) as centres."""
         return cls(kernel, X, None if sp.issparse(X) else origin_of(X))
 
     @property
@@ -84,7 +84,7 @@ class FourierFeatures:
     def transform(self, X):
         """Return the features (n, D) of rows X (n, d)."""
         if sp.issparse(X) and X.nnz > DENSE * X.shape[0] * X.shape[1]:
-            X = X.toarray()  # BLAS is quicker
+            X = X.toarray()  # BLAS is faster
         z = np.asarray(X @ self.omega.astype(X.dtype, copy=False))
         z += self.b
         np.cos(z, out=z)
@@ -94,7 +94,7 @@ class FourierFeatures:
 
 @dataclass(frozen=True)
 class LinearFeatures:
-    """z_j(x) = x_j, for the columns given (D,)."""
+    """z_j(x) = x_j, for the given columns (D,)."""
 
     columns: np.ndarray
 

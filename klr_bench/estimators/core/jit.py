@@ -1,9 +1,9 @@
 """numba's compiler with a cache that is always writable and never stale.
 
-Compiled code is kept in ``<base>/<hash of the estimators' source files>``, where the base is ``NUMBA_CACHE_DIR``,
-else the user's cache folder, else a temporary folder, whichever can be written first.  The hash is there because
-numba looks at the file of the function alone: a cached caller would go on running the old code of a function that
-was edited in another file.
+Compiled code is stored in ``<base>/<hash of the estimators' source files>``.  The base is the first folder that can be
+written: ``NUMBA_CACHE_DIR``, the user's cache folder, or a temporary folder.  The hash is necessary because numba
+checks only the file of the function itself: after an edit of another file, a cached caller would still run the old code
+of the functions in that file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import platformdirs
 from numba import config, njit
 
 ROOM = 2_000_000
-"""Bytes that compiled code may need."""
+"""Bytes of free space that a cache folder must have."""
 
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the compiled code, made if it does not exist."""
+    """Return the folder of the compiled code; it is created if it does not exist."""
     estimators = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for source in sorted(estimators.rglob("*.py")):
@@ -47,7 +47,7 @@ def cache_folder() -> Path:
 
 
 refused: list[str] = []
-"""Folders that could not be written, if that is why compiled code is kept for this run only."""
+"""Folders that could not be written, if compiled code is therefore kept for this run only."""
 
 
 def is_cold() -> bool:
@@ -56,11 +56,11 @@ def is_cold() -> bool:
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function for the given signatures, now, and cache it; as a decorator."""
+    """Decorator: compile a function now for the given signatures, and cache it."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         before = config.CACHE_DIR
-        config.CACHE_DIR = str(cache_folder())  # read by numba when the decorator is applied, and then no more
+        config.CACHE_DIR = str(cache_folder())  # numba reads it only when the decorator is applied
         try:
             return njit(*signatures, cache=True, error_model="numpy", **options)(function)
         finally:

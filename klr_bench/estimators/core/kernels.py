@@ -1,14 +1,14 @@
 """Kernels of dense or CSR rows: operands that are prepared once, and tiles of values by one matrix product.
 
-Everything a tile needs besides the products x'z is folded into the operands, so that a tile is one product and one
+The operands contain everything a tile needs besides the products x'z, so that a tile is one product and one
 elementwise function:
 
     rbf     exp(-gamma ||x - z||^2)      [s(x-o), -gamma||x-o||^2, 1] . [s(z-o), 1, -gamma||z-o||^2],  s = sqrt(2 gamma)
     poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
     linear  x'z
 
-The origin o of a dense rbf kernel is the median of some training rows: the kernel does not depend on it, but in float32
-the squared distances of rows that lie far from 0 would be lost without it.
+The origin o of a dense rbf kernel is the median of some training rows.  The kernel does not depend on it, but without
+it the squared distances of rows far from 0 would be lost in float32.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from klr_bench.estimators.core.jit import compiled
 
 KERNELS = ("rbf", "poly", "linear")
 RBF, POLY, LINEAR = range(3)
-"""Their codes in compiled code."""
+"""The codes of the kernels in compiled code."""
 ORIGIN_ROWS = 256
-"""Rows whose median is the origin of distances."""
+"""Number of rows whose median is the origin of distances."""
 DENSE_AT_MOST = 8192
-"""Features above which CSR rows are never made dense."""
+"""With more features, CSR rows are never made dense."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Kernel:
     coef0: float = 1.0
 
     def left(self, X, origin=None):
-        """Prepare rows X (n, d) as the left operand: (n, d') array, or the CSR rows as they are.
+        """Prepare rows X (n, d) as the left operand: an (n, d') array, or the CSR rows unchanged.
 
-        `origin` is a point (d,) amid dense training data, the same for both operands; only rbf uses it.
+        `origin` is a point (d,) near dense training data, the same for both operands; only rbf uses it.
         """
         if sp.issparse(X) or self.name == "linear":
             return X
@@ -64,7 +64,7 @@ class Kernel:
         return self._augmented(X, origin, [-2, -1]).T
 
     def _augmented(self, X, origin, columns):
-        """Rows [sqrt(2 gamma) (x - o), ...] with 1 and -gamma ||x - o||^2 in the two given columns."""
+        """Return rows [sqrt(2 gamma) (x - o), ...] with 1 and -gamma ||x - o||^2 in the two given columns."""
         operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
         rows = operand[:, :-2]
         np.subtract(X, 0 if origin is None else origin, out=rows)
@@ -74,7 +74,7 @@ class Kernel:
         return operand
 
     def values(self, left, right):
-        """Kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
+        """Return kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
         values = self._products(left, right)
         if self.name == "rbf":
             if values.dtype == np.float32:
@@ -107,7 +107,7 @@ class Kernel:
         return products
 
     def diagonal(self, X):
-        """k(x, x) of the rows X (n, d), as a float64 array (n,)."""
+        """Return k(x, x) for the rows X (n, d), float64 (n,)."""
         if self.name == "rbf":
             return np.ones(X.shape[0])
         squared = _squared_norms(X).astype(np.float64)
@@ -115,16 +115,16 @@ class Kernel:
 
 
 def origin_of(X):
-    """Return the median (d,) of the first rows of X, dense or CSR: the origin of a dense rbf kernel."""
+    """Return the median (d,) of the first rows of X, dense or CSR, as the origin of a dense rbf kernel."""
     rows = X[:ORIGIN_ROWS]
     return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)
 
 
 def dense_is_cheaper(X):
-    """Tell whether CSR rows like those of X are multiplied sooner as dense ones, judged by the first rows.
+    """Tell whether CSR rows like those of X are multiplied faster as dense rows, judged by the first rows.
 
-    A dense product costs a fixed time a feature; the inverted index one a pair of entries that meet, and a little for
-    each entry looked up.  The constants are nanoseconds measured in float32 by scripts/benchmark/sparse.py.
+    A dense product costs a fixed time per feature.  The inverted index costs time per pair of matching entries, and a
+    little for each entry looked up.  The constants are nanoseconds measured in float32 by scripts/benchmark/sparse.py.
     """
     sample = X[:256]
     n, d = sample.shape
@@ -137,7 +137,7 @@ def dense_is_cheaper(X):
 def sparse_products(left, right):
     """Return the dense products (n, m) of CSR rows (n, d) with the columns of a CSR matrix (d, m).
 
-    The rows of `right` are an inverted index of its columns: only entries that meet cost anything.
+    The rows of `right` are an inverted index of its columns: only matching entries cost time.
     """
     out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
     arrays = [left.data, right.data]
@@ -153,7 +153,7 @@ def _index_signature(real):
 
 @compiled([_index_signature(float32), _index_signature(float64)])
 def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
-    """Add to out (n, m) for each entry of a row the entries that the index lists under its feature."""
+    """Add to out (n, m), for each entry of a row, its products with the entries listed under its feature."""
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             value, feature = data[p], indices[p]
@@ -162,7 +162,7 @@ def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
 
 
 def raise_to(values, degree):
-    """Raise each value to a power, in place; whole ones by multiplication."""
+    """Raise each value to a power, in place; a whole power by multiplication."""
     if degree != int(degree):
         np.power(values, degree, out=values)
     elif degree == 2:
@@ -181,7 +181,7 @@ def _squared_norms(X):
 
 @intrinsic
 def _bits_as_float(typing, bits):
-    """Take 32 bits for a float32."""
+    """Interpret 32 bits as a float32."""
     del typing, bits
 
     def generate(context, builder, signature, arguments):
@@ -192,14 +192,15 @@ def _bits_as_float(typing, bits):
 
 
 _LOG2_E = np.float32(1 / math.log(2))
-_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(math.log(2) - 0.693359375)  # the first has few bits
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(math.log(2) - 0.693359375)  # k HIGH is exact
 
 
 @compiled(float32(float32), fastmath=True)
 def _exp_negative(x):
-    """e^min(x, 0) to 3e-7 relative, 0 or about 1e-38 below -87: plain arithmetic, so that loops over it vectorise.
+    """Return e^min(x, 0) to 3e-7 relative, 0 or about 1e-38 below -87.
 
-    e^x = 2^k e^r with abs(r) <= ln(2) / 2, and e^r by its Taylor polynomial of degree 7.
+    Plain arithmetic, so that loops over it vectorise: e^x = 2^k e^r with abs(r) <= ln(2) / 2, and e^r by its Taylor
+    polynomial of degree 7.
     """
     x = max(min(x, np.float32(0)), np.float32(-87))
     k = np.floor(x * _LOG2_E + np.float32(0.5))
@@ -225,7 +226,7 @@ def exp_negative(values):
 
 @compiled(float32[::1](float32[:, ::1], float32[:]), fastmath=True)
 def sum_exp_negative(exponents, weights):
-    """Return sum_i weights[i] e^min(x_ij, 0), (m,), for exponents (n, m), which are only read."""
+    """Return sum_i weights[i] e^min(x_ij, 0), (m,), for exponents (n, m), which stay unchanged."""
     n, m = exponents.shape
     sums = np.zeros(m, dtype=np.float32)
     for i in range(n):
@@ -235,7 +236,7 @@ def sum_exp_negative(exponents, weights):
 
 
 def _exp_at_most_one(x):
-    """e^min(x, 0) in the precision of x, in compiled code."""
+    """Return e^min(x, 0) in the precision of x, in compiled code."""
 
 
 @overload(_exp_at_most_one)
@@ -245,7 +246,7 @@ def _exp_by_precision(x):
 
 @compiled([void(float32[:, ::1], int64, float64), void(float64[:, ::1], int64, float64)], fastmath=True)
 def finish(products, kernel, degree):
-    """Turn the products (n, m) of two operands into kernel values, in place; `kernel` is a place in KERNELS."""
+    """Turn the products (n, m) of two operands into kernel values, in place; `kernel` is an index into KERNELS."""
     power = int(degree)
     for i in range(products.shape[0]):
         row = products[i]

@@ -12,14 +12,14 @@ from numba import float64, int64
 from klr_bench.estimators.core.jit import compiled
 
 LOSSES = {"logit": 0, "exponential": 1, "square": 2, "hinge": 3}
-"""The codes under which compiled code knows the losses."""
+"""The codes of the losses in compiled code."""
 
 LOGIT, EXPONENTIAL, SQUARE, HINGE = LOSSES.values()
 
 
 @compiled(float64(float64))
 def sigmoid(z):
-    """1 / (1 + exp(-z)), for every z."""
+    """Return 1 / (1 + exp(-z)), without overflow for any z."""
     if z >= 0.0:
         return 1.0 / (1.0 + math.exp(-z))
     e = math.exp(z)
@@ -28,16 +28,16 @@ def sigmoid(z):
 
 @compiled(float64(float64))
 def softplus(z):
-    """log(1 + exp(z)), for every z; the logistic loss of a margin z is softplus(-z)."""
+    """Return log(1 + exp(z)), without overflow for any z; the logistic loss of a margin z is softplus(-z)."""
     return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
 
 
 @compiled(float64(int64, float64, float64, float64))
 def derivative(loss, y, f, delta):
-    """dl(y, f)/df of the loss with this code.
+    """Return dl(y, f)/df of the loss with this code.
 
-    The square loss is max((y - f)^2, delta^2), flat where abs(y - f) < delta (Zhang et al., ICML 2013, table 1);
-    delta = 0 gives the plain one.
+    The square loss is max((y - f)^2, delta^2), constant where abs(y - f) < delta (Zhang et al., ICML 2013, table 1);
+    delta = 0 gives the usual square loss.
     """
     if loss == LOGIT:
         return -y * sigmoid(-y * f)

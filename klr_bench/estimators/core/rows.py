@@ -1,4 +1,4 @@
-"""Rows that arrive a few at a time, kept in arrays that grow by doubling."""
+"""Rows that arrive a few at a time, stored in arrays that grow by doubling."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 
 class Growing:
-    """A one- or two-dimensional array with room at its end: appending costs O(1) a row on average."""
+    """A one- or two-dimensional array with spare room at its end: appending costs O(1) per row on average."""
 
     def __init__(self, shape, dtype):
         self._array = np.empty(shape, dtype=dtype)
@@ -26,7 +26,7 @@ class Growing:
         self._used = needed
 
     def reserve(self, n):
-        """Make room for n rows in all."""
+        """Make room for n rows in total."""
         if n > len(self._array):
             grown = np.empty((max(n, 2 * len(self._array)), *self._array.shape[1:]), dtype=self._array.dtype)
             grown[: self._used] = self._array[: self._used]
@@ -38,11 +38,11 @@ class Growing:
         return self._array[: self._used]
 
     def __getstate__(self):
-        return {"_array": self.rows.copy(), "_used": self._used}  # without the room at the end
+        return {"_array": self.rows.copy(), "_used": self._used}  # without the spare room
 
 
 class GrowingColumns:
-    """A matrix that gets columns at its end, with each row contiguous."""
+    """A matrix that grows by columns at its end; each row is contiguous."""
 
     def __init__(self, n_rows, dtype):
         self._array = np.empty((n_rows, 0), dtype=dtype)
@@ -65,7 +65,7 @@ class GrowingColumns:
 
     @property
     def array(self):
-        """The whole matrix, with the room at its end."""
+        """The whole matrix, with the spare room at its end."""
         return self._array
 
     def __getstate__(self):
@@ -73,7 +73,7 @@ class GrowingColumns:
 
 
 class GrowingCSR:
-    """A CSR matrix with room at its end."""
+    """A CSR matrix with spare room at its end."""
 
     def __init__(self, n_features, dtype):
         self._n_features = n_features
@@ -102,7 +102,7 @@ class GrowingCSR:
 
 
 def grown(array, n):
-    """Return an array with at least n rows that begins with those of `array`; the size doubles, new rows are 0."""
+    """Return an array with at least n rows that starts with those of `array`; its size doubles, new rows are 0."""
     if n <= len(array):
         return array
     larger = np.zeros((max(n, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
@@ -118,7 +118,7 @@ def growing_like(X):
 
 
 def in_layout(X, sparse):
-    """Return the rows X as CSR if `sparse`, else as a dense array; as they are where they already have the layout."""
+    """Return the rows X as CSR if `sparse`, else as a dense array; unchanged if they already have this layout."""
     if sp.issparse(X) == sparse:
         return X
     return sp.csr_matrix(X) if sparse else X.toarray()

@@ -1,1 +1,1 @@
-"""Linear learners: one pass with a covariance of the weights, whole batches, selected features."""
+"""Linear learners: online with a covariance of the weights, in whole batches, with selected features."""

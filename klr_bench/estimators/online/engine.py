@@ -1,19 +1,19 @@
-"""The recursion that every online learner shares, exact, in blocks, and for many learners in one pass.
+"""The recursion that all online learners share: exact, in blocks, and for many learners in one pass.
 
 At step t, with f_1 = 0, a learner sees (x_t, y_t), and its rule answers (insert, s_t, c_t):
 
     f_{t+1} = project_R( s_t f_t + c_t k(x_t, .) ),      project_R(f) = min(1, R / ||f||) f
     ||s f + c k_t||^2 = s^2 ||f||^2 + 2 s c f(x_t) + c^2 k(x_t, x_t)
 
-Kernel values do not depend on the state.  So the next examples are taken as a block: their kernel values with all
-support vectors are matrix products in tiles that stay in the cache, and the recursion then runs on the block's own
-small kernel matrix.  The decisions are those of a loop over single examples.  Learners that see the same examples
-through the same kernel share the tiles: each is multiplied by a matrix of coefficients, a row a learner.  And those
-that differ in nothing but R are one learner, until its norm exceeds the smaller R.
+Kernel values do not depend on the state, so examples are processed in blocks.  Their kernel values with all support
+vectors are matrix products in tiles that stay in the cache; the recursion then runs on the block's own small kernel
+matrix.  The decisions are those of a loop over single examples.  Learners that see the same examples through the same
+kernel share the tiles: each tile is multiplied by a matrix of coefficients, one row per learner.  Learners that differ
+only in R share their state until the norm exceeds the smaller R.
 
-f_t = S_t sum_i a_i k(x_i, .): shrinking and projection only change the scale S, and the sum C of the scales so far
-gives the average of the f_t, in which example i weighs a_i (C - C_i).  S is folded into the a_i before it gets so
-small that C - C_i would lose digits.
+f_t = S_t sum_i a_i k(x_i, .): shrinking and projection only change the scale S.  C is the sum of the scales so far, C_i
+its value when example i was inserted; the weight of example i in the average of the f_t is proportional to a_i (C -
+C_i). S is multiplied into the a_i before it becomes so small that C - C_i would lose digits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import GrowingColumns, growing_like, in_layout
 
 BLOCK = 256
-"""Examples a block."""
+"""Examples per block."""
 
 RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, float64, int64, float64[::1])
 """``rule(y, f, u, t, parameters) -> (insert, s, c)``: label, f_t(x_t), a uniform draw, t = 1, 2, ..."""
@@ -43,14 +43,14 @@ rule = compiled(RULE_SIGNATURE)
 """Decorator of the update rule in an algorithm's file."""
 
 FOLD_BELOW = 1e-3
-_SMALLEST = 1e-290  # what decays below this is 0: numbers without full precision are slow, and no f(x) sees them
+_SMALLEST = 1e-290  # smaller coefficients become 0: subnormal numbers are slow and do not affect f(x)
 
 
 @dataclass(frozen=True)
 class Update:
     """What the engine needs of a learner: its compiled rule, the rule's parameters, the radius R.
 
-    `stream` is a number that it has in common with the learners that get the same draws.
+    Learners with the same `stream` get the same random draws.
     """
 
     rule: Any
@@ -60,7 +60,7 @@ class Update:
 
     @property
     def but_radius(self):
-        """What two learners have in common that are the same until one of them is projected."""
+        """Grouping key: everything but R."""
         return id(self.rule), *self.parameters, self.stream
 
 
@@ -71,7 +71,7 @@ def _fold_signature(real):
 
 @compiled([_fold_signature(float32), _fold_signature(float64)])
 def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
-    """Bring the coefficients first, ..., n-1 to scale 1 and scale sum 0, in place; return the first that is not 0."""
+    """Bring the coefficients first, ..., n-1 to scale 1 and scale sum 0, in place; return the first non-zero place."""
     leading = first
     for i in range(first, n):
         average[i] += coef[i] * (scale_sum - since[i])
@@ -86,7 +86,7 @@ def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
 
 
 def _stores(real):
-    """The type of (coef, average, since, weights, inserted), with a row a learner."""
+    """The type of (coef, average, since, weights, inserted), with one row per learner."""
     matrix = float64[:, ::1]
     return types.Tuple((matrix, matrix, matrix, real[:, ::1], uint8[:, ::1]))
 
@@ -97,7 +97,7 @@ def _split_signature(real):
 
 @compiled([_split_signature(float32), _split_signature(float64)])
 def _copy_row(stores, block, n, m, own):
-    """Copy row m to row `own`: the first n columns of the stores, and all of the block's."""
+    """Copy row m to row `own`: the first n columns of the stores, and all columns of the block."""
     coef, average, since, weights, inserted = stores
     coef[own, :n], average[own, :n], since[own, :n] = coef[m, :n], average[m, :n], since[m, :n]
     weights[own, :n], inserted[own, :n] = weights[m, :n], inserted[m, :n]
@@ -120,19 +120,19 @@ def _recursion(
     rule, learners, parameters, radii, y, u, gram, diagonal, t, n_support, row, f,
     stores, block, scalars, counts, tiny,
 ):  # fmt: skip
-    """Run the learners with these numbers, which all have this rule, through a block of b examples.
+    """Run the given learners, which all have this rule, through a block of b examples.
 
-    parameters (len(learners), p) and radii (len(learners),) are theirs, and u (n_learners, b) the draws.  gram (b, b)
-    and diagonal (b,) are the block's own kernel values.
+    `learners` are their numbers; parameters (len(learners), p) and radii (len(learners),) belong to them; the draws are
+    u (n_learners, b).  gram (b, b) and diagonal (b,) are the block's own kernel values.
 
-    row (n_learners,) tells whose row is whose in all other matrices: f (n_learners, b), the sums so far, without the
-    scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples,
+    row (n_learners,) gives the row of each learner in all other matrices: f (n_learners, b), the sums so far, without
+    the scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples
     and `block` for those of the block; scalars: scale, sum of scales, squared norm, and the last f(x); counts:
-    mistakes, first coefficient that is not 0, and the example at which the learner was given up, or 0: its rule
-    answered c = nan, or something is not finite.
+    mistakes, first non-zero coefficient, and the example that the learner refused, or 0.  A learner refuses an example
+    if its rule answers c = nan or something is not finite.
 
-    Learners that share a row stand next to each other, by falling radius.  The first of them runs; where its norm
-    exceeds the radius of another, that one goes on in a row of its own.
+    Learners that share a row are adjacent, by decreasing radius.  Only the first of them runs.  When its norm exceeds
+    the radius of another, that learner continues in a row of its own.
     """
     coef, average, since, weights, _ = stores
     new_coef, new_average, new_since, new_weights, new_inserted = block
@@ -190,18 +190,18 @@ def _recursion(
 
 
 class OnlineState:
-    """What online learners that see the same examples through the same kernel know between two blocks.
+    """The state between two blocks of online learners that see the same examples through the same kernel.
 
-    Attributes: `support` and `left`, the examples that any of them has inserted, as they came and as operands of the
-    kernel; `row`, each learner's row in the matrices; `coef`, `average`, `since` (float64) and `weights` (as the kernel
-    values); `inserted`, who inserted what; `scalars` and `counts`, as `_recursion` has them; `t`, the number of
-    examples.
+    Attributes: `support` and `left`, the examples that any of them has inserted, as rows and as operands of the kernel;
+    `row`, each learner's row in the matrices; `coef`, `average`, `since` (float64) and `weights` (in the kernel's
+    precision); `inserted`, which learner inserted which example; `scalars` and `counts`, as in `_recursion`; `t`, the
+    number of examples.
     """
 
     def __init__(self, kernel, X, row=(0,)):
-        """Start learners on rows like those of X, dense or CSR; the origin is the median of the first.
+        """Start learners on rows like those of X, dense or CSR; the origin is the median of the first rows.
 
-        row (n_learners,) is that of `shared_rows`.
+        row (n_learners,) is the result of `shared_rows`.
         """
         self.kernel = kernel
         self.row = np.array(row)
@@ -222,7 +222,7 @@ class OnlineState:
     def learn_block(self, groups, X, y, u):
         """Learn from rows X (b, d) with labels y (b,), -1.0 or +1.0, and uniform draws u (n_learners, b).
 
-        `groups` are the learners' updates, as `grouped` puts them.
+        `groups` are the learners' updates, as returned by `grouped`.
         """
         rows = in_layout(X, self.by_index)
         left, right = self.kernel.left(rows, self.origin), self.kernel.right(rows, self.origin)
@@ -252,11 +252,11 @@ class OnlineState:
 
     @property
     def refused(self):
-        """The example at which each learner's rule gave up, or 0, (n_learners,)."""
+        """The number of the example that each learner refused, or 0, (n_learners,)."""
         return self.counts[self.row, 2]
 
     def coefficients(self, i, *, average):
-        """Return learner i's coefficients of all examples in `support`: those of its average f_t, or of the last."""
+        """Return learner i's coefficients of all examples in `support`, of its average f_t or of its last f."""
         m = self.row[i]
         coef, since = self.coef.columns[m], self.since.columns[m]
         scale, scale_sum = self.scalars[m, :2]
@@ -269,7 +269,7 @@ class OnlineState:
         return evaluate(self.kernel, self.origin, self.left.rows, weights, X)
 
     def alone(self, i):
-        """Return the state of learner i as if it had been alone."""
+        """Return the state that learner i would have if it had learned alone."""
         m = self.row[i]
         rows = np.flatnonzero(self.inserted.columns[m])
         state = copy.copy(self)
@@ -281,14 +281,14 @@ class OnlineState:
         for name in ("coef", "average", "since", "weights", "inserted"):
             getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])
         state.scalars, state.counts, state.t = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy(), self.t
-        state.counts[0, 1] = 0  # another numbering
+        state.counts[0, 1] = 0  # the places are numbered anew
         return state
 
 
 def grouped(updates):
-    """Return (rule, numbers of its learners, parameters, radii) for each rule: it is passed on once a block.
+    """Return (rule, numbers of its learners, parameters, radii) per rule, so that each rule is called once per block.
 
-    Learners that differ in their radius alone stand next to each other, by falling radius.
+    Learners that differ only in their radius are adjacent, by decreasing radius.
     """
     order = sorted(range(len(updates)), key=lambda i: (updates[i].but_radius, -updates[i].radius))
     groups = [list(numbers) for _, numbers in groupby(order, key=lambda i: id(updates[i].rule))]
@@ -304,6 +304,6 @@ def grouped(updates):
 
 
 def shared_rows(updates):
-    """Return the row in which each learner begins, (n_learners,): learners that differ in their radius share it."""
+    """Return the first row of each learner, (n_learners,): learners that differ only in their radius share one."""
     rows = {}
     return [rows.setdefault(update.but_radius, len(rows)) for update in updates]

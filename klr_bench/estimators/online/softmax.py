@@ -1,20 +1,20 @@
-"""The recursion of the engine for logistic regression of more than two classes.
+"""The recursion of the engine for logistic regression with more than two classes.
 
-A learner keeps F = (F_1, ..., F_M), one function a class, with sum_k F_k = 0, and P(k|x) is the softmax of F(x).  With
-the log-odds z of the right class y, and the shares q_k of the others, so that P(k|x) = (1 - sigma(z)) q_k,
+A learner keeps F = (F_1, ..., F_M), one function per class, with sum_k F_k = 0, and P(k|x) is the softmax of F(x).  Let
+z be the log-odds of the right class y, and q_k the shares of the others, so that P(k|x) = (1 - sigma(z)) q_k:
 
     z = F_y - log sum_{k != y} e^{F_k}        -log P(y|x) = log(1 + e^-z)        D = dz/dF = e_y - q
 
-a rule sees z, as it does of two classes, and answers (insert, c); then
+As with two classes, a rule sees z; it answers (insert, c), and then
 
     F <- project_R( F + (c/2) D k(x, .) ),     ||F||^2 = 2 sum_k ||F_k||^2
 
-The factors make two classes the binary learner: there D = e_y - e_other, f = F_2 - F_1 gets y c k(x, .), and ||F|| is
-||f||.  In that norm the gradient of the loss has the length r sigma(-z) <= 1 with r = sqrt((1 + |q|^2) / 2), which is 1
-for two classes: rules that sample by the size of the derivative, sigma(-z), sample by this length.
+The factors are such that two classes give the binary learner: D = e_y - e_other, f = F_2 - F_1 gets y c k(x, .), and
+||F|| is ||f||.  In this norm the gradient of the loss has the length r sigma(-z) <= 1 with r = sqrt((1 + |q|^2) / 2).
+r is 1 for two classes, so rules that sample by the derivative sigma(-z) use this length instead.
 
-Blocks, scale, sum of scales and folds are those of the engine beside this file: a class here has the row that
-a learner has there.
+Blocks, scale, sum of scales and folds are those of `klr_bench.estimators.online.engine`; a row there belongs to a
+learner, here to a class.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def _recursion(
 ):  # fmt: skip
     """Run a learner through a block of b examples of the classes y (b,), 0, 1, ..., M - 1.
 
-    As in `engine._recursion`, with rows for classes: f (M, b), the sums so far, without the scale, `stores`, `block`,
-    `scalars` (M, 4), the same for all classes, the last z as f(x), and `counts`, of which mistakes and the example at
-    which the learner was given up are those of row 0.
+    As in `engine._recursion`, with one row per class: f (M, b), the sums so far, without the scale; `stores`; `block`;
+    `scalars` (M, 4), the same for all classes, with the last z in place of f(x); and `counts`, where mistakes and the
+    refused example are those of row 0.
     """
     coef, average, since, weights, _ = stores
     new_coef, new_average, new_since, new_weights, new_inserted = block
@@ -108,7 +108,7 @@ def _recursion(
 
 
 class SoftmaxState(engine.OnlineState):
-    """What a learner of M classes knows between two blocks: `OnlineState`, with a row a class."""
+    """The state of a learner of M classes between two blocks: `OnlineState`, with one row per class."""
 
     def __init__(self, kernel, X, n_classes):
         super().__init__(kernel, X, range(n_classes))
@@ -120,5 +120,5 @@ class SoftmaxState(engine.OnlineState):
         )  # fmt: skip
 
     def coefficients(self, i, *, average):
-        """Return the coefficients of the examples in `support`, (n_classes, n); `i` is 0, the one learner."""
+        """Return the coefficients of the examples in `support`, (n_classes, n); `i` is 0, the only learner."""
         return np.array([super(SoftmaxState, self).coefficients(k, average=average) for k in range(len(self.row))])

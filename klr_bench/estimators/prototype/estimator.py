@@ -101,7 +101,7 @@ class PrototypeKLR(PrototypeClassifier):
 
     References
     ----------
-    Two blog posts, called prototype_klr in klr-bench (configs/paper/prototype_klr).
+    Two blog posts, 2010, called prototype_klr in klr-bench's configurations.
 
     Examples
     --------

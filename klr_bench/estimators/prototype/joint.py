@@ -11,10 +11,10 @@ from klr_bench.estimators.prototype.model import cross_entropy, residuals
 
 
 class Adam:
-    """The state of Adam for a vector x (P,); `unit` (P,) is the unit in which each coordinate is measured.
+    """The state of Adam for a vector x (P,); `unit` (P,) is the unit of each coordinate.
 
-    A coordinate whose slope is exactly 0 stays as it is: one that is not learned, a feature that is off in a whole
-    batch in the lazy form.
+    A coordinate with slope exactly 0 is not moved: one that is not learned, or, in the lazy form, a feature that is 0
+    in the whole batch.
     """
 
     def __init__(self, model, x, unit):
@@ -22,7 +22,7 @@ class Adam:
         self.mean, self.square, self.t = np.zeros_like(x), np.zeros_like(x), 0
 
     def step(self, x, slopes, rate):
-        """Move x in place, by slopes of some parts; prototypes then towards 0, as l1 asks for in the same metric."""
+        """Move x in place by the slopes of some parts; then shrink prototypes towards 0 by l1, in the same metric."""
         self.t += 1
         for part, slope in slopes.items():
             place, l1 = self.places[part], self.l1 if part == "u" else 0.0
@@ -32,7 +32,7 @@ class Adam:
 MEAN, SQUARE, EPSILON = 0.9, 0.999, 1e-8
 """beta_1, beta_2 and epsilon of Adam."""
 SLACK = 0.1
-"""Share of the best objective, and of the progress so far, by which a pass may end above it: batches are noisy."""
+"""Tolerated rise above the best objective, as a share of it and of the progress so far: batches are noisy."""
 
 
 @compiled([void(*[real[::1]] * 5, float64, float64, int64) for real in (float32, float64)])
@@ -51,10 +51,10 @@ def _adam_step(x, slopes, mean, square, unit, rate, l1, t):
 
 
 def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each pass, in random order, and whether it was undone; the rate falls to 0 as a cosine does.
+    """Yield x after each pass, in random order, and whether the pass was undone; the rate decreases to 0 as a cosine.
 
-    A pass after which the objective of the rows `watched` is above the best by more than noise is undone, and the rate
-    halved: steps too long end at the prior of the classes, where slopes vanish.
+    A pass is undone, and the rate halved, if the objective on the rows `watched` is above the best by more than noise:
+    too long steps end at the prior of the classes, where slopes vanish.
     """
     x = x.astype(rows.X.dtype)
     state, n = Adam(model, x, unit), len(rows)
@@ -76,9 +76,9 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
-    """Return x where L-BFGS ends, and whether it ends because it cannot improve; `callback(x)` is called with each x.
+    """Return the final x of L-BFGS, and whether it ended because it cannot improve; each x is passed to `callback(x)`.
 
-    With l1 > 0 a prototype is the difference of two vectors that are not negative, on which the penalty is linear.
+    With l1 > 0 a prototype is the difference of two non-negative vectors, on which the penalty is linear.
     """
     places = model.layout.places
     active = np.concatenate([np.arange(place.start, place.stop) for part, place in places.items() if part in parts])
@@ -117,7 +117,7 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
 
 
 def coefficients(K, y, start, *, l2, tol, max_iter):
-    """Return the b_0 and b that fit best to fixed kernel values K (n, J) and codes y (n,), and whether they converged.
+    """Return the best b_0 and b for fixed kernel values K (n, J) and codes y (n,), and whether they converged.
 
     They are one vector, b_0 first, like `start`.  The problem is convex: logistic regression on J features.
     """

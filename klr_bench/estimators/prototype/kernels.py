@@ -1,4 +1,4 @@
-"""Kernels of rows with prototypes, and their slopes: what the chain rule needs to move the prototypes.
+"""Kernels of rows with prototypes, and their slopes, which the chain rule needs to move the prototypes.
 
 With X a block of rows (m, d), U the prototypes, here as columns (d, J), and gamma = exp(theta),
 
@@ -7,8 +7,8 @@ With X a block of rows (m, d), U the prototypes, here as columns (d, J), and gam
                                                    dk/dtheta = p (gamma x'u + c)^(p-1) gamma x'u
     linear  k = x'u                                dk/du = x                          dk/dtheta = 0
 
-The lazy form of rbf, for sparse data, takes the distance over those features alone that are not 0 in x, so that only
-these of u are moved.  prototype_klr, "Learning the reference vectors" and "Implementation details".
+The lazy form of rbf, for sparse data, takes the distance over the non-zero features of x only, so that only these
+features of u move.  prototype_klr, "Learning the reference vectors" and "Implementation details".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from klr_bench.estimators.core.kernels import exp_negative
 
 @dataclass(frozen=True)
 class PrototypeKernel:
-    """A kernel by name; gamma is no part of it, but an argument, since it is learned."""
+    """A kernel by name; gamma is an argument of its methods, because it is learned."""
 
     name: str
     degree: int = 3
@@ -47,7 +47,7 @@ class PrototypeKernel:
     def slopes(self, X, U, theta, K, known, W, *, prototypes, width):
         """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and sum_ij W_ij dk(x_i, u_j)/dtheta, for weights W (m, J).
 
-        K and `known` are those of `values`.  What is not asked for is None.
+        K and `known` are the results of `values`.  A slope that is not requested is None.
         """
         gamma = U.dtype.type(np.exp(theta))
         by_prototype, by_width = None, None
@@ -67,7 +67,7 @@ class PrototypeKernel:
         return by_prototype, by_width
 
     def distances(self, X, U):
-        """Return ||x_i - u_j||^2, (m, J); in the lazy form over the features that are not 0 in x_i."""
+        """Return ||x_i - u_j||^2, (m, J); in the lazy form over the non-zero features of x_i."""
         if self.lazy:
             D = np.empty((X.shape[0], U.shape[1]), dtype=U.dtype)
             _lazy_distances(*_parts(X), U, D)
@@ -79,7 +79,7 @@ class PrototypeKernel:
         return np.maximum(D, 0, out=D)
 
     def _towards(self, X, U, A):
-        """Return sum_i A_ij (x_i - u_j), (d, J); in the lazy form over the features that are not 0 in x_i."""
+        """Return sum_i A_ij (x_i - u_j), (d, J); in the lazy form over the non-zero features of x_i."""
         if self.lazy:
             total = np.zeros_like(U)
             _lazy_sums(*_parts(X), U, A, total)
@@ -120,7 +120,7 @@ def _signatures(n_matrices):
 
 @compiled(_signatures(1))
 def _lazy_distances(data, indices, indptr, U, D):
-    """Set D (m, J) to sum_k (x_ik - u_kj)^2 over the features k that row i has."""
+    """Set D (m, J) to sum_k (x_ik - u_kj)^2 over the stored features k of row i."""
     for i in range(len(indptr) - 1):
         D[i] = 0
         for p in range(indptr[i], indptr[i + 1]):
@@ -131,7 +131,7 @@ def _lazy_distances(data, indices, indptr, U, D):
 
 @compiled(_signatures(2))
 def _lazy_sums(data, indices, indptr, U, A, total):
-    """Add A_ij (x_ik - u_kj) to total (d, J) for the features k that row i has."""
+    """Add A_ij (x_ik - u_kj) to total (d, J) for the stored features k of row i."""
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             value, u, out = data[p], U[indices[p]], total[indices[p]]

@@ -1,13 +1,13 @@
-"""P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)): its parameters, its log loss and the slopes of that.
+"""P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)): its parameters, its log loss and the slopes of the log loss.
 
-With g_iy = 1[y = y_i] - P(y|x_i) the log likelihood L has the slopes (prototype_klr, "The gradient with respect to a
+With g_iy = 1[y = y_i] - P(y|x_i), the log likelihood L has the slopes (prototype_klr, "The gradient with respect to a
 reference vector")
 
     dL/db_y0 = sum_i g_iy        dL/du_j    = sum_i (sum_y g_iy b_yj) dk(x_i, u_j)/du_j
     dL/db_yj = sum_i g_iy k_ij   dL/dtheta  = sum_ij (sum_y g_iy b_yj) dk(x_i, u_j)/dtheta
 
-What is minimised is -L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  Of two classes b has one row, that of the second: the
-other is 0, and the softmax is a sigmoid.
+The objective is -L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  With two classes b has one row, for the second class; the
+row of the first class is 0, and the softmax is a sigmoid.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Rows:
         return self.X.shape[0]
 
     def block(self, rows):
-        """Return the rows of a slice or of an array of numbers, and their classes."""
+        """Return the rows of a slice or of an index array, and their classes."""
         X = self.X[rows]
         if self.origin is not None:
             X = in_layout(X, sparse=False) - self.origin
@@ -83,7 +83,7 @@ class Rows:
     def shuffled(self, random, size):
         """Yield all rows in random order, `size` at a time."""
         order = random.permutation(len(self))
-        X, y = (self.X[order], self.y[order]) if sp.issparse(self.X) else (None, None)  # CSR rows are slow to pick
+        X, y = (self.X[order], self.y[order]) if sp.issparse(self.X) else (None, None)  # picking single CSR rows is slow
         for start in range(0, len(self), size):
             part = slice(start, start + size)
             yield self.block(order[part]) if X is None else (_run_of_rows(X, part), y[part])
@@ -95,7 +95,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Model:
-    """A kernel and penalties: the function of x that is minimised.  All is computed in the precision of the rows."""
+    """A kernel and penalties, which define the objective as a function of x; computed in the precision of the rows."""
 
     layout: Layout
     kernel: PrototypeKernel
@@ -111,7 +111,7 @@ class Model:
         return self._forward(x, X)[1]
 
     def without_penalty(self):
-        """Return the model whose objective is the log loss."""
+        """Return the model whose objective is the log loss only."""
         return replace(self, l1=0.0, l2=0.0)
 
     def objective(self, x, rows):
@@ -126,7 +126,7 @@ class Model:
         return self._slopes(x, X, y, parts)[1]
 
     def slopes_of_all(self, x, rows, parts=PARTS):
-        """Return the objective without l1 of all rows, and its slopes (P,), float64; 0 by a part not asked for."""
+        """Return the objective without l1 on all rows, and its slopes (P,), float64, 0 for parts not requested."""
         _, B, _, _ = self.layout.views(x)
         total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
         for X, y in rows.blocks():
@@ -160,7 +160,7 @@ class Model:
 
 
 def cross_entropy(F, y):
-    """Return -log P(y_i), (m,), for scores F (m, M) and codes y (m,); of one column the other class has score 0."""
+    """Return -log P(y_i), (m,), for scores F (m, M), codes y (m,); with one column the other class has score 0."""
     if F.shape[1] == 1:
         return np.logaddexp(0.0, np.where(y == 1, -F[:, 0], F[:, 0]))
     return logsumexp(F, axis=1) - F[np.arange(len(y)), y]
@@ -184,7 +184,7 @@ def residuals(F, y):
 
 
 def _run_of_rows(X, part):
-    """Return successive rows of a CSR matrix, which share its memory."""
+    """Return consecutive rows of a CSR matrix, sharing its memory."""
     indptr = X.indptr[part.start : part.stop + 1]
     run = slice(indptr[0], indptr[-1])
     shape = (len(indptr) - 1, X.shape[1])

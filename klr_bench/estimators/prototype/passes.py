@@ -1,8 +1,8 @@
 """The alternating passes: one over the rows for b, one for the prototypes, one for theta, until convergence.
 
-prototype_klr, "Implementation details": the rate of b is annealed, those of u and theta are constant.  Here each is
-safeguarded: a pass after which the objective is higher is undone, and its rate halved for a while.  Where a batch is
-all rows a pass is one step against the slopes, and its length is searched for, so that the objective never rises.
+prototype_klr, "Implementation details": the rate of b decreases, those of u and theta are constant.  Here each pass is
+safeguarded: a pass that raises the objective is undone, and its rate is halved for a while.  If a batch is all rows, a
+pass is one gradient step with a line search, so that the objective never rises.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import numpy as np
 from klr_bench.estimators.prototype.joint import Adam
 
 SUFFICIENT = 1e-4
-"""Share of the decrease along a step, were the objective linear, that a line search asks for."""
+"""Line search: least share of the decrease that a linear objective would have along the step."""
 HALVINGS = 60
 GROWTH = 1.2
-"""Of a rate that was halved, after each pass that is kept."""
+"""Factor by which a halved rate grows after each pass that is kept."""
 LEAST = 1 / 64
-"""Of the first rate: a pass that is undone with less says that nothing is to be gained."""
+"""Share of the first rate: if a pass is undone at a lower rate, nothing more is to be gained."""
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of passes, and whether one was undone that may still do with a lower rate.
+    """Yield x after each round of passes, and whether a pass was undone that may succeed at a lower rate.
 
-    `watched` are the rows of which the objective is judged.
+    The objective is evaluated on the rows `watched`.
     """
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
@@ -47,7 +47,7 @@ def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_it
 
 
 def on_all_rows(model, x, rows, parts, *, max_iter):
-    """Yield (x, False) after each round of one step a part on all rows, along which the objective never rises."""
+    """Yield (x, False) after each round: one step per part on all rows, along which the objective never rises."""
     x = x.astype(np.float64)
     lengths = dict.fromkeys(parts, 1.0)
     best = model.objective(x, rows)
@@ -66,7 +66,7 @@ def on_all_rows(model, x, rows, parts, *, max_iter):
 
 
 def _moved(model, x, slopes, length):
-    """Return x after a step against the slopes, its prototypes then shrunk by the penalty."""
+    """Return x after a gradient step; the penalty then shrinks its prototypes."""
     moved, u = x - length * slopes, model.layout.places["u"]
     if model.l1 and slopes[u].any():
         moved[u] = np.sign(moved[u]) * np.maximum(np.abs(moved[u]) - length * model.l1, 0)

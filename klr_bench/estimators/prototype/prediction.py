@@ -1,4 +1,4 @@
-"""What a fitted classifier on prototypes says of new rows."""
+"""Predictions of a fitted classifier on prototypes for new rows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         return np.concatenate([self._model.kernel_values(self._x, block) for block, _ in rows.blocks()])
 
     def decision_function(self, X):
-        """Return the scores (n_samples, n_classes), float64; of two classes (n_samples,), above 0 for the second."""
+        """Return the scores (n_samples, n_classes), float64; with two classes (n_samples,), > 0 for the second."""
         check_is_fitted(self)
         scores = self._model.scores(self._x, self._new_rows(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores

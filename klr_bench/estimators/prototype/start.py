@@ -1,4 +1,4 @@
-"""Where learning begins: the first prototypes, the width that suits them, and the units of the coordinates."""
+"""The start of learning: the first prototypes, a suitable width, and the units of the coordinates."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 SAMPLE = 1000
-"""Rows of which typical distances are found."""
+"""Number of rows used for typical distances."""
 CLUSTERED = 10_000
-"""Rows that k-means sees."""
+"""Largest number of rows given to k-means."""
 
 
 def first_prototypes(rows, J, init, random):
@@ -24,23 +24,23 @@ def first_prototypes(rows, J, init, random):
 
 
 def typical_distance(kernel, rows, U, random):
-    """Return the median of the squared distances, as the kernel takes them, of some rows to the prototypes U (d, J)."""
+    """Return the median squared distance, as in the kernel, of some rows to the prototypes U (d, J)."""
     X, _ = rows.block(np.sort(random.permutation(len(rows))[:SAMPLE]))
     D = kernel.distances(X, U)
     return float(np.median(D)) or float(np.mean(D)) or 1.0
 
 
 def first_coefficients(y, n_classes):
-    """Return b_0 for b = 0, (M,): the logarithms of the frequencies of the classes; of two their difference."""
+    """Return b_0 for b = 0, (M,): the logarithms of the class frequencies; with two classes their difference."""
     logs = np.log(np.bincount(y, minlength=n_classes) / len(y))
     return logs[1:] - logs[:1] if n_classes == 2 else logs - logs.mean()
 
 
 def unit_of(model, x, rows):
-    """Return the unit of each coordinate of x: 0.1 for theta, for u the spread of the features, 1 for b_0.
+    """Return the unit of each coordinate of x: 0.1 for theta, the spread of the features for u, 1 for b_0.
 
-    For b it is 0.3 over the spread of the kernel values at the start; in the lazy form 1, since there the values of a
-    feature in a prototype, which are free of all rows without it, soon spread them.
+    For b it is 0.3 divided by the spread of the kernel values at the start.  In the lazy form it is 1: there the values
+    of a feature in a prototype do not affect rows without the feature, and soon spread the kernel values.
     """
     unit, places, n = np.ones(len(x)), model.layout.places, len(rows)
     if not model.kernel.lazy:
@@ -52,9 +52,9 @@ def unit_of(model, x, rows):
 
 
 def _spread(X, lazy):
-    """Return the root mean square of the deviations of features from their means, of CSR rows from 0.
+    """Return the root mean square deviation of the features from their means; of CSR rows from 0.
 
-    In the lazy form it is that of the entries that are not 0: the others move nothing.
+    In the lazy form only the non-zero entries count, because the others move nothing.
     """
     if sp.issparse(X):
         return float(np.sqrt(np.sum(np.square(X.data, dtype=np.float64)) / max(X.nnz if lazy else np.prod(X.shape), 1)))
@@ -62,7 +62,7 @@ def _spread(X, lazy):
 
 
 def _deviation(X):
-    """Return the root mean square of the deviations of the columns of X (n, m) from their means."""
+    """Return the root mean square deviation of the columns of X (n, m) from their means."""
     return float(np.sqrt(np.mean(np.var(X, axis=0, dtype=np.float64))))
 
 
