@@ -1,4 +1,4 @@
-"""Real data that scikit-learn ships: no download."""
+"""Real data that comes with scikit-learn: no download."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 
 def digits() -> tuple[Any, NDArray[np.str_]]:
-    """Return the 8 x 8 images of handwritten digits (1797, 64), values 0 to 16, and which are odd."""
+    """Return the 8 x 8 images of handwritten digits (1797, 64), values 0 to 16, and whether each digit is odd."""
     X, y = load_digits(return_X_y=True)
     return X, np.where(y % 2 == 0, "even", "odd")
 
 
 def ten_digits() -> tuple[Any, NDArray[np.int64]]:
-    """Return the 8 x 8 images of handwritten digits (1797, 64), values 0 to 16, and which digits they are."""
+    """Return the 8 x 8 images of handwritten digits (1797, 64), values 0 to 16, and the digits."""
     X, y = load_digits(return_X_y=True)
     return X, y
 
 
 def breast_cancer() -> tuple[Any, NDArray[np.str_]]:
-    """Return the Wisconsin diagnostic measurements (569, 30) and which tumours are malignant."""
+    """Return the Wisconsin diagnostic measurements (569, 30) and whether each tumour is malignant."""
     data = load_breast_cancer()
     return data.data, data.target_names[data.target]

@@ -1,4 +1,4 @@
-"""The cache folder: where it is, what its files hold, and what to say when it cannot be written."""
+"""The cache folder: its place, the hashes of its files, and the message if it cannot be written."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from filelock import FileLock, Timeout
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json, write_json
 
-# Called with the bytes done, the bytes in all (None: not known) and a line that says what is going on.
+# Called with the bytes done, the bytes in all (None: not known) and a line that says what is happening.
 Progress = Callable[[int, "int | None", str], None]
 
 
 def silent(done: int, total: int | None, description: str) -> None:
-    """Report nothing: the progress callback of those who do not want one."""
+    """A progress callback that reports nothing."""
 
 
 def default_cache() -> Path:
-    """Return ``data/`` of a checkout, the user's cache folder for an installed package."""
+    """Return ``data/`` in a checkout, or the user's cache folder for an installed package."""
     checkout = Path(__file__).resolve().parents[3]
     if (checkout / "pyproject.toml").is_file() and (checkout / "configs").is_dir():
         return checkout / "data"
@@ -38,11 +38,11 @@ def beside(path: Path, suffix: str) -> Path:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn an error of the file system while `path` is written into a message that says what to do."""
+    """Turn a file-system error while `path` is written into a message that says what to do."""
     try:
         yield
     except OSError as error:
-        # NumPy says "8 requested and 0 written" where an array finds no room.
+        # NumPy says "8 requested and 0 written" if there is no room for an array.
         if error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error):
             message = (
                 f"{path} could not be written: the disk is full. Free some space, or choose another "
@@ -59,9 +59,9 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path, name: str, progress: Progress) -> Iterator[None]:
-    """Hold the lock of `path` against other processes; the system frees it when its holder is killed.
+    """Hold the lock of `path` against other processes; the system releases it if its holder is killed.
 
-    Who has to wait reports so, under `name`.
+    A process that has to wait reports it, under `name`.
     """
     lock = FileLock(beside(path, ".lock"))
     try:
@@ -82,15 +82,15 @@ def sha256_of(path: Path) -> str:
 
 
 def stamped_sha256(path: Path) -> str | None:
-    """Return the sha256 of a cached file: from its stamp if size and time are the stamp's, else anew.
+    """Return the sha256 of a cached file, or None if there is no such file.
 
-    None where there is no such file.
+    It is read from the file's stamp if size and time still match, otherwise computed again.
     """
     try:
         state = path.stat()
     except OSError:
         return None
-    with suppress(KlrBenchError, KeyError, TypeError):  # a stamp that is missing or damaged is made anew
+    with suppress(KlrBenchError, KeyError, TypeError):  # a missing or damaged stamp is written again
         stamp = read_json(beside(path, ".stamp"))
         if (stamp["size"], stamp["mtime_ns"]) == (state.st_size, state.st_mtime_ns):
             return str(stamp["sha256"])
@@ -98,7 +98,7 @@ def stamped_sha256(path: Path) -> str | None:
 
 
 def restamp(path: Path) -> str | None:
-    """Hash a cached file, note the result in its stamp and return it; None where the file cannot be read."""
+    """Hash a cached file, write the hash to its stamp and return it; None if the file cannot be read."""
     try:
         state = path.stat()
         sha256 = sha256_of(path)

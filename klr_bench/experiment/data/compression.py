@@ -1,4 +1,4 @@
-"""Files that may be compressed with xz, gzip or bzip2: known by their first bytes, not by their names."""
+"""Files that may be compressed with xz, gzip or bzip2, recognised by their first bytes, not by their names."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class DamagedFileError(Exception):
 
 @contextmanager
 def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open a file for reading; yields its uncompressed bytes, and the file itself for its position.
+    """Open a file for reading; yield its uncompressed bytes, and the file itself for its position.
 
-    Every error of reading, inside the ``with`` block as well, becomes a DamagedFileError.
+    Every read error, also inside the ``with`` block, becomes a DamagedFileError.
     """
     try:
         with path.open("rb") as raw:
@@ -44,13 +44,13 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     except (EOFError, lzma.LZMAError, zlib.error) as error:
         raise DamagedFileError(path, f"truncated or corrupted ({error})") from error
     except OSError as error:
-        # gzip and bz2 raise OSError without a number for bad content; with one it is the file system's.
+        # gzip and bz2 raise OSError without a number for bad content; with a number it is a file-system error.
         reason = f"cannot be read ({error.strerror})" if error.errno else f"truncated or corrupted ({error})"
         raise DamagedFileError(path, reason) from error
 
 
 def plain_chunks(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Yield the uncompressed content of a file in pieces, each with the position in the file as it lies."""
+    """Yield the uncompressed content of a file in pieces, each with the position in the stored file."""
     with open_plain(path) as (stream, raw):
         while chunk := stream.read(CHUNK):
             yield chunk, raw.tell()

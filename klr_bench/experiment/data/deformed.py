@@ -1,9 +1,9 @@
-"""Images bent at random, as many as are wanted, from a few: generated data, the same for the same seed.
+"""Randomly deformed images, any number of them, from a few: generated data, the same for the same seed.
 
-After Loosli, Canu and Bottou (Training invariant support vector machines using selective sampling, 2007): where a
-displacement is small, the image moved by a field (u, v) is  image + u dimage/dx + v dimage/dy,  and a multiple of the
-length of the gradient makes its strokes thicker.  The fields are white noise made smooth (Simard, Steinkraus and Platt,
-2003); fields, and images, are not those of the published infinite MNIST.
+After Loosli, Canu and Bottou (Training invariant support vector machines using selective sampling, 2007): for a small
+displacement, the image moved by a field (u, v) is  image + u dimage/dx + v dimage/dy,  and adding a multiple of the
+length of the gradient makes the strokes thicker.  The fields are smoothed white noise (Simard, Steinkraus and Platt,
+2003).  Fields and images are not those of the published infinite MNIST.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from scipy.ndimage import gaussian_filter
 from klr_bench.experiment.data.readers import Arrays
 
 BLOCK = 10_000
-"""Images that are made at once."""
+"""Images made at once."""
 FIELDS = 1024
-"""Displacement fields, of which each image takes one; its size differs from image to image."""
+"""Number of displacement fields; each image uses one, scaled by a random factor."""
 SMOOTHNESS = 4.0
-"""Standard deviation, in pixels, of the filter over the noise."""
+"""Standard deviation, in pixels, of the filter that smooths the noise."""
 SHIFT, THICKNESS = 1.0, 0.15
-"""Standard deviations: pixels of displacement, and the multiple of the gradient's length."""
+"""Standard deviations of the displacement in pixels and of the multiple of the gradient's length."""
 FAINTEST = 8 / 255
-"""Below it a pixel is 0, which keeps the images sparse."""
+"""Smaller pixels become 0, which keeps the images sparse."""
 
 
 def deformed(arrays: Arrays, *, n_samples: int, seed: int) -> Arrays:
-    """Return n_samples bent images of the training rows of square images, half of them of each class, as CSR.
+    """Return n_samples deformed copies of the square training images, half of them of each class, as CSR.
 
-    Each class goes through its images in turn, so that all are bent equally often.
+    The images of a class are used in turn, so that all are used equally often.
     """
     n = arrays.n_train_official or len(arrays.y)
     side = round(arrays.X.shape[1] ** 0.5)
@@ -60,7 +60,7 @@ def _fields(side: int, random: np.random.Generator) -> Any:
 
 
 def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield the sign of a class and rows of it, until there are n_of_each of both classes."""
+    """Yield the sign of a class and rows of it, until each of the two classes has n_of_each."""
     for sign in (1, -1):
         rows = np.random.default_rng([seed, 0, sign + 1]).permutation(np.flatnonzero(y == sign))
         for start in range(0, n_of_each, BLOCK):
@@ -68,7 +68,7 @@ def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[in
 
 
 def _bent(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
-    """Return bent images (n, d), in steps of 1/255, as CSR."""
+    """Return deformed images (n, d), in steps of 1/255, as CSR."""
     n = len(images)
     chosen = random.integers(0, FIELDS, (2, n))
     sizes = SHIFT * random.standard_normal((2, n, 1), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Delimited text (CSV and its relatives): one row a line, one column the label, all others numbers."""
+"""Delimited text (CSV and similar): one row per line, one column for the label, numbers in all others."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.experiment.data.compression import open_plain
 from klr_bench.experiment.data.labels import LARGEST, Labels, number
 
-ROWS = 5000  # converted at a time
-WIDE = 2000  # columns; above, rows are kept sparse
+ROWS = 5000  # rows converted at a time
+WIDE = 2000  # columns; with more, rows are stored sparse
 DELIMITERS = ",;\t| "
-SAMPLE = 20  # lines that show the delimiter
+SAMPLE = 20  # lines from which the delimiter is determined
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is written."""
+    """Delimiter, header and columns of a file."""
 
     delimiter: str
     header: tuple[str, ...] | None
@@ -35,17 +35,17 @@ class Layout:
     label: int  # position of the label column, from 0
 
     def named(self, column: int) -> str:
-        """Return a column for a message, counted from 1 as editors do."""
+        """Return the name of a column for a message, counted from 1 as editors do."""
         return f"column {column + 1}" + (f" ({self.header[column]!r})" if self.header else "")
 
 
 def read_delimited(
     path: Path, labels: Labels, label_column: str | int | None = None, like: Layout | None = None
 ) -> tuple[Any, NDArray[np.int64], Layout]:
-    """Return X float32 (n, d), dense or CSR where it is wide, the codes of the labels (n,), and the layout.
+    """Return X float32 (n, d), dense or, if it is wide, CSR; the codes of the labels (n,); and the layout.
 
-    `label_column` is the name in the header, or the position: 0 is the first, -1 (also None) the last.
-    `like` is the layout of the training file, which a test file must share.  Raises KlrBenchError that
+    `label_column` is a name in the header, or a position: 0 is the first column, -1 (also None) the last.
+    `like` is the layout of the training file, which a test file must share.  Raises a KlrBenchError that
     names the file and the line.
     """
     layout = _layout(path, label_column)
@@ -72,12 +72,12 @@ def read_delimited(
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
-    """Return the lines of a file as text; what is not UTF-8 stays visible and distinct."""
+    """Return the lines of a file as text; bytes that are not UTF-8 stay visible and distinct."""
     return io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline="")
 
 
 def _fields(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, fields) of each line that is not blank."""
+    """Yield (line, fields) for each line that is not blank."""
     if delimiter == " ":
         lines = (line.strip() for line in lines)
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
@@ -93,7 +93,7 @@ def _fields(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[st
 
 
 def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, fields) of each row after the header, all of one length."""
+    """Yield (line, fields) for each row after the header, all of the same length."""
     with open_plain(path) as (stream, _):
         try:
             rows = _fields(_lines(stream), layout.delimiter)
@@ -134,7 +134,7 @@ def _values(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> N
 
 
 def _fault(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> str:
-    """Say which field of some rows is not a finite number."""
+    """Return the message about the field of some rows that is not a finite number."""
     for line, row in piece:
         for column, field in enumerate(row):
             value = number(field)
@@ -145,7 +145,7 @@ def _fault(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> st
 
 
 def _layout(path: Path, label_column: str | int | None) -> Layout:
-    """Find out delimiter, header and label column from the first lines."""
+    """Determine delimiter, header and label column from the first lines."""
     with open_plain(path) as (stream, _):
         text = (line for line in _lines(stream) if line.strip())
         sample = list(islice(text, SAMPLE))
@@ -171,7 +171,7 @@ def _layout(path: Path, label_column: str | int | None) -> Layout:
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
-    """Say how well a delimiter divides some lines; blanks, which stand in names too, come last."""
+    """Return how well a delimiter divides some lines; blanks also occur in names and rank last."""
     try:
         counts = Counter(len(fields) for _, fields in _fields(iter(sample), delimiter))
     except csv.Error:
@@ -182,7 +182,7 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, 
 
 
 def _is_header(first: list[str], label_column: str | int | None) -> bool:
-    """Say if the first line is a header: no field is a number, or they are 0, 1, ..., or one is asked for."""
+    """Tell whether the first line is a header: no field is a number, they are 0, 1, ..., or one is the label column."""
     numbered = [str(column) for column in range(len(first) - 1)]
     return (
         all(number(field) is None for field in first)

@@ -1,10 +1,10 @@
-"""From a file entry of a spec (``{name, url, sha256}``) to a file in the cache whose content is checked.
+"""From a file entry of a data set (``{name, url, sha256}``) to a file in the cache whose content is checked.
 
-A file is looked for beside its place in the cache (compressed, put there by hand), at the mirror, and at its
-upstream address, in this order.  What is found is unpacked into a temporary file, its sha256 compared, and
-only then moved to its place; so the cache never holds a file that is half there or wrong.
+A file is looked for next to its place in the cache (a compressed copy put there by hand), at the mirror, and at its
+upstream address, in this order.  The file found is unpacked into a temporary file, its sha256 is compared, and only
+then is it moved to its place, so the cache never holds an incomplete or wrong file.
 
-``sha256: unknown`` says that the hash is not known here: any content is taken, and its hash is noted when it comes.
+``sha256: unknown`` accepts any content; the hash of the first content is noted.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ UNKNOWN = "unknown"
 def fetch(
     entry: Mapping[str, Any], *, cache: Path, mirror: str | None = None, progress: Progress | None = None
 ) -> Path:
-    """Return the cached file of an entry, brought there first where it is missing or wrong.
+    """Return the cached file of an entry; fetch it first if it is missing or wrong.
 
-    Several processes may ask at once: one brings the file, the others wait for it.  Raises KlrBenchError.
+    Several processes may call this at once: one fetches the file, the others wait for it.  Raises KlrBenchError.
     """
     target = cached_path(entry, cache)
     if _is_it(stamped_sha256(target), entry):
@@ -39,15 +39,15 @@ def fetch(
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target, entry["name"], progress or silent):
-            if not _is_it(stamped_sha256(target), entry):  # another process may have brought it meanwhile
+            if not _is_it(stamped_sha256(target), entry):  # another process may have fetched it meanwhile
                 _obtain(entry, target, mirror, progress or silent)
     return target
 
 
 def verify(entry: Mapping[str, Any], *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
-    """Hash a cached file anew, whatever its stamp says.  The next use of a corrupt one fetches it again.
+    """Hash a cached file again, whatever its stamp says; the next `fetch` of a corrupt file replaces it.
 
-    A file of unknown content is held against the hash that was noted when it came, and removed where it differs.
+    A file of unknown content is compared with the hash noted when it was fetched, and removed if it differs.
     """
     target = cached_path(entry, cache)
     expected = stamped_sha256(target) if entry["sha256"] == UNKNOWN else entry["sha256"]
@@ -60,7 +60,7 @@ def verify(entry: Mapping[str, Any], *, cache: Path) -> Literal["ok", "corrupt",
 
 
 def cached_path(entry: Mapping[str, Any], cache: Path) -> Path:
-    """Return where the uncompressed file of an entry lies in the cache."""
+    """Return the place of an entry's uncompressed file in the cache."""
     for key in ("name", "sha256"):
         if not entry.get(key):
             message = f"A data file needs {key!r} (given: {dict(entry)}); add it to configs/dataset."
@@ -73,12 +73,12 @@ def cached_path(entry: Mapping[str, Any], cache: Path) -> Path:
 
 
 def _is_it(sha256: str | None, entry: Mapping[str, Any]) -> bool:
-    """Say whether content with this hash, None for no file, is what an entry asks for."""
+    """Tell whether content with this hash, None for no file, is what an entry requires."""
     return sha256 is not None and entry["sha256"] in (sha256, UNKNOWN)
 
 
 def _obtain(entry: Mapping[str, Any], target: Path, mirror: str | None, progress: Progress) -> None:
-    """Try one place after the other; the KlrBenchError lists them all where none has the right content."""
+    """Try one place after the other; raise a KlrBenchError that lists them all if none has the right content."""
     tried = []
     if target.exists():
         tried.append(f"{target}: {_differs(stamped_sha256(target), entry['sha256'])}")
@@ -92,7 +92,7 @@ def _obtain(entry: Mapping[str, Any], target: Path, mirror: str | None, progress
                 if isinstance(error, UnreachableError):
                     break
             else:
-                discard(beside(target, ".part"))  # of an earlier run that got it half from elsewhere
+                discard(beside(target, ".part"))  # left by an earlier run that was interrupted at another source
                 for problem in tried + _told("", problems):
                     logger.warning("%s; now taken from %s", problem, place)
                 return
@@ -101,7 +101,7 @@ def _obtain(entry: Mapping[str, Any], target: Path, mirror: str | None, progress
 
 
 def _told(base: str, problems: Mapping[str, TransferError]) -> list[str]:
-    """Return what to say of a source: what went wrong there or, if it just lacks the file, that."""
+    """Return the message lines about a source: its errors or, if it only lacks the file, that."""
     wrong = [f"{place}: {error}" for place, error in problems.items() if not isinstance(error, NotThereError)]
     if wrong or not base:
         return wrong
@@ -109,7 +109,7 @@ def _told(base: str, problems: Mapping[str, TransferError]) -> list[str]:
 
 
 def _places(entry: Mapping[str, Any], target: Path, mirror: str | None) -> Iterator[tuple[str, list[str]]]:
-    """Yield each source with the places to try there; one without a name is not worth a line if empty."""
+    """Yield each source with the places to try there; a source without a name is not mentioned if it is empty."""
     yield "", [str(target) + suffix for suffix in SUFFIXES]
     if mirror:
         root = mirror.rstrip("/") if _is_url(mirror) else str(Path(mirror).expanduser().absolute())
@@ -124,7 +124,7 @@ def _is_url(place: str) -> bool:
 
 
 def _take(place: str, entry: Mapping[str, Any], target: Path, progress: Progress) -> None:
-    """Bring the file from one place.  Raises TransferError; leaves at most a part to go on from."""
+    """Get the file from one place.  Raises TransferError; leaves at most a partial file, which can be resumed."""
     if not _is_url(place):
         if not Path(place).is_file():
             message = "no such file"
@@ -138,7 +138,7 @@ def _take(place: str, entry: Mapping[str, Any], target: Path, progress: Progress
     except TransferError:
         if not resumed:
             raise
-        discard(part)  # its beginning, from an earlier run, may be what is wrong
+        discard(part)  # its beginning, from an earlier run, may be wrong
         download(place, part, progress, f"{entry['name']}: downloading again")
         _unpack(part, entry, target, progress)
     finally:
@@ -172,7 +172,7 @@ def _differs(got: str | None, expected: str) -> str:
 
 
 def _nowhere(entry: Mapping[str, Any], target: Path, mirror: str | None, tried: list[str]) -> str:
-    """Return what to say when a file cannot be had."""
+    """Return the message about a file that no source provides."""
     lines = [f"The data file {entry['name']} cannot be had. Tried:", *(f"  {line}" for line in tried)]
     if not mirror:
         lines.append("  no mirror: none is set")

@@ -23,8 +23,8 @@ TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: 
 def read_idx(paths: Sequence[Path], labels: Labels, n_features: int | None) -> list[tuple[Any, NDArray[np.int64]]]:
     """Return for each pair of files (X float32 (n, d), codes of the labels (n,)).
 
-    `paths` are examples, labels, examples, labels, ...  An example becomes a row, its last dimension the fastest;
-    unsigned bytes, the pixels of images, are divided by 255.  Raises KlrBenchError that names the file.
+    `paths` are examples, labels, examples, labels, ...  An example becomes a row in C order (last dimension fastest);
+    unsigned bytes, the pixels of images, are divided by 255.  Raises a KlrBenchError that names the file.
     """
     pairs = list(zip(paths[::2], paths[1::2], strict=True))
     parts = [(_examples(examples), _codes(of_them, labels)) for examples, of_them in pairs]

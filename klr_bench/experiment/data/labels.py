@@ -1,4 +1,4 @@
-"""The labels of a data set: collected as text while files are read, then made -1 and +1, or 0, 1, ... of many."""
+"""The labels of a data set: collected as text while files are read, then encoded as -1 and +1, or 0, 1, ..."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from klr_bench.errors import KlrBenchError, nearest
 
 LARGEST = 1e18
-"""The largest feature, in absolute value: its square is a float32 still."""
+"""The largest absolute value of a feature: its square still fits in a float32."""
 MOST_CLASSES = 100
-"""Of a data set with more than two; they are kept as int8."""
+"""Largest number of classes of a data set; they are stored as int8."""
 
 
 def number(text: str) -> float | None:
-    """Return the number that a text stands for, None where it is none (Python's ``1_000`` is none either)."""
+    """Return the number that a text stands for, or None; Python's ``1_000`` does not count as a number."""
     try:
         return None if "_" in text else float(text)
     except ValueError:
@@ -26,9 +26,9 @@ def number(text: str) -> float | None:
 
 
 class Labels:
-    """Codes 0, 1, ... for labels in the order in which they are met, over all files of a data set.
+    """Codes 0, 1, ... of labels in the order of their first occurrence, over all files of a data set.
 
-    Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it was met first.
+    Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it first occurred.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Labels:
         return self._codes[text]
 
     def find(self, wanted: Any) -> int | None:
-        """Return the code of the label that `wanted` names, if it was met; case counts only at need."""
+        """Return the code of the label that `wanted` names, or None; case is ignored if nothing matches exactly."""
         text = str(wanted).strip()
         value = number(text)
         for code, spelling in enumerate(self.spellings):
@@ -65,10 +65,10 @@ class Labels:
 def encoded(
     codes: NDArray[np.int64], labels: Labels, spec: Mapping[str, Any], where: str, n_train: int | None = None
 ) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Return y (n,) and the labels of its values: two classes, or with ``multiclass: true`` all there are.
+    """Return y (n,) and the labels of its values: two classes, or all of them with ``multiclass: true``.
 
-    With two classes y is -1 or +1 (see `binary`), with more it counts the labels from 0, in the order of numbers where
-    all are, else of text.  Raises KlrBenchError.
+    With two classes y is -1 or +1 (see `binary`).  With more it numbers the labels from 0, sorted as numbers if all are
+    numbers, otherwise as text.  Raises KlrBenchError.
     """
     if not spec.get("multiclass") or len(labels.spellings) == 2:
         return binary(codes, labels, spec.get("positive"), where, n_train)
@@ -85,7 +85,7 @@ def encoded(
 def kept_only(
     parts: Sequence[tuple[Any, NDArray[np.int64]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[np.int64]]], Labels]:
-    """Return the rows of each part (X, codes) that have one of the labels `only`, coded by labels of their own."""
+    """Return the rows of each part (X, codes) that have one of the labels `only`, with new codes for these labels."""
     chosen, kept = [labels.find(wanted) for wanted in only], Labels()
     if None in chosen:
         message = (
@@ -101,11 +101,11 @@ def kept_only(
 def binary(
     codes: NDArray[np.int64], labels: Labels, positive: Any, where: str, n_train: int | None = None
 ) -> tuple[NDArray[np.int8], tuple[str, str]]:
-    """Return y (n,), -1 or +1, and the (negative, positive) label as it was written.
+    """Return y (n,), -1 or +1, and the (negative, positive) label as written in the file.
 
-    `positive` names the label that becomes +1; with it, more than two classes become that one against the
-    rest.  Without it the last label is taken, in the order of numbers where both are numbers, else of text.
-    The first `n_train` rows, all where it is None, must have both classes.  Raises KlrBenchError.
+    `positive` names the label that becomes +1; with more than two classes it is that class against the rest.  Without
+    `positive` the last label becomes +1, sorted as numbers if both are numbers, otherwise as text.  The first `n_train`
+    rows, or all rows if it is None, must contain both classes.  Raises KlrBenchError.
     """
     names = labels.spellings
     if len(names) == 1:
@@ -147,7 +147,7 @@ def _positive_code(labels: Labels, positive: Any, where: str) -> int:
 
 
 def _sorted(names: Sequence[str]) -> list[str]:
-    """Sort labels as numbers where all are, else as text."""
+    """Sort labels as numbers if all are numbers, otherwise as text."""
     values = {name: number(name) for name in names}
     if None in values.values():
         return sorted(names)
@@ -155,5 +155,5 @@ def _sorted(names: Sequence[str]) -> list[str]:
 
 
 def _some(names: Sequence[str]) -> list[str]:
-    """Return the first ten names; the eleventh stands for the rest (a column of numbers has thousands)."""
+    """Return at most ten names, and "..." for the rest (a column of numbers has thousands)."""
     return list(names) if len(names) <= 10 else [*names[:10], "..."]

@@ -20,12 +20,12 @@ from klr_bench.experiment.data.labels import LARGEST, Labels, number
 
 @dataclass(frozen=True)
 class _Raw:
-    """One file as it is written: its columns are the indices of the file."""
+    """One file as written: its columns are the indices of the file."""
 
     path: Path
     X: Any  # csr (n, largest index + 1)
     codes: NDArray[np.int64]  # (n,)
-    lines: array[int]  # (n,): where each row stands in the file, from 1
+    lines: array[int]  # (n,): the line of each row in the file, from 1
 
     def refusal(self, entry: int, reason: str) -> KlrBenchError:
         """Return the error about a stored entry of X."""
@@ -36,8 +36,8 @@ class _Raw:
 def read_svmlight(paths: Sequence[Path], labels: Labels, n_features: int | None) -> list[tuple[Any, NDArray[np.int64]]]:
     """Return for each file (X float32 CSR (n, n_features), codes of the labels (n,)).
 
-    All files count from one base: 0 if the index 0 occurs in any of them, else 1.  `n_features` None: as
-    many as there are in all files together.  Raises KlrBenchError that names the file and the line.
+    Indices start at the same base in all files: 0 if the index 0 occurs in any of them, else 1.  If `n_features` is
+    None, it is the largest number of features of all files.  Raises a KlrBenchError that names the file and the line.
     """
     files = [_read(path, labels) for path in paths]
     for file in files:
@@ -65,9 +65,9 @@ def _shifted(X: Any, base: int, n_features: int) -> Any:
 
 
 class _Rows:
-    """The rows of a file, with codes in place of labels (words are welcome), for scikit-learn's reader.
+    """The rows of a file for scikit-learn's reader, with codes in place of labels, which may be words.
 
-    It knows the line that the reader is at, so that an error can name it.
+    It keeps the current line of the reader, so that an error can name it.
     """
 
     def __init__(self, path: Path, labels: Labels) -> None:
@@ -76,7 +76,7 @@ class _Rows:
         self.lines: array[int] = array("q")
 
     def read(self) -> bytes:
-        """Return nothing: scikit-learn reads lines, but only of what has this method."""
+        """Return nothing: scikit-learn reads lines, but requires this method."""
         return b""
 
     def __iter__(self) -> Iterator[bytes]:
@@ -110,7 +110,7 @@ class _Rows:
 
 
 def _read(path: Path, labels: Labels) -> _Raw:
-    """Read one file with the indices as they are."""
+    """Read one file without changing its indices."""
     rows = _Rows(path, labels)
     try:
         X, codes = load_svmlight_file(rows, dtype=np.float32, zero_based=True)
@@ -123,7 +123,7 @@ def _read(path: Path, labels: Labels) -> _Raw:
 
 
 def _check_finite(file: _Raw) -> None:
-    """Refuse NaN and what is infinite, or too large for float32."""
+    """Refuse values that are NaN, infinite, or too large for float32."""
     finite = np.abs(file.X.data) <= LARGEST
     if not finite.all():
         entry = int(np.argmin(finite))
@@ -135,11 +135,11 @@ def _check_finite(file: _Raw) -> None:
 
 
 def _fault(row: bytes) -> str | None:
-    """Say what is wrong with a row, given without its label, that scikit-learn's reader has refused."""
+    """Return what is wrong with a row, without its label, that scikit-learn's reader refused, or None."""
     previous = -1
     for token in row.decode(errors="backslashreplace").split():
         index, colon, value = token.partition(":")
-        if index == "qid":  # of rankings; of no use here
+        if index == "qid":  # used for rankings only
             continue
         if not colon:
             return f"{token!r} is not index:value."

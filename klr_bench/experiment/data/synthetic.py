@@ -1,4 +1,4 @@
-"""Generated data sets, each the same for the same seed."""
+"""Generated data sets; the same seed gives the same data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Labels = NDArray[np.int64]
 def moons(n_samples: int, noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
     """Return two interleaved half circles in the plane, X (n, 2) and y in {0, 1}, in random order.
 
-    `noise` is the standard deviation of the normal noise that is added to each coordinate.
+    `noise` is the standard deviation of normal noise on each coordinate.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, n_samples)
     angle = random.uniform(0.0, np.pi, n_samples)
-    sign = 1 - 2 * y  # the second moon is the first, turned by half a circle about (1/2, 1/4)
+    sign = 1 - 2 * y  # the second moon is the first, rotated by 180 degrees about (1/2, 1/4)
     X = np.column_stack([sign * np.cos(angle) + y, sign * np.sin(angle) + 0.5 * y])
     return X + noise * random.standard_normal(X.shape), y
 
@@ -38,10 +38,10 @@ def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> t
 def sparse_text(
     n_samples: int, n_features: int, length: int, topic_words: int, topic_share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return documents of two topics as a CSR matrix of log(1 + count), rows of norm 1, and the topics.
+    """Return documents on two topics as a CSR matrix of log(1 + count), rows of norm 1, and the topics.
 
-    The words of a document, `length` on average (Poisson), follow Zipf's law over `n_features` words; a share
-    of them, `topic_share`, comes from the `topic_words` words of its own topic instead.
+    A document has `length` words on average (Poisson).  A share `topic_share` of them comes from the `topic_words`
+    words of its own topic, the others follow Zipf's law over `n_features` words.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, n_samples)
@@ -62,10 +62,11 @@ def sparse_text(
 def factors(
     n_samples: int, n_features: int, n_factors: int, share: float, noise: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return X (n, d) as CSR with values in (0, 1], a share of them not 0, and y in {0, 1}.
+    """Return X (n, d) as CSR with values in (0, 1], a share of them non-zero, and y in {0, 1}.
 
-    Each feature is what a random combination of `n_factors` normal factors, with normal noise of standard deviation
-    `noise` times its own, exceeds its quantile by; the label is the sign of a + b |b| of two other combinations.
+    Each feature is a random combination of `n_factors` normal factors, plus normal noise of standard deviation `noise`
+    times its own, minus its (1 - share)-quantile; negative values become 0.  The label is the sign of a + b |b| of two
+    other combinations.
     """
     random = np.random.default_rng(seed)
     hidden = random.standard_normal((n_samples, n_factors), dtype=np.float32)
@@ -80,10 +81,10 @@ def factors(
 def dense_factors(
     n_samples: int, n_features: int, n_factors: int, decay: float, noise: float, seed: int
 ) -> tuple[NDArray[np.float32], Labels]:
-    """Return dense correlated rows of norm 1, X float32 (n, d), and labels of a linear rule with noise, y in {0, 1}.
+    """Return dense correlated rows of norm 1, X float32 (n, d), and labels of a noisy linear rule, y in {0, 1}.
 
-    Before it is scaled, a row is normal: `n_factors` common factors, the k-th with weight k^-decay, which have
-    nothing to do with the label, and independent features with standard deviations from 1 to 1/20.  The label is the
+    Before scaling, a row is the sum of two normal parts: `n_factors` common factors, the k-th with weight k^-decay,
+    which do not affect the label, and independent features with standard deviations from 1 to 1/20.  The label is the
     sign of w'x plus normal noise, `noise` times as large; w is spread over the whitened features.  Without noise
     w'x/||x|| classifies perfectly.
     """
@@ -109,8 +110,8 @@ def gaussian_mixtures(
 ) -> tuple[NDArray[np.float64], Labels]:
     """Return points of the plane, X (n, 2), and their classes, y in {0, ..., n_classes - 1}.
 
-    Each class is a mixture of as many Gaussians as `components` says, with means drawn from the standard normal
-    distribution times 3 and covariances whose axes are `spread` times 1/2 to 3/2 long and turned at random.
+    Each class is a mixture of `components` Gaussians.  Their means are 3 times standard normal; the axes of their
+    covariances are `spread` times 1/2 to 3/2 long and rotated at random.
     """
     random = np.random.default_rng(seed)
     means = 3.0 * random.standard_normal((n_classes, components, 2))
@@ -128,9 +129,9 @@ def sparse_binary(
 ) -> tuple[Any, Labels]:
     """Return rows with exactly `n_on` features that are 1, as a CSR matrix, and their classes, 0, 1, ...
 
-    Each class has `topics` topics, a topic is two of `blocks` blocks of 100 features, drawn at random: a block says
-    little about the class, two of them all.  A row has one topic of its class; a share of its features, `share` on
-    average, comes from there, the others are drawn from all by Zipf's law.
+    Each class has `topics` topics.  A topic is a random pair of `blocks` blocks of 100 features, so that one block says
+    little about the class and two determine it.  A row has one topic of its class.  On average a share `share` of its
+    features comes from that topic; the others are drawn from all features by Zipf's law.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, n_classes, n_samples)
@@ -146,7 +147,7 @@ def sparse_binary(
         return np.where(random.uniform(size=len(rows)) < share, own, common).astype(np.int32)
 
     on = np.sort(draw(np.repeat(np.arange(n_samples), n_on)).reshape(n_samples, n_on), axis=1)
-    while True:  # what a row has twice is drawn anew
+    while True:  # a feature that a row has twice is drawn again
         row, column = np.nonzero(on[:, 1:] == on[:, :-1])
         if not len(row):
             break
@@ -167,13 +168,13 @@ def correlated_blocks(
     label_noise: float,
     seed: int,
 ) -> tuple[Any, Labels, NDArray[np.int64]]:
-    """Return rows of many features of which few matter, as CSR, the labels, and the numbers of those that matter.
+    """Return rows of many features, few of them relevant, as CSR; the labels; the numbers of the relevant features.
 
-    A block of features is in a row with probability `presence`, and then all its features are: normal, of variance 1,
-    with this correlation between each two.  The label is the sign of the sum over the blocks of w'x, where w is +1 or
-    -1 at random: within a block what matters are differences, in which the variance is least.  The relevant features
-    lie anywhere among `n_features`.  Of the others `length` are drawn for a row on average (Poisson), by Zipf's law,
-    each with a normal number of variance 1; those that are drawn twice get the sum.  Each label is flipped with
+    A block of features is present in a row with probability `presence`.  Its features are then normal with variance 1
+    and pairwise correlation `correlation`.  The label is the sign of the sum of w'x over the blocks, where w is +1 or
+    -1 at random: within a block the differences matter, and their variance is smallest.  The relevant features have
+    random places among `n_features`.  Of the others `length` are drawn per row on average (Poisson), by Zipf's law,
+    each with a standard normal value; values of a feature drawn twice are added.  Each label is flipped with
     probability `label_noise`.
     """
     random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""One file over HTTP into a ``.part`` file, which a later attempt, or a later run, goes on from."""
+"""Download one file over HTTP into a ``.part`` file, which a later attempt or run can resume."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from urllib3.exceptions import HTTPError
 
 from klr_bench.experiment.data.cache import Progress, beside
 
-ATTEMPTS = 4  # in a row without a new byte
-BACKOFF_S = 0.5  # doubled from attempt to attempt
-TIMEOUT_S = (10.0, 60.0)  # to connect, and between two pieces of the answer
-CHUNK = 1 << 14  # bytes; what a broken connection loses at most
+ATTEMPTS = 4  # consecutive attempts without a new byte
+BACKOFF_S = 0.5  # doubled after each attempt
+TIMEOUT_S = (10.0, 60.0)  # to connect; between two pieces of the answer
+CHUNK = 1 << 14  # bytes; a broken connection loses at most this many
 
 
 class TransferError(Exception):
-    """A source that does not give the file, in a few words."""
+    """A source did not provide the file; the message says why in a few words."""
 
 
 class NotThereError(TransferError):
-    """A source that answers, and does not have the file."""
+    """A source answered, and does not have the file."""
 
 
 class UnreachableError(TransferError):
-    """A source that does not answer, or breaks off, however often it is asked."""
+    """A source did not answer, or broke off, in all attempts."""
 
 
 class _BrokenError(Exception):
-    """An attempt that failed in a way that another one may mend."""
+    """An attempt failed in a way that another attempt may not."""
 
 
 def download(url: str, part: Path, progress: Progress, description: str) -> bool:
-    """Bring the bytes at `url` into the file `part`; True where some of them may be those of an earlier call.
+    """Download `url` into the file `part`; return True if some of its bytes may come from an earlier call.
 
-    Connection errors, truncated answers and HTTP 5xx are tried again, with growing waits, from where the
-    transfer stopped; other answers are not.  Raises TransferError, UnreachableError after the last attempt.
+    Connection errors, truncated answers and HTTP 5xx are tried again, with increasing waits, from the point where the
+    transfer stopped; other answers are not.  Raises TransferError, and UnreachableError after the last attempt.
     """
     resumed = furthest = _resumable(url, part)[0]
     failures = 0
@@ -47,7 +47,7 @@ def download(url: str, part: Path, progress: Progress, description: str) -> bool
         try:
             start = _attempt(url, part, progress, description)
         except (requests.RequestException, HTTPError, _BrokenError) as error:
-            if isinstance(error, ValueError):  # an address that is none
+            if isinstance(error, ValueError):  # not a valid address
                 raise TransferError(str(error)) from error
             reached = part.stat().st_size if part.exists() else 0
             failures = failures + 1 if reached <= furthest else 0
@@ -62,7 +62,7 @@ def download(url: str, part: Path, progress: Progress, description: str) -> bool
 
 
 def discard(part: Path) -> None:
-    """Remove a ``.part`` file and what is noted about it."""
+    """Remove a ``.part`` file and its notes."""
     part.unlink(missing_ok=True)
     beside(part, ".json").unlink(missing_ok=True)
 
@@ -77,7 +77,7 @@ def _resumable(url: str, part: Path) -> tuple[int, str]:
 
 
 def _attempt(url: str, part: Path, progress: Progress, description: str) -> int:
-    """Ask for what is missing and append it to the part; return where it began (0: at the beginning)."""
+    """Request the missing bytes and append them to the part; return the position of the first of them."""
     have, validator = _resumable(url, part)
     headers = {"Accept-Encoding": "identity"}  # ranges count the bytes of the file
     if have:
@@ -109,12 +109,12 @@ def _attempt(url: str, part: Path, progress: Progress, description: str) -> int:
 
 
 def _check_status(response: requests.Response, part: Path) -> None:
-    """Raise for an answer that holds no content."""
+    """Raise for an answer without content."""
     status = response.status_code
     answer = f"HTTP {status} {response.reason or ''}".rstrip()
     if status in {404, 410}:
         raise NotThereError(answer)
-    if status == 416:  # the part is longer than the file: it is of another one
+    if status == 416:  # the part is longer than the file, so it belongs to another file
         discard(part)
     if status == 416 or status >= 500:
         raise _BrokenError(answer)
@@ -123,18 +123,18 @@ def _check_status(response: requests.Response, part: Path) -> None:
 
 
 def _continues(response: requests.Response, have: int) -> bool:
-    """Say whether a partial answer begins where the part ends."""
+    """Tell whether a partial answer begins where the part ends."""
     return bool(re.match(rf"bytes {have}-", response.headers.get("Content-Range", "")))
 
 
 def _validator(response: requests.Response) -> str:
-    """Return what tells this version of the file from others: strong ETag, else date, else nothing."""
+    """Return what identifies this version of the file: a strong ETag, else its date, else nothing."""
     etag = response.headers.get("ETag", "")
     return etag if etag.startswith('"') else response.headers.get("Last-Modified", "")
 
 
 def _reason(error: Exception) -> str:
-    """Return an exception in a few words; those of requests wrap the telling one several layers deep."""
+    """Return an exception in a few words; requests wraps the informative exception several layers deep."""
     if isinstance(error, requests.exceptions.Timeout):
         return "no answer in time"
     if isinstance(error, requests.exceptions.SSLError):
