@@ -74,7 +74,7 @@ def _draw(book, m, s):
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _make_up(book, m, s, sum_of_weights, cap):
-    """Add up the averages of the first m columns to date, and divide each a_i by 1 - p_i, up to the cap."""
+    """Bring the averages of the first m columns up to date, and divide each a_i by 1 - p_i, up to the cap."""
     coef, average, since, length = book.coef, book.average, book.since, book.length
     now, to_p = book.scalars[SUM], 1.0 / sum_of_weights
     for j in range(m):

@@ -303,9 +303,8 @@ class Projectron(BudgetKernelClassifier):
 class ProjectronPlusPlus(Projectron):
     """A `Projectron` that also learns where 0 < y f(x) < 1.
 
-    With the loss l = 1 - y f(x), the projection P and delta = ||k - P k||, y tau P k is added if l > delta / eta:
-
-        tau = min(l / ||P k||^2, 2 (l - delta / eta) / ||P k||^2, 1)
+    With the loss l = 1 - y f(x), the projection P and delta = ||k - P k||, y tau P k is added if l > delta / eta, with
+    tau = min(l / ||P k||^2, 2 (l - delta / eta) / ||P k||^2, 1).
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class L1KLR(BinaryKernelClassifier):
 
     References
     ----------
-    Qin, Huang, Chandramouli, He, Kumar, 2011, equation 2; the lines above are those of its text.
+    Qin, Huang, Chandramouli, He, Kumar, 2011, equation 2; lines are cited as in its text.
 
     Examples
     --------

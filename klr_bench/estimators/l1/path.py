@@ -43,8 +43,10 @@ def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, *
 
     Parameters
     ----------
-    X, y
-        See `L1KLR.fit`; the features are computed once.
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Training rows; their features are computed once.
+    y : array of shape (n_samples,)
+        Their classes, two.
     lams : float or sequence of floats, default=(0.5, 0.2, 0.1, 0.05)
         Values > 0: multiples of lambda_max, or with relative=False values of lambda.
     relative : bool, default=True

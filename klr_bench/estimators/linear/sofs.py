@@ -146,8 +146,8 @@ class SOFS(IncrementalClassifier):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from klr_bench import SOFS
+    >>> import numpy as np
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = SOFS(n_features_to_select=5).fit(X, y)

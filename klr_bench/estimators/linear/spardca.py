@@ -97,8 +97,8 @@ class SparDCA(LinearClassifier):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from klr_bench import SparDCA
+    >>> import numpy as np
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = SparDCA(l1=0.3, l1_relative=True, random_state=0).fit(X, y)

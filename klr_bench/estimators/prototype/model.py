@@ -83,7 +83,7 @@ class Rows:
     def shuffled(self, random, size):
         """Yield all rows in random order, `size` at a time."""
         order = random.permutation(len(self))
-        X, y = (self.X[order], self.y[order]) if sp.issparse(self.X) else (None, None)  # picking single CSR rows is slow
+        X, y = (self.X[order], self.y[order]) if sp.issparse(self.X) else (None, None)  # CSR rows are slow to pick
         for start in range(0, len(self), size):
             part = slice(start, start + size)
             yield self.block(order[part]) if X is None else (_run_of_rows(X, part), y[part])
