@@ -19,10 +19,10 @@ from klr_bench import (
     Projectron,
     ProjectronPlusPlus,
     RandomizedBudgetPerceptron,
-    expansion,
 )
 from klr_bench.estimators.budget import engine, projectron
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
+from klr_bench.estimators.core import expansion
 from klr_bench.estimators.core.kernels import Kernel
 from tests.estimators.test_online import KERNELS, draws, toy
 from tests.reference import kernel as reference

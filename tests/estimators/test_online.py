@@ -28,9 +28,9 @@ from klr_bench import (
     KernelPerceptron,
     MarginKLR,
     NonConservativeKLR,
-    expansion,
     fit_many,
 )
+from klr_bench.estimators.core import expansion
 from klr_bench.estimators.core.kernels import (
     dense_is_cheaper,
     exp_negative,
@@ -92,7 +92,7 @@ CASES = {
 LOGISTIC = [NonConservativeKLR(), MarginKLR(), AuxiliaryKLR(), OSKL(), KernelOGD(loss="logit")]
 NOT_LOGISTIC = [OSKL(loss="square", G=9.0), KernelOGD(), KernelPegasos(), KernelPerceptron()]
 
-ALGORITHMS = sorted((Path(__file__).parents[1] / "configs" / "algorithm").glob("*.yaml"))
+ALGORITHMS = sorted((Path(__file__).parents[2] / "configs" / "algorithm").glob("*.yaml"))
 
 
 def estimators():
