@@ -1,0 +1,36 @@
+"""Cases that cover every pair, or triple, of parameter values, where the full product is too many."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+from covertable import make
+
+
+def cover(strength: int, **dimensions: Collection[object]) -> pytest.MarkDecorator:
+    """Parametrise a test: any values of any ``strength`` dimensions meet in at least one case.
+
+    A dimension is a list of values, named by ``str``, or a mapping from names to values.
+    """
+    named = {name: labelled(values) for name, values in dimensions.items()}
+    cases = [
+        pytest.param(*(named[name][label] for name, label in zip(named, case, strict=True)), id="-".join(case))
+        for case in combinations(strength, [list(labels) for labels in named.values()])
+    ]
+    return pytest.mark.parametrize(list(named), cases)
+
+
+def labelled(values: Collection[object]) -> dict[str, object]:
+    """Return the values of a dimension by their names; raise ValueError where two have the same name."""
+    named = dict(values) if isinstance(values, Mapping) else {str(value): value for value in values}
+    if len(named) < len(values):
+        message = f"two values have one name in {values}: give a mapping from names to values"
+        raise ValueError(message)
+    return named
+
+
+def combinations(strength: int, dimensions: list[list[str]]) -> list[list[str]]:
+    """Return the cases, a value of each dimension in each; the same in every process."""
+    indices = make([list(range(len(values))) for values in dimensions], strength=min(strength, len(dimensions)))
+    return [[values[i] for values, i in zip(dimensions, case, strict=True)] for case in indices]
