@@ -11,7 +11,8 @@ from sklearn.base import clone
 
 from klr_bench import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR, fit_many
 from klr_bench.estimators.online.many import SharedFit
-from tests.estimators.test_online import CASES, KERNELS, toy
+from tests.estimators.online.cases import CASES
+from tests.estimators.samples import KERNELS, toy
 
 
 def assert_same(one, other, rtol):
@@ -23,7 +24,7 @@ def assert_same(one, other, rtol):
 
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_each_learner_is_as_if_it_had_been_alone(kernel, layout):
     X, y = toy(n=600, empty_rows=False)
     X = sp.csr_matrix(X) if layout == "csr" else X
@@ -40,7 +41,7 @@ def test_in_single_precision_up_to_rounding():
         assert_same(together, clone(together).fit(X, y), rtol=1e-3)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from(sorted(CASES)), min_size=1, max_size=4), st.integers(1, 590), st.integers(1, 2))
 def test_a_learner_goes_on_alone(cases, cut, n_epochs):
     X, y = toy(n=600)
@@ -58,7 +59,7 @@ RADII = st.sampled_from([0.3, 1.0, 2.0, 4.0, 5.0, 7.0, 9.0, 12.0, 20.0, 1e3, np.
 FAMILIES = [NonConservativeKLR(eta=0.7), AuxiliaryKLR(eta=0.4), OSKL(G=1.5), MarginKLR(eta=0.05)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from(FAMILIES), RADII, st.booleans(), st.integers(0, 1)), min_size=2, max_size=10),
     st.integers(10, 590),

@@ -23,8 +23,8 @@ from klr_bench import (
 from klr_bench.estimators.budget import engine, projectron
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
 from klr_bench.estimators.core import expansion
-from klr_bench.estimators.core.kernels import Kernel
-from tests.estimators.test_online import KERNELS, draws, toy
+from tests.cover import cover
+from tests.estimators.samples import KERNELS, LAYOUTS, draws, toy
 from tests.reference import kernel as reference
 
 CASES = {
@@ -45,8 +45,9 @@ CASES = {
     "projectron": (Projectron(), lambda K, y, B: reference.projectron(K, y, B)),
     "projectron++": (ProjectronPlusPlus(eta=0.8), lambda K, y, B: reference.projectron(K, y, B, eta=0.8)),
 }
+
+
 REPLACING = [case for case in CASES if "projectron" not in case]
-LAYOUTS = ["dense", "csr made dense", "csr by index"]
 
 
 def fitted(case, X, y, budget, *, layout="dense", average=False, **parameters):
@@ -69,12 +70,15 @@ def kernel_matrix(X, kernel):
     return reference.kernel_matrix(X, X, **kernel)
 
 
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("block", [1, 7, 64, 128])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
-@pytest.mark.parametrize("budget", [1, 2, 9, 40])
-@pytest.mark.parametrize("case", CASES)
+@cover(
+    3,
+    case=list(CASES),
+    budget=[1, 2, 9, 40],
+    kernel=KERNELS,
+    layout=LAYOUTS,
+    block=[1, 7, 64, 128],
+    average=[False, True],
+)
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(projectron, "BLOCK", block)
@@ -87,7 +91,7 @@ def test_equals_the_reference_in_double(case, budget, kernel, layout, block, ave
     assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(CASES)), st.integers(1, 60), st.integers(2, 330), st.integers(0, 50), st.booleans())
 def test_equals_the_reference_for_any_budget_and_length(case, budget, n, seed, average):
     X, y = toy(n=n, seed=seed)
@@ -109,7 +113,7 @@ def test_in_single_precision_up_to_rounding(case):
     assert_same_learner(learner, X, f, rtol=1e-3, atol=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(sorted(CASES)), st.integers(1, 50), st.lists(st.integers(5, 395), max_size=4))
 def test_cuts_into_calls_do_not_matter(case, budget, cuts):
     X, y = toy(n=400)
@@ -168,7 +172,7 @@ def test_the_basic_forgetron_shrinks_at_any_finite_budget():
     assert np.all(np.abs(perceptron.dual_coef_) == 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 20), st.integers(0, 1000), st.sampled_from([0.1, 1.0, 10.0]))
 def test_the_self_tuned_forgetron_never_grows(budget, seed, gamma):
     X, y = toy(n=200, seed=seed)
@@ -178,7 +182,7 @@ def test_the_self_tuned_forgetron_never_grows(budget, seed, gamma):
     assert np.all(np.abs(learner.dual_coef_) <= 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.floats(1e-12, 1e12), st.floats(0, 1e6), st.sampled_from([-1, 1])), min_size=1, max_size=40)
 )
@@ -305,17 +309,3 @@ def test_other_parameters_are_checked():
         BOGD(eta=2.0, lam=0.5).fit(X, y)
     with pytest.raises(ValueError, match="'variant' parameter of Forgetron"):
         Forgetron(variant="lazy").fit(X, y)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.sampled_from(KERNELS), st.sampled_from(["float32", "float64"]))
-def test_compiled_kernel_values_are_those_of_the_kernel(kernel, dtype):
-    from klr_bench.estimators.core.kernels import KERNELS as NAMES
-    from klr_bench.estimators.core.kernels import finish
-
-    X = np.random.RandomState(0).standard_normal((20, 3)).astype(dtype)
-    function = Kernel(kernel["kernel"], kernel.get("gamma", 1.0), kernel.get("degree", 3))
-    left, right = function.left(X), function.right(X)
-    values = np.ascontiguousarray(left @ right)
-    finish(values, NAMES.index(kernel["kernel"]), float(kernel.get("degree", 3)))
-    np.testing.assert_allclose(values, function.values(left, right), rtol=1e-6)

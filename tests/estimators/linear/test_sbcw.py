@@ -1,10 +1,6 @@
-"""Sparse confidence-weighted learners: against slow references, numerical optimisers, liblinear, and theorem 1."""
+"""Groups of features, one after another: SBCW and FGM against their reference and an optimiser."""
 
 from __future__ import annotations
-
-import pickle
-import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -12,36 +8,18 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from klr_bench import (
-    AROW,
-    SOFS,
     BatchConfidenceWeighted,
     FeatureGeneratingMachine,
-    SparDCA,
     SparseBatchConfidenceWeighted,
 )
-from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.groups import Subproblem, conjugate
 from klr_bench.estimators.linear.sbcw import highest
+from tests.estimators.linear.samples import toy
 from tests.reference import sparse_linear as reference
 
 SELECTORS = {"sbcw": SparseBatchConfidenceWeighted, "fgm": FeatureGeneratingMachine}
-ALL = [SOFS(), SparDCA(), SparseBatchConfidenceWeighted(), FeatureGeneratingMachine()]
-URL_FEATURES = 3_231_961
-
-
-def toy(n=120, d=30, density=0.4, seed=0, relevant=6):
-    """Features of very different size, some of them pairs that say something together only."""
-    random = np.random.RandomState(seed)
-    X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < density)
-    X[:, 1] += 2 * X[:, 0]
-    X *= 2.0 ** random.randint(-2, 3, d)
-    y = np.where(X[:, :relevant] @ random.standard_normal(relevant) + 0.3 * random.standard_normal(n) > 0, 1.0, -1.0)
-    return X, y
 
 
 def norms_and_sigma():
@@ -108,7 +86,7 @@ def test_algorithm_2_is_the_reference(name, C, q, n_passes):
     assert (model.n_iter_, model.stopped_by_) == (4, "n_features_to_select")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     n=st.integers(2, 40),
     seed=st.integers(0, 10**6),
@@ -236,189 +214,11 @@ def test_the_highest_scores(scores, r):
     assert highest(np.array(scores, dtype=float), r).tolist() == sorted(expected)
 
 
-@pytest.mark.parametrize("B", [1, 3, 8, 30])
-@pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("n_epochs", [1, 2])
-def test_sofs_is_the_reference(B, binary, n_epochs):
-    X, y = toy(200)
-    X = (X != 0).astype(float) if binary else X  # many equal variances
-    model = SOFS(B, r=0.5, n_epochs=n_epochs).fit(sp.csr_matrix(X), y)
-    w, s, updates = reference.sofs(X, y, B, 0.5, n_epochs)
-    np.testing.assert_allclose(model.variance_, s, rtol=1e-10)
-    np.testing.assert_allclose(model.coef_, w, rtol=1e-8, atol=1e-10)
-    assert model.n_updates_ == updates
-    assert np.count_nonzero(model.coef_) <= len(model.selected_features_) == B
-    assert set(np.flatnonzero(model.coef_)) <= set(model.selected_features_)
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    n=st.integers(2, 60),
-    d=st.integers(1, 12),
-    B=st.integers(1, 12),
-    seed=st.integers(0, 10**6),
-    density=st.floats(0.1, 1),
-)
-def test_sofs_on_any_data(n, d, B, seed, density):
-    random = np.random.RandomState(seed)
-    X = random.randint(-2, 3, (n, d)) * (random.random_sample((n, d)) < density)
-    y = np.append([-1.0, 1.0], random.choice([-1.0, 1.0], n - 2))
-    model = SOFS(B).fit(X.astype(float), y)
-    w, s, _ = reference.sofs(X.astype(float), y, B, 1.0)
-    np.testing.assert_allclose(model.variance_, s, rtol=1e-10)
-    np.testing.assert_allclose(model.coef_, w, rtol=1e-8, atol=1e-10)
-
-
-def test_sofs_with_room_for_all_is_arow_with_a_diagonal():
-    X, y = toy(200)
-    sofs = SOFS(n_features_to_select=30, r=0.3).fit(X, y)
-    unit = X / np.linalg.norm(X, axis=1)[:, None]
-    arow = AROW(r=0.3, covariance="diagonal").fit(unit, y)
-    np.testing.assert_allclose(sofs.coef_, arow.coef_, rtol=1e-10)
-    np.testing.assert_allclose(sofs.variance_, arow.covariance_, rtol=1e-10)
-
-
-def test_sofs_in_parts_is_sofs_at_once():
-    X, y = toy(300)
-    whole, parts = SOFS(5).fit(X, y), SOFS(5)
-    for start in range(0, 300, 70):
-        parts.partial_fit(X[start : start + 70], y[start : start + 70], classes=[-1.0, 1.0])
-    np.testing.assert_array_equal(parts.coef_, whole.coef_)
-    assert (parts.t_, parts.n_mistakes_) == (whole.t_, whole.n_mistakes_)
-    gone_on = pickle.loads(pickle.dumps(parts)).partial_fit(X, y)
-    np.testing.assert_array_equal(gone_on.coef_, parts.partial_fit(X, y).coef_)
-
-
-@pytest.mark.parametrize("q", [1, 2])
-@pytest.mark.parametrize("C", [0.1, 10.0])
-def test_spardca_is_the_reference(C, q):
-    X, y = toy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = SparDCA(C, 3.0, q=q, max_iter=3, tol=0.0, random_state=7).fit(X, y)
-    random = np.random.RandomState(7)
-    w, a = reference.spardca(X, y, C, 3.0, q, [random.permutation(len(y)) for _ in range(3)])
-    np.testing.assert_allclose(model.coef_, w, rtol=1e-8, atol=1e-10)
-    primal = 0.5 * w @ w + 3.0 * np.abs(w).sum() + C * np.sum(np.maximum(0, 1 - y * (X @ w)) ** q)
-    dual = a.sum() - (q == 2) * a @ a / (4 * C) - 0.5 * w @ w
-    assert model.objective_ == pytest.approx(primal)
-    assert model.duality_gap_ == pytest.approx((primal - dual) / primal)
-
-
-def test_spardca_without_l1_is_the_support_vector_machine_of_liblinear():
-    X, y = toy()
-    ours = SparDCA(0.5, 0.0, q=2, tol=1e-9, max_iter=10_000, random_state=0).fit(X, y)
-    theirs = LinearSVC(C=0.5, loss="squared_hinge", fit_intercept=False, tol=1e-10, max_iter=100_000).fit(X, y)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_[0], atol=1e-4)
-
-
-def test_spardca_with_little_of_the_squared_norm_is_l1svm():
-    """With s/2 ||w||^2 added, ||w||_1 + C sum of squared losses is at most s/2 ||w||^2 above liblinear's minimum."""
-    X, y = toy(200, 12)
-    s, C = 0.01, 0.05
-    theirs = LinearSVC(penalty="l1", C=C, dual=False, fit_intercept=False, tol=1e-8, max_iter=100_000).fit(X, y)
-    ours = SparDCA(C / s, 1.0 / s, q=2, tol=1e-7, max_iter=20_000, random_state=0).fit(X, y)
-    w = theirs.coef_[0]
-    best, found = (np.abs(u).sum() + C * np.sum(np.maximum(0, 1 - y * (X @ u)) ** 2) for u in (w, ours.coef_))
-    assert best * (1 - 1e-6) <= found <= best * (1 + 1e-6) + 0.5 * s * w @ w
-    assert 0 < np.count_nonzero(ours.coef_) < 12
-
-
-@pytest.mark.parametrize("q", [1, 2])
-def test_the_least_l1_of_no_weights(q):
-    X, y = toy()
-    assert not SparDCA(2.0, 1.001, l1_relative=True, q=q).fit(X, y).coef_.any()
-    assert SparDCA(2.0, 0.8, l1_relative=True, q=q, tol=1e-6, max_iter=2000).fit(X, y).coef_.any()
-
-
-@pytest.mark.parametrize("estimator", ALL, ids=lambda estimator: type(estimator).__name__)
-def test_layouts_and_precisions_agree(estimator):
-    X, y = toy(80, 20)
-    X = X.astype(np.float32).astype(np.float64)
-    if isinstance(estimator, SparDCA):
-        estimator = SparDCA(random_state=0)
-    dense = pickle.loads(pickle.dumps(estimator)).fit(X, y)
-    for other in (sp.csr_matrix(X), sp.csr_matrix(X.astype(np.float32)), sp.csc_matrix(X), X.astype(np.float32)):
-        found = pickle.loads(pickle.dumps(estimator)).fit(other, y)
-        rtol = 1e-10 if other.dtype == np.float64 else 2e-3
-        np.testing.assert_allclose(found.coef_, dense.coef_, rtol=rtol, atol=rtol * np.abs(dense.coef_).max())
-        np.testing.assert_allclose(found.decision_function(other), other @ found.coef_, rtol=1e-5, atol=1e-5)
-    doubled = sp.csr_matrix(X)
-    doubled = sp.csr_matrix(
-        (np.repeat(doubled.data / 2, 2), np.repeat(doubled.indices, 2), 2 * doubled.indptr), shape=X.shape
-    )
-    np.testing.assert_allclose(pickle.loads(pickle.dumps(estimator)).fit(doubled, y).coef_, dense.coef_, rtol=1e-9)
-
-
-def test_columns_that_occur():
-    X = sp.csr_matrix([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 3.0]])
-    columns, there = occurring(X)
-    assert columns.tolist() == [1, 3]
-    np.testing.assert_array_equal(there.toarray(), [[2.0, 1.0], [0.0, 3.0]])
-    columns, there = occurring(X.toarray())
-    assert columns.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(there.toarray(), X.toarray())
-
-
-@pytest.mark.parametrize("estimator", ALL, ids=lambda estimator: type(estimator).__name__)
-def test_memory_grows_with_the_non_zeros(estimator):
-    """Of as many features as url has: vectors of them, never a square."""
-    random = np.random.RandomState(0)
-    columns = np.column_stack([np.zeros(300, dtype=int), 1 + random.randint(0, URL_FEATURES - 1, (300, 100))])
-    values, rows = random.standard_normal(columns.size).astype(np.float32), np.repeat(np.arange(300), 101)
-    X = sp.csr_matrix((values, (rows, columns.ravel())), shape=(300, URL_FEATURES))
-    y = np.where(X[:, [0]].toarray().ravel() > 0, 1, -1)
-    tracemalloc.start()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        estimator.fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8 * 8 * URL_FEATURES
-    assert estimator.coef_.shape == (URL_FEATURES,)
-    assert estimator.score(X, y) > 0.7
-
-
-@pytest.mark.parametrize("estimator", ALL, ids=lambda estimator: type(estimator).__name__)
-def test_the_callback_ends_the_fit(estimator):
-    X, y = toy()
-    seen = []
-
-    def callback(model, t):
-        seen.append((t, model.score(X, y)))
-        return True
-
-    estimator.fit(X, y, callback=callback)
-    assert len(seen) == 1
-    assert seen[0][1] > 0.5
-
-
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (SparseBatchConfidenceWeighted(C=0.0), "'C' parameter"),
-        (SparseBatchConfidenceWeighted(q=3), "'q' parameter"),
-        (FeatureGeneratingMachine(n_features_to_select=0), "'n_features_to_select' parameter"),
-        (FeatureGeneratingMachine(sigma=0.0), "'sigma' parameter"),
-        (SOFS(r=-1.0), "'r' parameter"),
-        (SparDCA(l1=-1.0), "'l1' parameter"),
-    ],
-)
-def test_refuses_parameters(estimator, message):
-    with pytest.raises(ValueError, match=message):
-        estimator.fit(*toy(20))
-
-
 @pytest.mark.parametrize("C", [1e-300, 1e300])
 def test_extreme_weights_stay_finite_or_are_refused(C):
     X, y = toy(40)
     for cls in SELECTORS.values():
         assert np.isfinite(cls(C=C, n_features_to_select=6, n_group=2).fit(X, y).coef_).all()
-
-
-@parametrize_with_checks(ALL)
-def test_conventions_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_what_rounding_spoils_is_refused():

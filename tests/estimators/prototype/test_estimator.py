@@ -1,4 +1,4 @@
-"""Learned prototypes: slopes against finite differences, safeguards, limits, the side of scikit-learn."""
+"""Learned prototypes: safeguards, limits, the side of scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,107 +8,17 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from klr_bench import PrototypeKLR
-from klr_bench.estimators.prototype.joint import Adam
-from klr_bench.estimators.prototype.kernels import PrototypeKernel
-from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
+from klr_bench.estimators.prototype.model import Layout, Rows
 from klr_bench.experiment.data.synthetic import gaussian_mixtures, sparse_binary
 from tests.reference import prototype as reference
-
-KERNELS = {
-    "rbf": {"name": "rbf"},
-    "lazy": {"name": "rbf", "lazy": True},
-    "poly": {"name": "poly", "degree": 3, "coef0": 0.5},
-    "square": {"name": "poly", "degree": 2, "coef0": 0.0},
-    "linear": {"name": "linear"},
-}
-
-
-def toy(seed, n=13, d=4, n_classes=3, J=2):
-    """Rows with zeros, classes, and a layout with a point x, all at random."""
-    random = np.random.RandomState(seed)
-    X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < 0.6)
-    y = random.randint(0, n_classes, n)
-    layout = Layout(1 if n_classes == 2 else n_classes, J, d)
-    return X, y, layout, 0.7 * random.standard_normal(layout.size)
-
-
-def model_of(name, layout, **penalties):
-    options = dict(KERNELS[name])
-    return Model(layout, PrototypeKernel(**options), **penalties)
-
-
-def by_reference(name, layout, X, y, **penalties):
-    """The objective as a function of the vector x, term by term."""
-
-    def value(x):
-        b0, B, U, theta = layout.views(x)
-        if layout.M == 1:
-            b0, B = np.array([0.0, b0[0]]), np.column_stack([np.zeros(layout.J), B])
-        return reference.objective(X, y, b0, B.T, U.T, theta[0], **penalties, **KERNELS[name])
-
-    return value
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(("name", "sparse"), [(k, s) for k in KERNELS for s in (False, True) if s or k != "lazy"])
-def test_slopes_are_those_of_finite_differences(name, sparse, n_classes):
-    X, y, layout, x = toy(3, n_classes=n_classes)
-    model = model_of(name, layout, l2=0.3)
-    rows = Rows(sp.csr_matrix(X) if sparse else X, y)
-    value = by_reference(name, layout, X, y, l2=0.3)
-    loss, slopes = model.slopes_of_all(x, rows)
-    assert loss == pytest.approx(value(x), rel=1e-12)
-    assert model.objective(x, rows) == pytest.approx(loss, rel=1e-12)
-    expected = reference.slopes(value, x)
-    np.testing.assert_allclose(slopes, expected, rtol=1e-6, atol=1e-8)
-    assert name == "linear" or abs(expected[-1]) > 1e-3
-    for part in PARTS:  # a part alone is the same
-        _, alone = model.slopes_of_all(x, rows, (part,))
-        np.testing.assert_allclose(alone[layout.places[part]], slopes[layout.places[part]], rtol=1e-12)
-        assert np.count_nonzero(alone) <= layout.places[part].stop - layout.places[part].start
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    seed=st.integers(0, 10_000), name=st.sampled_from(sorted(KERNELS)), J=st.integers(1, 4), n_classes=st.integers(2, 4)
-)
-def test_slopes_of_any_problem(seed, name, J, n_classes):
-    X, y, layout, x = toy(seed, n=5, d=3, n_classes=n_classes, J=J)
-    rows = Rows(sp.csr_matrix(X), y)
-    expected = reference.slopes(by_reference(name, layout, X, y), x)
-    scale = 1 + np.abs(expected).max()
-    np.testing.assert_allclose(
-        model_of(name, layout).slopes_of_all(x, rows)[1] / scale, expected / scale, rtol=0, atol=1e-6
-    )
-
-
-def test_an_origin_changes_nothing_but_rounding():
-    X, y, layout, x = toy(1)
-    model, origin = model_of("rbf", layout), np.full(4, 0.5)
-    moved = x.copy()
-    layout.views(moved)[2][:] -= origin[:, None]
-    for a, b in zip(model.slopes_of_all(x, Rows(X, y)), model.slopes_of_all(moved, Rows(X, y, origin)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_float32_is_near_float64(name):
-    X, y, layout, x = toy(5, n=300)
-    rows = [Rows(sp.csr_matrix(X, dtype=dtype), y) for dtype in (np.float32, np.float64)]
-    (f, slopes), (f64, slopes64) = (model_of(name, layout).slopes_of_all(x, part) for part in rows)
-    assert f == pytest.approx(f64, rel=1e-5)
-    np.testing.assert_allclose(slopes, slopes64, rtol=0, atol=1e-4 * np.abs(slopes64).max())
 
 
 def three_classes(n=400, components=2, seed=1):
@@ -163,28 +73,6 @@ def test_fixed_prototypes_are_logistic_regression_on_their_kernel_values():
     np.testing.assert_allclose(fixed.predict_proba(X), expected.predict_proba(K), atol=2e-4)
     centred = expected.coef_ - expected.coef_.mean(axis=0)
     np.testing.assert_allclose(fixed.dual_coef_ - fixed.dual_coef_.mean(axis=0), centred, atol=0.02)
-
-
-@pytest.mark.parametrize("name", ["rbf", "poly", "linear"])
-def test_two_classes_equal_the_binary_learner(name):
-    X, y, layout, x = toy(2, n=40, n_classes=2, J=2)
-    model, signs = model_of(name, layout), np.where(y == 1, 1, -1)
-
-    def binary(x):
-        b0, B, U, theta = layout.views(x)
-        return reference.binary_objective(X, signs, b0[0], B[:, 0], U.T, theta[0], **KERNELS[name])
-
-    value, slopes = model.slopes_of_all(x, Rows(X, y))
-    assert value == pytest.approx(binary(x), rel=1e-12)
-    np.testing.assert_allclose(slopes, reference.slopes(binary, x), rtol=1e-6, atol=1e-8)
-    # and a softmax of two columns, of which b is the difference, has the same slopes by u and theta
-    two = Layout(2, layout.J, layout.d)
-    b0, B, U, theta = layout.views(x)
-    x2 = np.concatenate([[-b0[0] / 2, b0[0] / 2], np.column_stack([-B / 2, B / 2]).ravel(), U.ravel(), theta])
-    value2, slopes2 = model_of(name, two).slopes_of_all(x2, Rows(X, y))
-    assert value2 == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(slopes2[two.places["b"].stop :], slopes[layout.places["b"].stop :], atol=1e-12)
-    np.testing.assert_allclose(slopes2[1], slopes[0], atol=1e-12)
 
 
 def test_two_classes_are_fitted_as_the_binary_learner_is():
@@ -290,19 +178,6 @@ def test_the_units_of_features_make_no_difference(solver):
     np.testing.assert_allclose(large, small, atol=1e-3)
 
 
-def test_adam_by_hand():
-    layout = Layout(1, 1, 1)
-    x, unit = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 1.0, 2.0, 0.1])
-    state, mean, square, expected = Adam(model_of("rbf", layout), x, unit), 0.0, 0.0, x.copy()
-    for t in (1, 2, 3):
-        slope = np.array([0.5, -t, t**2, 0.0])
-        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
-        step = unit * 0.1 * (mean / (1 - 0.9**t)) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
-        expected -= np.where(slope != 0, step, 0)
-        state.step(x, {part: slope[place].copy() for part, place in layout.places.items()}, 0.1)
-    np.testing.assert_allclose(x, expected, rtol=1e-12)
-
-
 def test_fixed_coefficients_stay_and_prototypes_alone_learn():
     X, y = three_classes()
     seen = []
@@ -388,12 +263,3 @@ def test_lbfgs_says_where_it_has_not_converged():
     X, y = three_classes()
     with pytest.warns(ConvergenceWarning, match="still falls after max_iter=2"):
         assert not PrototypeKLR(4, solver="lbfgs", max_iter=2, random_state=0).fit(X, y).converged_
-
-
-@parametrize_with_checks(
-    [PrototypeKLR(), PrototypeKLR(3, solver="alternating", max_iter=20), PrototypeKLR(3, solver="adam", max_iter=20)]
-)
-def test_scikit_learn_conventions(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)

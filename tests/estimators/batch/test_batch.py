@@ -20,24 +20,12 @@ from klr_bench import DualCDKLR, ImportVectorMachine, PrimalCDKLR
 from klr_bench.estimators.batch.dual import _step
 from klr_bench.estimators.core import expansion
 from klr_bench.estimators.core.losses import sigmoid
+from tests.estimators.samples import KERNELS, LAYOUTS, toy
 from tests.reference import kernel as reference
 
-KERNELS = [
-    {"kernel": "rbf", "gamma": 0.7},
-    {"kernel": "poly", "gamma": 0.2, "degree": 2, "coef0": 1.0},
-    {"kernel": "linear"},
-]
 TINY = 0.03
 """A cache_size, in MB, in which the 300 rows of `toy` take several blocks."""
 ALL = [DualCDKLR(), PrimalCDKLR(), ImportVectorMachine()]
-
-
-def toy(n=300, d=4, seed=1):
-    """Overlapping classes; some features are 0."""
-    random = np.random.RandomState(seed)
-    X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < 0.7)
-    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * random.standard_normal(n) > 0, 1, -1)
-    return X / np.sqrt(d), y
 
 
 def assert_is_the_solution(learner, X, y, rtol=1e-8):
@@ -55,8 +43,8 @@ def assert_is_the_solution(learner, X, y, rtol=1e-8):
 
 @pytest.mark.filterwarnings("ignore:cache_size")
 @pytest.mark.parametrize("cache_size", [TINY, 200])
-@pytest.mark.parametrize("layout", ["dense", "csr made dense", "csr by index"])
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("lam", [1e-4, 1e-2, 1.0])
 def test_dual_reaches_the_objective_of_newton(lam, kernel, layout, cache_size, monkeypatch):
     monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
@@ -146,7 +134,7 @@ def test_a_fit_may_end_within_an_epoch():
     assert learner.predict(X).shape == (300,)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     n=st.integers(2, 30),
     d=st.integers(1, 3),
@@ -162,7 +150,7 @@ def test_dual_on_any_data(n, d, seed, lam, spread):
     assert_is_the_solution(learner, X, y)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(z=st.floats(-1e6, 1e6), margin=st.floats(-700, 700), q=st.floats(0, 1e9))
 def test_the_one_variable_problem_is_solved(z, margin, q):
     a = sigmoid(-margin)
@@ -260,7 +248,7 @@ def test_decision_function_is_the_expansion_and_probabilities_its_sigmoid(learne
     np.testing.assert_array_equal(again.decision_function(Z), learner.decision_function(Z))
 
 
-@pytest.mark.parametrize("kernel", KERNELS[:2], ids=lambda kernel: kernel["kernel"])
+@pytest.mark.parametrize("kernel", [KERNELS["rbf"], KERNELS["poly"]], ids=["rbf", "poly"])
 def test_import_vectors_are_those_of_the_reference(kernel):
     X, y = toy(80)
     with pytest.warns(ConvergenceWarning, match="still falls at max_import_vectors=4"):

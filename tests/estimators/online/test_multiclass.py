@@ -21,9 +21,10 @@ from klr_bench.estimators.online.oskl import sampled_direction_step
 from klr_bench.experiment.measure.quality import measure
 from klr_bench.experiment.selection import score_fold
 from klr_bench.experiment.splits import Prepared, fold_rows
-from tests.estimators.test_online import CASES as BINARY_CASES
-from tests.estimators.test_online import KERNELS, draws
-from tests.estimators.test_online import toy as binary_toy
+from tests.cover import cover
+from tests.estimators.online.cases import CASES as BINARY_CASES
+from tests.estimators.samples import KERNELS, LAYOUTS, draws
+from tests.estimators.samples import toy as binary_toy
 from tests.reference import kernel as reference
 from tests.reference import multiclass as many
 
@@ -82,11 +83,7 @@ def assert_same_learner(learner, X, y, step, radius, *, rtol):
         assert learner.n_mistakes_ == mistakes
 
 
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("block", [1, 7, 256])
-@pytest.mark.parametrize("layout", ["dense", "csr made dense", "csr by index"])
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
-@pytest.mark.parametrize("case", CASES)
+@cover(3, case=list(CASES), kernel=KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True])
 def test_equals_the_reference_in_double(case, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(expansion, "TILE", 33)
@@ -99,7 +96,7 @@ def test_equals_the_reference_in_double(case, kernel, layout, block, average, mo
 
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("case", CASES)
 def test_equals_the_reference_in_single(case, kernel, layout):
     learner, step, radius = CASES[case]
@@ -110,7 +107,7 @@ def test_equals_the_reference_in_single(case, kernel, layout):
     assert_same_learner(learner, X, y, step, radius, rtol=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     case=st.sampled_from(sorted(CASES)),
     n=st.integers(3, 40),
@@ -131,7 +128,7 @@ def test_equals_the_reference_on_any_data(case, n, n_classes, d, seed, spread):
 
 
 @pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("case", LOGISTIC)
 def test_two_classes_equal_the_binary_learner(case, kernel, average, monkeypatch):
     learner = clone(BINARY_CASES[case][0]).set_params(**kernel, average=average, dtype="float64", random_state=0)
@@ -147,7 +144,7 @@ def test_two_classes_equal_the_binary_learner(case, kernel, average, monkeypatch
     np.testing.assert_allclose(learner.predict_proba(X), probabilities, rtol=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(cuts=st.lists(st.integers(1, 299), unique=True, max_size=6), case=st.sampled_from(sorted(CASES)))
 def test_partial_fit_in_any_chunks_equals_fit(cuts, case):
     X, y = toy()

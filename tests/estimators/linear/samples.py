@@ -1,0 +1,15 @@
+"""Rows of many features, of which few matter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def toy(n=120, d=30, density=0.4, seed=0, relevant=6):
+    """Features of very different size, some of them pairs that say something together only."""
+    random = np.random.RandomState(seed)
+    X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < density)
+    X[:, 1] += 2 * X[:, 0]
+    X *= 2.0 ** random.randint(-2, 3, d)
+    y = np.where(X[:, :relevant] @ random.standard_normal(relevant) + 0.3 * random.standard_normal(n) > 0, 1.0, -1.0)
+    return X, y

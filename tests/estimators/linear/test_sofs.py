@@ -1,0 +1,71 @@
+"""SOFS against its reference and AROW."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klr_bench import (
+    AROW,
+    SOFS,
+)
+from tests.estimators.linear.samples import toy
+from tests.reference import sparse_linear as reference
+
+
+@pytest.mark.parametrize("B", [1, 3, 8, 30])
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("n_epochs", [1, 2])
+def test_sofs_is_the_reference(B, binary, n_epochs):
+    X, y = toy(200)
+    X = (X != 0).astype(float) if binary else X  # many equal variances
+    model = SOFS(B, r=0.5, n_epochs=n_epochs).fit(sp.csr_matrix(X), y)
+    w, s, updates = reference.sofs(X, y, B, 0.5, n_epochs)
+    np.testing.assert_allclose(model.variance_, s, rtol=1e-10)
+    np.testing.assert_allclose(model.coef_, w, rtol=1e-8, atol=1e-10)
+    assert model.n_updates_ == updates
+    assert np.count_nonzero(model.coef_) <= len(model.selected_features_) == B
+    assert set(np.flatnonzero(model.coef_)) <= set(model.selected_features_)
+
+
+@settings(max_examples=30)
+@given(
+    n=st.integers(2, 60),
+    d=st.integers(1, 12),
+    B=st.integers(1, 12),
+    seed=st.integers(0, 10**6),
+    density=st.floats(0.1, 1),
+)
+def test_sofs_on_any_data(n, d, B, seed, density):
+    random = np.random.RandomState(seed)
+    X = random.randint(-2, 3, (n, d)) * (random.random_sample((n, d)) < density)
+    y = np.append([-1.0, 1.0], random.choice([-1.0, 1.0], n - 2))
+    model = SOFS(B).fit(X.astype(float), y)
+    w, s, _ = reference.sofs(X.astype(float), y, B, 1.0)
+    np.testing.assert_allclose(model.variance_, s, rtol=1e-10)
+    np.testing.assert_allclose(model.coef_, w, rtol=1e-8, atol=1e-10)
+
+
+def test_sofs_with_room_for_all_is_arow_with_a_diagonal():
+    X, y = toy(200)
+    sofs = SOFS(n_features_to_select=30, r=0.3).fit(X, y)
+    unit = X / np.linalg.norm(X, axis=1)[:, None]
+    arow = AROW(r=0.3, covariance="diagonal").fit(unit, y)
+    np.testing.assert_allclose(sofs.coef_, arow.coef_, rtol=1e-10)
+    np.testing.assert_allclose(sofs.variance_, arow.covariance_, rtol=1e-10)
+
+
+def test_sofs_in_parts_is_sofs_at_once():
+    X, y = toy(300)
+    whole, parts = SOFS(5).fit(X, y), SOFS(5)
+    for start in range(0, 300, 70):
+        parts.partial_fit(X[start : start + 70], y[start : start + 70], classes=[-1.0, 1.0])
+    np.testing.assert_array_equal(parts.coef_, whole.coef_)
+    assert (parts.t_, parts.n_mistakes_) == (whole.t_, whole.n_mistakes_)
+    gone_on = pickle.loads(pickle.dumps(parts)).partial_fit(X, y)
+    np.testing.assert_array_equal(gone_on.coef_, parts.partial_fit(X, y).coef_)

@@ -1,0 +1,240 @@
+"""The passes of the online learners against their references, in all layouts and precisions, and their limits."""
+
+from __future__ import annotations
+
+import lzma
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_svmlight_file
+
+from klr_bench import (
+    OSKL,
+    KernelPegasos,
+    KernelPerceptron,
+    NonConservativeKLR,
+)
+from klr_bench.estimators.core import expansion
+from klr_bench.estimators.online import engine
+from tests.cover import cover
+from tests.estimators.online.cases import CASES
+from tests.estimators.samples import KERNELS, LAYOUTS, draws, toy
+from tests.reference import kernel as reference
+
+
+def assert_same_learner(learner, X, y, step, radius, *, rtol):
+    """Compare a fitted learner with the reference: who is a support vector, and every coefficient."""
+    dense = X.toarray() if sp.issparse(X) else X
+    kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
+    K = reference.kernel_matrix(dense, dense, **kernel)
+    last, average, inserted, mistakes = reference.online(K, y, draws(len(y)), step, radius)
+    support = learner.support_vectors_.toarray() if sp.issparse(X) else learner.support_vectors_
+    assert len(support) == inserted.sum()
+    np.testing.assert_array_equal(support, dense[inserted].astype(support.dtype))
+    expected = (average if learner.average else last)[inserted]
+    np.testing.assert_allclose(learner.dual_coef_, expected, rtol=rtol, atol=1e-280)
+    assert learner.n_support_ == learner.n_updates_ == inserted.sum()
+    assert learner.t_ == len(y)
+    if rtol <= 1e-10:  # the sign of a sum that cancels is a matter of rounding
+        assert learner.n_mistakes_ == mistakes
+
+
+@cover(3, case=list(CASES), kernel=KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True])
+def test_equals_the_reference_in_double(case, kernel, layout, block, average, monkeypatch):
+    monkeypatch.setattr(engine, "BLOCK", block)
+    monkeypatch.setattr(expansion, "TILE", 33)
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    learner, step, radius = CASES[case]
+    X, y = toy(n=150)
+    learner = clone(learner).set_params(**kernel, average=average, dtype="float64", random_state=0)
+    X = X if layout == "dense" else sp.csr_matrix(X)
+    learner.fit(X, y)
+    assert_same_learner(learner, X, y, step, radius, rtol=1e-10)
+
+
+@cover(2, case=list(CASES), kernel=KERNELS, layout=LAYOUTS)
+def test_equals_the_reference_in_single(case, kernel, layout, monkeypatch):
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    learner, step, radius = CASES[case]
+    X, y = toy()
+    X = X.astype(np.float32)
+    X = X if layout == "dense" else sp.csr_matrix(X)
+    learner = clone(learner).set_params(**kernel, random_state=0).fit(X, y)
+    assert learner.support_vectors_.dtype == np.float32
+    assert_same_learner(learner, X, y, step, radius, rtol=1e-4)
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("case", CASES)
+def test_equals_the_reference_on_real_data(case, mirror):
+    learner, step, radius = CASES[case]
+    with lzma.open(mirror / "magic04" / "magic04.data.xz") as file:
+        table = pd.read_csv(file, header=None).sample(600, random_state=0)
+    X = table.iloc[:, :10].to_numpy(np.float64)
+    X, y = (X - X.min(axis=0)) / np.ptp(X, axis=0), np.where(table[10] == "h", 1, -1)
+    learner = clone(learner).set_params(gamma=4.0, dtype="float64", random_state=0).fit(X, y)
+    assert_same_learner(learner, X, y, step, radius, rtol=1e-10)
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("case", ["nc small ball", "auxiliary log_gamma", "oskl logit", "pegasos tiny lambda"])
+def test_equals_the_reference_on_real_sparse_data(case, mirror):
+    learner, step, radius = CASES[case]
+    with lzma.open(mirror / "a9a" / "a9a.xz") as file:
+        X, y = load_svmlight_file(file, n_features=123)
+    rows = np.random.RandomState(0).permutation(len(y))[:500]
+    learner = clone(learner).set_params(gamma=0.04, dtype="float64", random_state=0).fit(X[rows], y[rows])
+    assert_same_learner(learner, X[rows], y[rows], step, radius, rtol=1e-10)
+
+
+@settings(max_examples=60)
+@given(
+    data=st.data(),
+    n=st.integers(2, 40),
+    d=st.integers(1, 3),
+    seed=st.integers(0, 2**31),
+    spread=st.sampled_from([1e-3, 1.0, 30.0]),
+)
+def test_equals_the_reference_on_any_data(data, n, d, seed, spread):
+    learner, step, radius = CASES[data.draw(st.sampled_from(sorted(CASES)))]
+    kernel = data.draw(st.sampled_from([KERNELS["rbf"]] if spread > 1 else list(KERNELS.values())))
+    random = np.random.RandomState(seed)
+    # equal rows are likely, and sums that cancel are 0 in any order, as the perceptron's rule needs it
+    X = np.round(1024 * spread * random.standard_normal((n, d))) / 1024
+    y = np.where(random.random_sample(n) < 0.5, 1, -1)
+    y[:2] = -1, 1
+    learner = clone(learner).set_params(**kernel, dtype="float64", random_state=0).fit(X, y)
+    assert_same_learner(learner, X, y, step, radius, rtol=1e-9)
+
+
+@settings(max_examples=25)
+@given(cuts=st.lists(st.integers(1, 299), unique=True, max_size=6), case=st.sampled_from(sorted(CASES)))
+def test_partial_fit_in_any_chunks_equals_fit(cuts, case):
+    X, y = toy()
+    learner = clone(CASES[case][0]).set_params(gamma=0.7, dtype="float64", random_state=0)
+    whole = clone(learner).fit(X, y)
+    for rows in np.split(np.arange(len(y)), sorted(cuts)):
+        learner.partial_fit(X[rows], y[rows], classes=[-1, 1])
+    np.testing.assert_array_equal(learner.support_vectors_, whole.support_vectors_)
+    np.testing.assert_allclose(learner.dual_coef_, whole.dual_coef_, rtol=1e-10, atol=1e-280)
+    assert (learner.t_, learner.n_mistakes_) == (whole.t_, whole.n_mistakes_)
+
+
+def test_partial_fit_row_by_row_equals_fit():
+    X, y = sp.csr_matrix(toy()[0]), toy()[1]
+    learner = OSKL(random_state=3, dtype="float64")
+    for i in range(len(y)):
+        learner.partial_fit(X[i], y[i : i + 1], classes=[-1, 1])
+    whole = OSKL(random_state=3, dtype="float64").fit(X, y)
+    np.testing.assert_allclose(learner.dual_coef_, whole.dual_coef_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_decision_function_is_the_expansion(kernel, layout, monkeypatch):
+    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
+    X, y = toy()
+    Z = toy(n=70, seed=5)[0]
+    learner = NonConservativeKLR(**kernel, dtype="float64").fit(X, y)
+    K = reference.kernel_matrix(X, Z, **kernel)
+    data = Z if layout == "dense" else sp.csr_matrix(Z)
+    learner.fit(X if layout == "dense" else sp.csr_matrix(X), y)
+    np.testing.assert_allclose(learner.decision_function(data), learner.dual_coef_ @ K, rtol=1e-10, atol=1e-12)
+
+
+def test_dense_and_csr_may_meet_at_prediction():
+    X, y = toy()
+    dense, csr = OSKL(random_state=0).fit(X, y), OSKL(random_state=0).fit(sp.csr_matrix(X), y)
+    expected = dense.decision_function(X)
+    for learner, data in [(csr, X), (dense, sp.csr_matrix(X)), (csr, sp.csr_matrix(X))]:
+        np.testing.assert_allclose(learner.decision_function(data), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_translation_leaves_rbf_alone_even_in_single_precision():
+    X, y = toy()
+    X = (np.round(X * 64) / 64).astype(np.float32)  # exact after the shift: only the kernel can lose digits
+    near, far = (OSKL(gamma=0.7, random_state=0).fit(data, y) for data in (X, X + 4096))
+    np.testing.assert_allclose(far.dual_coef_, near.dual_coef_, rtol=1e-5)
+    np.testing.assert_allclose(far.decision_function(X + 4096), near.decision_function(X), rtol=1e-4, atol=1e-5)
+
+
+def test_projection_holds_the_norm():
+    X, y = toy()
+    for R in (0.5, 3.0):
+        learner = NonConservativeKLR(R=R, average=False, gamma=0.7, dtype="float64").fit(X, y)
+        K = reference.kernel_matrix(learner.support_vectors_, learner.support_vectors_, gamma=0.7)
+        assert np.sqrt(learner.dual_coef_ @ K @ learner.dual_coef_) <= R * (1 + 1e-10)
+        assert learner._state.scalars[0, 2] == pytest.approx(learner.dual_coef_ @ K @ learner.dual_coef_, rel=1e-10)
+
+
+def test_a_ball_may_be_infinite():
+    X, y = toy()
+    infinite, huge = (NonConservativeKLR(R=R, dtype="float64").fit(X, y) for R in (np.inf, 1e9))
+    np.testing.assert_array_equal(infinite.dual_coef_, huge.dual_coef_)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        KernelPegasos(kernel="poly", degree=5),
+        KernelPerceptron(kernel="poly", degree=2.5, coef0=-1.0),
+        OSKL(kernel="poly", degree=5),
+        NonConservativeKLR(eta=1e160),
+        KernelPegasos(lam=1e-310),
+    ],
+    ids=str,
+)
+def test_refuses_what_is_not_finite(learner):
+    X, y = toy()
+    message = r"at example \d+, and the update or the norm of f is not finite"
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match=message):
+        learner.fit((1e7 * X).astype(np.float32), y)
+
+
+@pytest.mark.parametrize("place", [0, 150])
+@pytest.mark.parametrize("size", [1e3, 1e5])
+def test_one_far_row_does_not_cost_the_others_their_digits(place, size):
+    X, y = toy()
+    X[place] = size
+    single = NonConservativeKLR(gamma=0.7).fit(X.astype(np.float32), y)
+    double = NonConservativeKLR(gamma=0.7).fit(X.astype(np.float32).astype(np.float64), y)
+    near = np.delete(X, place, axis=0).astype(np.float32)
+    np.testing.assert_allclose(single.decision_function(near), double.decision_function(near), rtol=1e-3, atol=1e-4)
+
+
+def test_sparse_matrices_with_long_indices():
+    X, y = toy()
+    long = sp.csr_matrix(X)
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+    expected = OSKL(random_state=0).fit(sp.csr_matrix(X), y)
+    np.testing.assert_array_equal(OSKL(random_state=0).fit(long, y).dual_coef_, expected.dual_coef_)
+    np.testing.assert_array_equal(expected.decision_function(long), expected.decision_function(sp.csr_matrix(X)))
+
+
+def test_what_decays_beyond_precision_becomes_zero():
+    X, y = toy(n=3000)
+    learner = NonConservativeKLR(R=0.1, average=False, gamma=0.7).fit(X, y)
+    tiny = np.abs(learner.dual_coef_) < 1e-294
+    assert tiny.any()
+    assert not learner.dual_coef_[tiny].any()
+
+
+def test_epochs_go_on_where_the_last_one_ended():
+    X, y = toy()
+    twice = KernelPegasos(n_epochs=2, dtype="float64").fit(X, y)
+    again = KernelPegasos(dtype="float64").partial_fit(X, y).partial_fit(X, y)
+    assert twice.t_ == again.t_ == 600
+    np.testing.assert_allclose(twice.dual_coef_, again.dual_coef_, rtol=1e-10)
+
+
+def test_read_only_memory_maps_are_fine(tmp_path):
+    X, y = toy()
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    X_mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    learner = OSKL(random_state=0).fit(X_mapped, y)
+    np.testing.assert_array_equal(learner.dual_coef_, OSKL(random_state=0).fit(X, y).dual_coef_)

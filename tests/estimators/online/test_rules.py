@@ -1,0 +1,109 @@
+"""What each online learner does with an example: its step, its parameters, its probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+
+from klr_bench import (
+    OSKL,
+    AuxiliaryKLR,
+    KernelOGD,
+    KernelPegasos,
+    KernelPerceptron,
+    MarginKLR,
+    NonConservativeKLR,
+    fit_many,
+)
+from klr_bench.estimators.online.many import SharedFit
+from tests.estimators.samples import toy
+
+LOGISTIC = [NonConservativeKLR(), MarginKLR(), AuxiliaryKLR(), OSKL(), KernelOGD(loss="logit")]
+
+
+NOT_LOGISTIC = [OSKL(loss="square", G=9.0), KernelOGD(), KernelPegasos(), KernelPerceptron()]
+
+
+def test_auxiliary_with_gamma_one_is_non_conservative():
+    X, y = toy()
+    for h in ("log_gamma", "log_one_plus_gamma"):
+        one = AuxiliaryKLR(h=h, aux_gamma=1.0, random_state=0, dtype="float64").fit(X, y)
+        np.testing.assert_allclose(one.dual_coef_, NonConservativeKLR(dtype="float64").fit(X, y).dual_coef_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [-800.0, -40.0, 0.0, 40.0, 800.0, 1e300])
+@pytest.mark.parametrize("h", ["log_gamma", "log_one_plus_gamma"])
+@pytest.mark.parametrize("aux_gamma", [1.0, 1.01, 1e6])
+def test_auxiliary_rule_at_extreme_margins(value, h, aux_gamma):
+    from klr_bench.estimators.online.auxiliary import step_on_auxiliary
+
+    learner = AuxiliaryKLR(h=h, aux_gamma=aux_gamma)
+    parameters, _ = learner._rule_arguments()
+    insert, _, c = step_on_auxiliary(1.0, value, 0.5, 3, np.array(parameters))
+    assert np.isfinite(c)
+    assert 0 <= c <= 1
+    assert insert or value >= 0
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (
+            MarginKLR(eta=2.0),
+            r"'eta' parameter of MarginKLR must be a float in the range \(0.0, 2.0\) or a str among",
+        ),
+        (MarginKLR(R=0), "'R' parameter of MarginKLR must be a float in the range"),
+        (NonConservativeKLR(R=-1.0), "'R' parameter"),
+        (OSKL(G=0.5), "'G' parameter of OSKL must be at least G1 = 1, the bound of the logit loss. Got 0.5"),
+        (OSKL(loss="hinge"), "'loss' parameter"),
+        (KernelPegasos(lam=0.0), "'lam' parameter"),
+        (AuxiliaryKLR(aux_gamma=0.9), "'aux_gamma' parameter"),
+        (OSKL(dtype="float16"), "'dtype' parameter"),
+        (OSKL(kernel="cosine"), "'kernel' parameter"),
+        (OSKL(n_epochs=0), "'n_epochs' parameter"),
+    ],
+    ids=str,
+)
+def test_refuses_parameters(learner, message):
+    with pytest.raises(ValueError, match=message):
+        learner.fit(*toy())
+
+
+def test_oskl_refuses_an_unbounded_derivative_while_it_runs():
+    X, y = toy()
+    with pytest.raises(ValueError, match=r"exponential loss exceeds G = 1 at example \d+; G must be at least G1"):
+        OSKL(loss="exponential", G=1.0).fit(X, y)
+
+
+@pytest.mark.parametrize("learner", LOGISTIC, ids=str)
+def test_probabilities_are_the_sigmoid(learner):
+    X, y = toy()
+    learner = clone(learner).fit(X, y)
+    probabilities = learner.predict_proba(X)
+    np.testing.assert_array_equal(probabilities[:, 1], expit(learner.decision_function(X)))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("learner", NOT_LOGISTIC, ids=str)
+def test_no_probabilities_without_the_logistic_loss(learner):
+    assert not hasattr(learner, "predict_proba")
+
+
+@pytest.mark.parametrize("learner", [NonConservativeKLR(R=9.0), MarginKLR(R=9.0), AuxiliaryKLR(R=9.0)])
+def test_a_step_size_by_radius_and_number_of_rows(learner):
+    X, y = toy(n=400)
+    named = clone(learner).set_params(eta="R/sqrt(T)", random_state=0).fit(X, y)
+    number = clone(learner).set_params(eta=9.0 / 20.0, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(named.dual_coef_, number.dual_coef_)
+    (together,) = fit_many([clone(named)], X, y)
+    np.testing.assert_allclose(together.dual_coef_, number.dual_coef_, rtol=1e-10)
+
+
+def test_a_step_size_by_radius_that_margin_cannot_take():
+    X, y = toy(n=400)
+    with pytest.raises(ValueError, match=r"below 2. Got R/sqrt\(T\) = 5; use a smaller R"):
+        MarginKLR(R=100.0, eta="R/sqrt(T)").fit(X, y)
+    shared = SharedFit([MarginKLR(R=R, eta="R/sqrt(T)") for R in (100.0, 1.0)], X, y)
+    assert shared.refused.tolist() == [True, False]

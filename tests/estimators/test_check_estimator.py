@@ -1,0 +1,96 @@
+"""Every class of klr-bench that learns, held against the conventions of scikit-learn: each class once.
+
+Settings that pass the same validation but run another solver are held against those checks alone that see the solver.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+import klr_bench
+from klr_bench import L1KLR, ApproximateKernelLR, BatchConfidenceWeighted, L1Peer, PrototypeKLR
+from klr_bench.experiment.targets import build
+from tests.estimators.samples import toy
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+CLASSES = {name: thing for name in klr_bench.__all__ if isinstance(thing := getattr(klr_bench, name), type)}
+ALGORITHMS = {
+    path.stem: spec
+    for path in sorted((Path(__file__).parents[2] / "configs" / "algorithm").glob("*.yaml"))
+    if (spec := yaml.safe_load(path.read_text())["estimator"])["_target_"].startswith("klr_bench.")
+}
+SETTINGS = [
+    *(L1KLR(solver=solver) for solver in ("cgd", "fista", "multiscale_fista", "sgd_c")),
+    L1KLR(solver="sgd_c", features="linear"),
+    L1KLR(features="fourier", random_state=0),
+    *(L1Peer(solver, features="fourier", random_state=0) for solver in ("saga", "skglm", "celer")),
+    ApproximateKernelLR(features="fourier", solver="sgd"),
+    PrototypeKLR(3, solver="alternating", max_iter=20),
+    PrototypeKLR(3, solver="adam", max_iter=20),
+    PrototypeKLR(learn_prototypes=False, learn_width=False),
+    BatchConfidenceWeighted(q=2),
+]
+OF_SOLVERS = {
+    "check_classifiers_classes",
+    "check_classifiers_train",
+    "check_dict_unchanged",
+    "check_dont_overwrite_parameters",
+    "check_estimator_sparse_array",
+    "check_estimators_dtypes",
+    "check_estimators_overwrite_params",
+    "check_estimators_pickle",
+    "check_f_contiguous_array_estimator",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+    "check_fit_idempotent",
+    "check_non_transformer_estimators_n_iter",
+    "check_readonly_memmap_input",
+}
+"""Names of scikit-learn's checks whose outcome depends on how the coefficients are found."""
+
+
+def skip_if_not_installed(solver):
+    if solver in ("skglm", "celer") and find_spec(solver) is None:
+        pytest.skip(f"{solver} is not installed: pip install klr-bench[peers]")
+
+
+@parametrize_with_checks([cls() for cls in CLASSES.values()])
+def test_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def checks_of_solvers():
+    for setting in SETTINGS:
+        for estimator, check in estimator_checks_generator(setting):
+            if check.func.__name__ in OF_SOLVERS:
+                yield pytest.param(estimator, check, id=f"{setting}-{check.func.__name__}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), checks_of_solvers())
+def test_other_solvers_keep_the_conventions(estimator, check):
+    skip_if_not_installed(getattr(estimator, "solver", None))
+    check(estimator)
+
+
+def test_scikit_learn_has_all_checks_of_solvers():
+    assert {check.func.__name__ for _, check in estimator_checks_generator(L1KLR())} >= OF_SOLVERS
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_is_configured_learns(algorithm):
+    spec = ALGORITHMS[algorithm]
+    skip_if_not_installed(spec.get("solver"))
+    X, y = toy(n=100)
+    predicted = build(spec).fit(X, y).predict(X)
+    assert set(np.unique(predicted)) <= {-1, 1}
+
+
+def test_every_class_is_configured():
+    assert {spec["_target_"].rpartition(".")[2] for spec in ALGORITHMS.values()} == set(CLASSES)
