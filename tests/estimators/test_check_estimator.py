@@ -29,8 +29,11 @@ ALGORITHMS = {
 SETTINGS = [
     *(L1KLR(solver=solver) for solver in ("cgd", "fista", "multiscale_fista", "sgd_c")),
     L1KLR(solver="sgd_c", features="linear"),
-    L1KLR(features="fourier", random_state=0),
-    *(L1Peer(solver, features="fourier", random_state=0) for solver in ("saga", "skglm", "celer")),
+    L1KLR(features="fourier", n_components=20, random_state=0),
+    *(
+        L1Peer(solver, features="fourier", n_components=20, lam=0.1, lam_relative=True, random_state=0)
+        for solver in ("saga", "skglm", "celer")
+    ),
     ApproximateKernelLR(features="fourier", solver="sgd"),
     PrototypeKLR(3, solver="alternating", max_iter=20),
     PrototypeKLR(3, solver="adam", max_iter=20),

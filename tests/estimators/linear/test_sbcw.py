@@ -50,13 +50,20 @@ def test_the_group_norm_map_against_a_numerical_optimiser(sigma, seed):
     def negative(x):  # over w and bounds s_k >= ||w_k||
         return 0.5 * sigma * x[:8] @ x[:8] + 0.5 * x[8:].sum() ** 2 - x[:8] @ z
 
-    bounds = [
-        {"type": "ineq", "fun": lambda x, k=k, part=part: x[8 + k] ** 2 - x[:8][part] @ x[:8][part]}
-        for k, part in enumerate(parts)
-    ]
+    def slopes(x):
+        return np.append(sigma * x[:8] - z, np.full(4, x[8:].sum()))
+
+    members = np.repeat(np.eye(4), [2, 3, 1, 2], axis=1)
+    bounds = {
+        "type": "ineq",
+        "fun": lambda x: x[8:] ** 2 - members @ x[:8] ** 2,
+        "jac": lambda x: 2 * np.hstack([-members * x[:8], np.diag(x[8:])]),
+    }
     start = np.append(0.1 * z, np.full(4, 1.0))
     options = {"ftol": 1e-14, "maxiter": 2000}
-    found = minimize(negative, start, constraints=bounds, bounds=[(None, None)] * 8 + [(0, None)] * 4, options=options)
+    found = minimize(
+        negative, start, jac=slopes, constraints=bounds, bounds=[(None, None)] * 8 + [(0, None)] * 4, options=options
+    )
     assert value == pytest.approx(-found.fun, rel=1e-6)
     np.testing.assert_allclose(w, found.x[:8], atol=3e-3 * np.linalg.norm(w))
     assert negative(np.append(w, reference.norms_of(w, parts))) == pytest.approx(-value, rel=1e-12)
