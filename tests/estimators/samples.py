@@ -10,9 +10,11 @@ KERNELS = {
     "linear": {"kernel": "linear"},
 }
 LAYOUTS = ["dense", "csr made dense", "csr by index"]
+"""How rows come, and how the kernel values of sparse ones are computed."""
 
 
 def draws(n, seed=0):
+    """Return the numbers in [0, 1) that a learner with random_state=seed draws in its first n examples, (n,)."""
     return np.random.RandomState(seed).random_sample(n)
 
 

@@ -73,7 +73,7 @@ def checks_of_solvers():
     for setting in SETTINGS:
         for estimator, check in estimator_checks_generator(setting):
             if check.func.__name__ in OF_SOLVERS:
-                yield pytest.param(estimator, check, id=f"{setting}-{check.func.__name__}")
+                yield pytest.param(estimator, check, id=f"{' '.join(str(setting).split())}-{check.func.__name__}")
 
 
 @pytest.mark.parametrize(("estimator", "check"), checks_of_solvers())

@@ -45,8 +45,6 @@ CASES = {
     "projectron": (Projectron(), lambda K, y, B: reference.projectron(K, y, B)),
     "projectron++": (ProjectronPlusPlus(eta=0.8), lambda K, y, B: reference.projectron(K, y, B, eta=0.8)),
 }
-
-
 REPLACING = [case for case in CASES if "projectron" not in case]
 
 

@@ -14,8 +14,6 @@ EXACT = {
     "multiscale_fista (8)": {"solver": "multiscale_fista", "hessian": "current"},
     "fista": {"solver": "fista"},
 }
-
-
 MAPS = {
     "kernel": {"features": "kernel", "gamma": 0.7},
     "fourier": {"features": "fourier", "gamma": 0.7, "n_components": 40, "random_state": 0},

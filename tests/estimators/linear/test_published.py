@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
-from klr_bench import (
-    ConfidenceWeighted,
-    SecondOrderPerceptron,
-    SoftConfidenceWeighted,
-)
+from klr_bench import ConfidenceWeighted, SecondOrderPerceptron, SoftConfidenceWeighted
 from tests.reference import linear as reference
 
 

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from klr_bench import (
-    NAROW,
-)
+from klr_bench import NAROW
 from klr_bench.estimators.linear.cw import confident, softly_confident
 
 

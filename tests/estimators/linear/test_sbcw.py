@@ -9,11 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from klr_bench import (
-    BatchConfidenceWeighted,
-    FeatureGeneratingMachine,
-    SparseBatchConfidenceWeighted,
-)
+from klr_bench import BatchConfidenceWeighted, FeatureGeneratingMachine, SparseBatchConfidenceWeighted
 from klr_bench.estimators.linear.groups import Subproblem, conjugate
 from klr_bench.estimators.linear.sbcw import highest
 from tests.estimators.linear.samples import toy

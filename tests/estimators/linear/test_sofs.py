@@ -10,10 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klr_bench import (
-    AROW,
-    SOFS,
-)
+from klr_bench import AROW, SOFS
 from tests.estimators.linear.samples import toy
 from tests.reference import sparse_linear as reference
 

@@ -9,9 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from klr_bench import (
-    SparDCA,
-)
+from klr_bench import SparDCA
 from tests.estimators.linear.samples import toy
 from tests.reference import sparse_linear as reference
 

@@ -10,18 +10,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from klr_bench import (
-    SOFS,
-    FeatureGeneratingMachine,
-    SparDCA,
-    SparseBatchConfidenceWeighted,
-)
+from klr_bench import SOFS, FeatureGeneratingMachine, SparDCA, SparseBatchConfidenceWeighted
 from klr_bench.estimators.linear.columns import occurring
 from tests.estimators.linear.samples import toy
 
 ALL = [SOFS(), SparDCA(), SparseBatchConfidenceWeighted(), FeatureGeneratingMachine()]
-
-
 URL_FEATURES = 3_231_961
 
 

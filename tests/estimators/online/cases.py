@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from klr_bench import (
-    OSKL,
-    AuxiliaryKLR,
-    KernelOGD,
-    KernelPegasos,
-    KernelPerceptron,
-    MarginKLR,
-    NonConservativeKLR,
-)
+from klr_bench import OSKL, AuxiliaryKLR, KernelOGD, KernelPegasos, KernelPerceptron, MarginKLR, NonConservativeKLR
 from tests.reference import kernel as reference
 
 CASES = {

@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 
-from klr_bench import (
-    OSKL,
-    KernelPegasos,
-    KernelPerceptron,
-    NonConservativeKLR,
-)
+from klr_bench import OSKL, KernelPegasos, KernelPerceptron, NonConservativeKLR
 from klr_bench.estimators.core import expansion
 from klr_bench.estimators.online import engine
 from tests.cover import cover

@@ -21,8 +21,6 @@ from klr_bench.estimators.online.many import SharedFit
 from tests.estimators.samples import toy
 
 LOGISTIC = [NonConservativeKLR(), MarginKLR(), AuxiliaryKLR(), OSKL(), KernelOGD(loss="logit")]
-
-
 NOT_LOGISTIC = [OSKL(loss="square", G=9.0), KernelOGD(), KernelPegasos(), KernelPerceptron()]
 
 
