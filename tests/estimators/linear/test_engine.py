@@ -37,7 +37,6 @@ CASES = {
     "scw2": (SoftConfidenceWeighted(2), reference.scw2(0.75, 1.0)),
     "scw2 sure": (SoftConfidenceWeighted(2, 0.0625, 0.9), reference.scw2(0.9, 0.0625)),
 }
-COVARIANCES = ["full", "diagonal"]
 LEARNERS = [learner for learner, _ in CASES.values()] + [
     SecondOrderPerceptron(),
     SecondOrderPerceptron(update="always"),
