@@ -76,7 +76,7 @@ def fits(value, kind, sizes):
         return type(value).__name__ in types
     shapes = [re.findall(r"[^\s,][^,]*", shape) for shape in re.findall(r"\(([^)]*)\)", kind)]
     return "ndarray" in types and any(
-        len(shape) == value.ndim and all(sizes.get(n, m) == m for n, m in zip(shape, value.shape, strict=True))
+        len(shape) == value.ndim and all(sizes.get(n) in (None, m) for n, m in zip(shape, value.shape, strict=True))
         for shape in shapes
     )
 

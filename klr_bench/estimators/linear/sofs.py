@@ -153,7 +153,7 @@ class SOFS(IncrementalClassifier):
     >>> model = SOFS(n_features_to_select=5).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
-    >>> model.selected_features_.shape, np.count_nonzero(model.coef_)
+    >>> model.selected_features_.shape, len(np.flatnonzero(model.coef_))
     ((5,), 5)
     """
 
