@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -226,6 +226,10 @@ class Config:
     published: dict[str, Any] | None = None  # see klr_bench.experiment.config.published
     metrics: Annotated[list[str], some("the metrics, or null")] | None = None
     against: dict[str, dict[str, Parameter]] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the configuration as plain values, for a manifest."""
+        return asdict(self)
 
 
 ENTRIES: dict[str, type] = {"datasets": DatasetConfig, "algorithms": AlgorithmConfig}

@@ -83,7 +83,7 @@ class _Run:
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
         self._fetch(cells)
         previous = self.store.read_manifest()
-        self.store.write_manifest(manifest(self.config.name, asdict(self.config), self.n_jobs, previous))
+        self.store.write_manifest(manifest(self.config.name, self.config.plain(), self.n_jobs, previous))
         self.outcome.n_found = len(self.cells) - len(cells)
         try:
             self._fit(self._select(cells))

@@ -119,6 +119,7 @@ def test_sets_without_files_have_the_declared_size(name: str, cache: Path) -> No
 
 REAL = [
     ("magic", (19020, 10), 6688, ("g", "h"), None),
+    ("a9a", (32561, 123), 7841, ("-1", "+1"), None),
     ("adult", (48842, 123), 7841 + 3846, ("-1", "+1"), 32561),
     ("mushrooms", (8124, 112), 4208, ("1", "2"), None),
     ("ijcnn1", (141691, 22), 4853 + 8712, ("-1", "1"), 49990),

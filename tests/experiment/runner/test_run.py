@@ -15,7 +15,7 @@ from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
-from klr_bench.experiment.config.schema import DataConfig, ParallelConfig, SelectionConfig, TraceConfig
+from klr_bench.experiment.config.schema import DataConfig, KernelConfig, ParallelConfig, SelectionConfig, TraceConfig
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.runner import work
 from klr_bench.experiment.runner.plan import group_folds, learner_key, plan_cells
@@ -282,7 +282,7 @@ def only_cell(config, **changes):
         {"seed": 1},
         {"selection": SelectionConfig(4)},
         {"trace": TraceConfig(5)},
-        {"kernel": {"kernel": "rbf", "percentile": 5.0, "gamma": None, "degree": 3.0, "coef0": 1.0}},
+        {"kernel": KernelConfig(percentile=5.0)},
         {"datasets": {"small": SMALL | {"scale": "minmax"}}},
         {"datasets": {"small": SMALL | {"split": {"test_size": 0.3}}}},
         {"datasets": {"small": SMALL | {"source": made(MOONS | {"seed": 1})}}},
