@@ -7,7 +7,7 @@ In version 2 a variant is a mapping ({"G": 1, "loss": "logit"}; JSON in records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 WORDS = {"True": True, "False": False, "None": None}
@@ -19,10 +19,11 @@ def parse_variant(text: str) -> dict[str, Any]:
     return {name: _value(value) for name, _, value in pairs}
 
 
-def upgraded_record(record: Mapping[str, Any], identity: Mapping[str, Any]) -> dict[str, Any]:
+def upgraded_record(record: Mapping[str, Any], identity: Collection[str]) -> dict[str, Any]:
     """Return the fields of a record of version 2 from those of a cell of version 1; `identity` names those to keep."""
     kept = {name: value for name, value in record.items() if name in identity}
     metrics = {name: value for name, value in record.items() if name not in identity and value is not None}
+    kept = {"seed": None, **kept}  # the first cells had none
     return {**kept, "variant": parse_variant(record["variant"]), "metrics": metrics}
 
 

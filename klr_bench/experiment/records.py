@@ -20,9 +20,10 @@ import math
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -68,7 +69,9 @@ class Record:
         return self.dataset, self.algorithm, self.variant
 
 
-IDENTITY = {entry.name: entry.type for entry in fields(Record) if entry.name != "metrics"}
+FIELDS: dict[str, Any] = get_type_hints(Record)
+"""The fields of a record and their types."""
+IDENTITY = tuple(name for name in FIELDS if name != "metrics")
 """The columns that say what a row is of."""
 COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOGUE if metric.stored))
 JSON_COLUMNS = ("variant", "params")
@@ -244,26 +247,65 @@ def read_variant(text: str) -> Variant:
 def _parse(content: Any, key: str) -> CellFile | None:
     """Return the cell that a JSON file holds; None for anything else, and for a schema version that is not known."""
     try:
-        fields_ = content["record"]
+        record = content["record"]
         if content["schema_version"] == 1:
-            fields_ = upgraded_record(fields_, IDENTITY)
+            record = upgraded_record(record, IDENTITY)
         elif content["schema_version"] != SCHEMA_VERSION:
             return None
-        record = Record(**{**fields_, "variant": Variant(fields_["variant"])})
-        checkpoints = [(int(t), float(s), str(name), float(value)) for t, s, name, value in content["traces"]]
-        bins = [(int(k), int(n), float(p), float(q)) for k, n, p, q in content.get("reliability", [])]
-        rows = [(float(x1), float(x2), int(label)) for x1, x2, label in content.get("rows", [])]
-        cell = CellFile(record, str(content["config_hash"]), float(content["created"]), checkpoints, bins, rows)
+        if not (_is_record(record) and record["key"] == key and _is_number(content["created"], finite=True)):
+            return None
+        cell = CellFile(
+            Record(**{**record, "variant": Variant(record["variant"])}),
+            _checked(content["config_hash"], str),
+            content["created"],
+            _entries(content["traces"], Checkpoint),
+            _entries(content.get("reliability", []), Bin),
+            _entries(content.get("rows", []), PlanePoint),
+        )
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return None
-    return cell if record.key == key and _well_typed(record) else None
+    return cell
 
 
-def _well_typed(record: Record) -> bool:
-    texts = all(isinstance(getattr(record, name), str) for name in TEXT_COLUMNS)
-    numbers = all(type(value) in (int, float) and not math.isnan(value) for value in record.metrics.values())
-    whole = type(record.repeat) is int and (record.seed is None or type(record.seed) is int)
-    return texts and numbers and whole and isinstance(record.params, dict) and record.status in STATUSES
+def _is_record(content: Mapping[str, Any]) -> bool:
+    """Tell whether all fields of a record are there, and of their declared types."""
+    metrics = content["metrics"]
+    return (
+        content.keys() == FIELDS.keys()
+        and all(_fits(content[name], kind) for name, kind in FIELDS.items())
+        and content["status"] in STATUSES
+        and all(name not in IDENTITY and _is_number(value) for name, value in metrics.items())
+    )
+
+
+def _entries(content: Any, kind: Any) -> list[Any]:
+    """Return the entries of a list as tuples of a declared type; raises ValueError where one is something else."""
+    kinds = get_args(kind)
+    return [
+        tuple(_checked(value, kind) for value, kind in zip(_checked(entry, list), kinds, strict=True))
+        for entry in _checked(content, list)
+    ]
+
+
+def _checked(value: Any, kind: Any) -> Any:
+    if not _fits(value, kind):
+        message = f"expected {kind}, got {value!r}"
+        raise ValueError(message)
+    return float(value) if kind is float else value
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Tell whether a value of a JSON file is of a declared type; whole numbers are numbers, true and false are not."""
+    if isinstance(kind, UnionType):
+        return any(_fits(value, option) for option in get_args(kind))
+    if kind is float:
+        return type(value) in (int, float)
+    return type(value) is (dict if kind is Variant else get_origin(kind) or kind)
+
+
+def _is_number(value: Any, *, finite: bool = False) -> bool:
+    """Tell whether a value is a number of 64 bits, and not NaN; with `finite` not infinite either."""
+    return _fits(value, float) and not math.isnan(float(value)) and not (finite and math.isinf(value))
 
 
 def _order(cell: CellFile) -> tuple[str, str, VariantOrder, int, str]:
