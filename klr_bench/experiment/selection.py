@@ -16,25 +16,26 @@ import numpy as np
 from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.files import folders
+from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
 from klr_bench.experiment.splits import Prepared, fold_rows
 from klr_bench.experiment.targets import TARGET, build, parameters
 
-Spec = dict[str, Any]
+EstimatorSpec = dict[str, Any]
 """An estimator: ``_target_`` and parameters."""
 
 KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
 WIDTH_SAMPLE = 2000
 
 
-def candidates(estimator: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> list[Spec]:
+def candidates(estimator: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
     """Return the estimator with each combination of the grid's values; the last parameter varies fastest."""
     return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
 
 
-def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> Spec | None:
+def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> EstimatorSpec | None:
     """Return the kernel of an estimator: the shared one but for its own parameters; None if it has no kernel.
 
     Only what the kernel uses is in it.  An own `gamma` switches the percentile off.
@@ -53,7 +54,7 @@ def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> Spec |
     return kernel
 
 
-def resolve_kernel(kernel: Mapping[str, Any] | None, X_train: Any, seed: int) -> Spec:
+def resolve_kernel(kernel: Mapping[str, Any] | None, X_train: Any, seed: int) -> EstimatorSpec:
     """Return the kernel's parameters for an estimator; gamma comes from the percentile of distances, if one is given.
 
     sigma is that percentile of the pairwise distances of a sample of the training rows, or a multiple of it; gamma is
@@ -85,7 +86,7 @@ def distance_percentile(X: Any, percentile: float, seed: int) -> float:
     return width
 
 
-def make(estimator: Spec, kernel: Spec, seed: int) -> Any:
+def make(estimator: EstimatorSpec, kernel: EstimatorSpec, seed: int) -> Any:
     """Build an estimator on a resolved kernel; what it names itself comes first."""
     known = parameters(estimator[TARGET])
     given = dict(kernel)
@@ -96,7 +97,7 @@ def make(estimator: Spec, kernel: Spec, seed: int) -> Any:
 
 
 def score_fold(
-    learners: Sequence[Spec],
+    learners: Sequence[EstimatorSpec],
     kernel: Mapping[str, Any] | None,
     data: Prepared,
     fold: int,
@@ -105,8 +106,12 @@ def score_fold(
     seed: int,
     max_examples: int | None = None,
     score: str = "accuracy",
+    time_limits_s: Sequence[float | None] | None = None,
 ) -> list[float | None]:
     """Return the score of each learner on one held-out fold of the training rows; None where it cannot be fitted.
+
+    `time_limits_s` has one entry per learner, None for no limit.  A learner whose fit takes longer is stopped and
+    counts as not fitted; learners that share a pass have the sum of their limits for it.
 
     `score` is a metric of predictions; of one that is better the lower it is, the negative is returned.
 
@@ -125,9 +130,11 @@ def score_fold(
     estimators = [make(learner, resolved, seed) for learner in learners]
     scores: list[float | None] = [None] * len(estimators)
     metric = find(score, folders())
+    limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     for group in sharing(estimators, len(np.unique(y))):
+        clock = _stop_clock([limits[i] for i in group])
         try:
-            found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out, metric)
+            found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out, metric, clock)
         except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
             continue
         for i, value in zip(group, found, strict=True):
@@ -144,13 +151,26 @@ def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
     return list(groups.values())
 
 
+def _stop_clock(limits: Sequence[float | None]) -> Clock | None:
+    """Return a callback that stops a fit after the sum of the limits, None where one of them is None."""
+    given = [limit for limit in limits if limit is not None]
+    return Clock(1, 0, lambda _: {}, sum(given)) if len(given) == len(limits) else None
+
+
 def group_scores(
-    estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test: Any, metric: Metric
+    estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test: Any, metric: Metric, clock: Clock | None = None
 ) -> list[float | None]:
-    """Return the score of each estimator of a group on the test rows; None where its rule refuses an example."""
+    """Return the score of each estimator of a group on the test rows.
+
+    None where its rule refuses an example, and where the `clock` has stopped the fit.
+    """
     if len(estimators) == 1:
-        return [score_of(metric, predict(estimators[0].fit(X, y), X_test, y_test))]
-    fitted = contract.fit_together(estimators, X, y)
+        watched = clock is not None and contract.takes_callback(estimators[0])
+        fitted = estimators[0].fit(X, y, **({"callback": clock} if watched else {}))
+        return [None] if clock and clock.timed_out else [score_of(metric, predict(fitted, X_test, y_test))]
+    fitted = contract.fit_together(estimators, X, y, clock)
+    if clock and clock.timed_out:
+        return [None] * len(estimators)
     decisions = fitted.decision_function(X_test)
     return [
         None if refused else score_of(metric, from_decision(y_test, decision, logistic=bool(logistic)))

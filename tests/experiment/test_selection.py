@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,9 @@ from sklearn.svm import SVC
 
 from klr_bench import OSKL, NonConservativeKLR
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment import selection
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
+from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.quality import measure
 from klr_bench.experiment.selection import (
     candidates,
@@ -148,3 +152,26 @@ rights = st.integers(0, 10**6)
 def test_no_candidate_is_better_than_the_chosen_one(counts):
     totals = [sum(row) for row in counts]  # whole numbers: a tie is one, whatever the order of the sum
     assert choose([[right / 10**6 for right in row] for row in counts]) == totals.index(max(totals))
+
+
+class Counted(Clock):
+    """A clock on which a second goes by whenever it is looked at."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, now=count().__next__, **options)
+
+
+@pytest.mark.parametrize("limit", [1, 10**6, None])
+def test_a_learner_that_takes_too_long_has_no_score(monkeypatch, limit):
+    monkeypatch.setattr(selection, "Clock", Counted)
+    alone, shared = [{"_target_": "klr_bench.DualCDKLR"}], [NC | {"eta": 0.1}, NC | {"eta": 1.0}]
+    for learners in (alone, shared, alone + shared):
+        limits = [limit] * len(learners)
+        kernel = {"kernel": "rbf", "gamma": 3.0}
+        scores = score_fold(learners, kernel, data(2000), 0, folds=2, seed=0, time_limits_s=limits)
+        assert [score is None for score in scores] == [limit == 1] * len(learners)
+
+
+def test_a_shared_pass_has_the_time_of_all_that_share_it():
+    assert selection._stop_clock([2.0, 3.0])._limit == 5.0
+    assert selection._stop_clock([2.0, None]) is None

@@ -1,23 +1,18 @@
-"""Building from specs, keys from content and from source code, and the compiler's cache."""
+"""Building from specs, what may be an algorithm, and the compiler's cache."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
+from numbers import Real
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from sklearn.utils._param_validation import Interval
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.experiment.targets import build, content_hash, locate, module_hash, source_hash
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.dictionaries(st.text(), inner)
-)
+from klr_bench.experiment.targets import build, check_parameters, classifier_class, locate, parameters
 
 
 def test_build_calls_the_target():
@@ -35,54 +30,57 @@ def test_nearest_name():
     assert nearest("zzz", ["magic", "adult"]) == " Known: adult, magic."
 
 
-@given(st.dictionaries(st.text(), JSON))
-def test_content_hash_ignores_the_order_of_keys_only(content):
-    assert content_hash(dict(reversed(content.items()))) == content_hash(content)
-    assert content_hash({"outer": content}) != content_hash({"outer": content, "new key": None})
+class NoFit:
+    pass
 
 
-@pytest.fixture
-def module(tmp_path, monkeypatch):
-    """A module of the user's, and a function that writes new source into it and returns its hash."""
-    monkeypatch.syspath_prepend(tmp_path)
-    path = tmp_path / "mine.py"
-
-    def rewrite(source):
-        path.write_text(source)
-        source_hash.cache_clear()
-        importlib.invalidate_caches()
-        return source_hash("mine.Learner")
-
-    yield rewrite
-    sys.modules.pop("mine", None)
+class NoPredict:
+    def fit(self, X, y):
+        return self
 
 
-def test_source_hash_sees_code_and_not_comments(module):
-    first = module("class Learner:\n    rate = 1\n")
-    assert module("# a comment\nclass Learner:\n\n    rate = 1\n") == first
-    assert module("class Learner:\n    rate = 2\n") != first
+class Unwilling:
+    """Has all that is asked for, and must not be called."""
+
+    _parameter_constraints = {"rate": [Interval(Real, 0, 1, closed="both")]}  # noqa: RUF012
+
+    def __init__(self, rate=1.0):
+        raise RuntimeError
+
+    fit = predict = lambda self, X, y=None: self
 
 
-def test_source_hash_follows_imports_within_the_package():
-    collected: dict[str, str] = {}
-    from klr_bench.experiment import targets as module
-
-    module._collect_sources("klr_bench.estimators.online.oskl", collected)
-    assert {
-        "klr_bench.estimators.online.oskl",
-        "klr_bench.estimators.online.engine",
-        "klr_bench.estimators.core.losses",
-        "klr_bench.estimators.core.kernels",
-    } <= set(collected)
-    assert "klr_bench.estimators.online.nc" not in collected
-    assert source_hash("klr_bench.OSKL") != source_hash("klr_bench.NonConservativeKLR")
-    assert module_hash("klr_bench.experiment.splits") != module_hash("klr_bench.experiment.selection")
+HERE = "tests.experiment.test_targets"
 
 
-def test_source_hash_of_a_library_is_its_version():
-    import sklearn
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("os.system", "expected a class with a method fit, got 'os.system', which is a builtin_function"),
+        ("klr_bench.lambda_max", "which is a function"),
+        (f"{HERE}.NoFit", "a class without a method fit"),
+        (f"{HERE}.NoPredict", "a class without a method predict"),
+        ("sklearn.linear_model.LinearRegression", "is a regressor; a classifier is expected"),
+        ("builtins.dict", "a class without a method fit"),
+    ],
+)
+def test_an_algorithm_is_a_class_with_fit(target, message):
+    for ask in (classifier_class, parameters, lambda target: check_parameters({"_target_": target})):
+        with pytest.raises(KlrBenchError, match=message):
+            ask(target)
 
-    assert source_hash("sklearn.svm.SVC") == f"scikit-learn=={sklearn.__version__}"
+
+def test_parameters_are_checked_without_a_call():
+    spec = {"_target_": f"{HERE}.Unwilling"}
+    assert list(parameters(spec["_target_"])) == ["rate"]
+    check_parameters(spec | {"rate": 0.5})
+    with pytest.raises(ValueError, match="'rate' parameter of Unwilling must be"):
+        check_parameters(spec | {"rate": 2})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'rte'"):
+        check_parameters(spec | {"rte": 2})
+    check_parameters({"_target_": "sklearn.svm.SVC", "C": 2.0})
+    with pytest.raises(ValueError, match="'C' parameter of SVC"):
+        check_parameters({"_target_": "sklearn.svm.SVC", "C": -2.0})
 
 
 FIT = """

@@ -75,8 +75,8 @@ class SharesPass(Protocol):
     def pass_key(self, n_classes: int) -> Hashable | None:
         """Return a key, equal for all unfitted estimators that can share a pass with this one; None for no sharing."""
 
-    def fit_together(self, estimators: Sequence[Any], X: Any, y: Any) -> SharedPass:
-        """Fit estimators with equal keys, of which this is one."""
+    def fit_together(self, estimators: Sequence[Any], X: Any, y: Any, callback: Any = None) -> SharedPass:
+        """Fit estimators with equal keys, of which this is one; `callback` as that of `fit`."""
 
 
 class SharedPass(Protocol):
@@ -178,9 +178,9 @@ def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
     return estimator.pass_key(n_classes) if declares(estimator, "pass_key") else None
 
 
-def fit_together(estimators: Sequence[Any], X: Any, y: Any) -> SharedPass:
-    """Fit estimators with equal keys in one pass."""
-    together: SharedPass = estimators[0].fit_together(estimators, X, y)
+def fit_together(estimators: Sequence[Any], X: Any, y: Any, callback: Any = None) -> SharedPass:
+    """Fit estimators with equal keys in one pass; `callback(shared pass, t)` ends it where it returns True."""
+    together: SharedPass = estimators[0].fit_together(estimators, X, y, callback)
     return together
 
 
@@ -225,7 +225,7 @@ def takes_many_classes(estimator: Any) -> bool:
 
 def check_parameters(estimator: Any) -> None:
     """Let an estimator refuse its parameters before it is fitted, where it can; raises what it raises."""
-    if declares(estimator, "_validate_params"):
+    if declares(estimator, "_validate_params") and hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
 
 

@@ -173,9 +173,9 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
             return None
         return OnlineKernelClassifier, *(getattr(self, name) for name in SHARED)
 
-    def fit_together(self, estimators, X, y):
+    def fit_together(self, estimators, X, y, callback=None):
         """Fit learners with equal keys in one pass; return a `SharedFit`."""
-        return SharedFit(estimators, X, y)
+        return SharedFit(estimators, X, y, callback)
 
     def _is_logistic(self):
         """Tell whether the sigmoid of f estimates a probability."""

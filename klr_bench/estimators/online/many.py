@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from numbers import Integral
 
 import numpy as np
@@ -66,10 +67,11 @@ def fit_many(learners, X, y):
 class SharedFit:
     """A shared pass over two classes, before it is split into learners; it predicts for all of them at once.
 
-    A learner that refuses an example stops there, and `refused` marks it.
+    A learner whose rule refuses an example is left out from there on, and `refused` marks it.  After each block of rows
+    `callback(self, t)` is called with the number of examples seen; the pass ends where it returns True.
     """
 
-    def __init__(self, learners, X, y):
+    def __init__(self, learners, X, y, callback=None):
         for learner in learners:
             learner._start()
         first = learners[0]
@@ -93,11 +95,12 @@ class SharedFit:
         self.state = engine.OnlineState(first._kernel(), X, engine.shared_rows(updates))
         groups = engine.grouped(updates)
         signs = first._signs(y)
-        for _ in range(first.n_epochs):
-            for start in range(0, len(signs), engine.BLOCK):
-                block = slice(start, start + engine.BLOCK)
-                draws = np.array([learner._random.random_sample(len(signs[block])) for learner in learners])
-                self.state.learn_block(groups, X[block], signs[block], draws)
+        for epoch, start in product(range(first.n_epochs), range(0, len(signs), engine.BLOCK)):
+            block = slice(start, start + engine.BLOCK)
+            draws = np.array([learner._random.random_sample(len(signs[block])) for learner in learners])
+            self.state.learn_block(groups, X[block], signs[block], draws)
+            if callback is not None and callback(self, epoch * len(signs) + min(block.stop, len(signs))):
+                break
 
     @property
     def refused(self):

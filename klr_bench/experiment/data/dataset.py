@@ -23,7 +23,8 @@ from klr_bench.experiment.data.fetch import UNKNOWN, fetch
 from klr_bench.experiment.data.labels import Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, Arrays, read, stored
-from klr_bench.experiment.targets import TARGET, build, content_hash, source_hash
+from klr_bench.experiment.keys import content_hash, source_hash
+from klr_bench.experiment.targets import TARGET, build
 
 # What, beside the files themselves, changes the arrays: keys of the source, and of the data set.
 _READING = ("format", "n_features", "label_column")

@@ -18,7 +18,7 @@ import klr_bench
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
 
 
-def manifest(experiment: str, config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]) -> dict[str, Any]:
+def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of a run that goes on from a `previous` one, or {}."""
     labels = {
         group: {
@@ -27,12 +27,14 @@ def manifest(experiment: str, config: Mapping[str, Any], n_jobs: int, previous: 
         }
         for group in ("algorithms", "datasets")
     }
+    commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
-        "experiment": experiment,
+        "experiment": config["name"],
         "started": previous.get("started", now),
         "updated": now,
-        "git_commit": git_commit(Path(klr_bench.__file__).parent),
+        "git_commit": commit,
+        "changed": changed,
         "versions": {
             "klr-bench": klr_bench.__version__,
             "python": platform.python_version(),
@@ -61,15 +63,20 @@ def cpu_name() -> str:
     return names[0] if names else platform.processor()
 
 
-def git_commit(folder: Path) -> str | None:
-    """Return the commit of the checkout that the package runs from, with ``+changes`` if it has any; else None."""
-    if not (folder.parent / ".git").exists():
-        return None
+def git_state(folder: Path) -> tuple[str | None, list[str]]:
+    """Return the commit of the checkout that a package runs from, and the package's files that differ from it.
+
+    Of the checkout only the package and `configs/` count.  (None, []) where it is no checkout.
+    """
+    root = folder.parent
+    if not (root / ".git").exists():
+        return None, []
     try:
-        commit = _git(folder, "rev-parse", "HEAD").strip()
-        return f"{commit}+changes" if _git(folder, "status", "--porcelain").strip() else commit
+        commit = _git(root, "rev-parse", "HEAD").strip()
+        status = _git(root, "status", "--porcelain", "-z", "--no-renames", "-uall", "--", folder.name, "configs")
     except (OSError, subprocess.SubprocessError):
-        return None
+        return None, []
+    return commit, sorted(line[3:] for line in status.split("\0") if line)
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -7,21 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import is_regressor
-
 from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.core import contract
+from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, SelectionConfig, TraceConfig
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
-from klr_bench.experiment.selection import Spec, candidates, kernel_of
-from klr_bench.experiment.targets import TARGET, build, content_hash, module_hash, source_hash
+from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
+from klr_bench.experiment.measure.own import own_files
+from klr_bench.experiment.selection import EstimatorSpec, candidates, kernel_of
+from klr_bench.experiment.targets import TARGET, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
+
+SPLITTING = ("klr_bench.experiment.splits",)
+SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
+MEASURING = (
+    "klr_bench.experiment.measure",
+    "klr_bench.estimators.core.contract",
+    "klr_bench.experiment.runner.work",
+)
+"""Modules on which the result of every cell depends, beside the estimator's own."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,7 @@ class Source:
     stem: str
     name: str
     spec: Mapping[str, Any] = field(hash=False)
+    data_key: str
     cache: Path
     mirror: str | None
     seed: int
@@ -42,42 +54,50 @@ class Source:
 
     def content(self) -> dict[str, Any]:
         """Return what the arrays depend on, for a key."""
-        spec = {name: self.spec.get(name) for name in ("scale", "split")}
-        code = module_hash("klr_bench.experiment.splits")
         return {
-            "data": dataset_hash(self.stem, self.spec),
+            "data": self.data_key,
             "name": self.name,
             "seed": self.seed,
-            "code": code,
-            **spec,
+            "splitting": module_hash(*SPLITTING),
+            "scale": self.spec.get("scale"),
+            "split": self.spec.get("split"),
         }
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """An estimator among which selection chooses; `key` is that of its score within a fold."""
+
+    estimator: EstimatorSpec
+    time_limit_s: float | None
+    key: str
+
+
+@dataclass(frozen=True)
 class Fold:
-    """One held-out fold of one repeat, for all learners that share a kernel."""
+    """One held-out fold of one repeat, for all candidates that share a kernel."""
 
     source: Source
     kernel: Mapping[str, Any] | None
     fold: int
     selection: SelectionConfig
-    learners: tuple[Spec, ...]
+    candidates: tuple[Candidate, ...]
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """Of the fold and its kernel, whoever the learners are."""
-        code = module_hash("klr_bench.experiment.selection")
-        content = self.source.content() | {"repeat": self.source.repeat, "kernel": self.kernel, "code": code}
+        """Key of the fold and its kernel, independent of the candidates."""
+        content = self.source.content() | {"repeat": self.source.repeat, "kernel": self.kernel}
+        content["code"] = module_hash(*SELECTING, *MEASURING)
         return content_hash([content, self.fold, asdict(self.selection)])
 
-    def with_learners(self, learners: tuple[Spec, ...]) -> Fold:
-        """Return the same fold for other learners."""
-        return replace(self, learners=learners)
+    def with_candidates(self, candidates: tuple[Candidate, ...]) -> Fold:
+        """Return the same fold for other candidates."""
+        return replace(self, candidates=candidates)
 
     def describe(self) -> str:
         """Return a few words for the progress display and for messages."""
         place = f"{self.source.name}, repeat {self.source.repeat}"
-        return f"selection on {place}, fold {self.fold}, {len(self.learners)} learners"
+        return f"selection on {place}, fold {self.fold}, {len(self.candidates)} learners"
 
 
 @dataclass(frozen=True)
@@ -88,49 +108,47 @@ class Cell:
     experiment: str
     algorithm: str
     variant: Variant
-    estimator: Spec
+    estimator: EstimatorSpec
     grid: Mapping[str, list[Any]]
+    candidates: tuple[Candidate, ...]
     kernel: Mapping[str, Any] | None
     selection: SelectionConfig
     trace: TraceConfig
     time_limit_s: float | None
+    own_metrics: Mapping[str, str]
+    """Metrics of the user's own that are measured, and the hashes of their files."""
 
-    @property
-    def candidates(self) -> list[Spec]:
-        """The estimators among which selection chooses; one if there is no grid."""
-        return candidates(self.estimator, self.grid)
-
-    @property
+    @cached_property
     def config_hash(self) -> str:
-        """Of everything but the repeat."""
+        """Key of all that the result depends on, but for the repeat."""
         content = self.source.content() | {
             "estimator": self.estimator,
+            "target": source_hash(self.estimator[TARGET]),
             "grid": self.grid,
             "kernel": self.kernel,
-        }
-        content |= {
             "variant": dict(self.variant),
             "algorithm": self.algorithm,
-            "target": source_hash(self.estimator[TARGET]),
-        }
-        content |= {"trace": asdict(self.trace), "time_limit_s": self.time_limit_s}
-        content |= {
-            "folds": asdict(self.selection) if self.grid else None,
-            "rule": module_hash("klr_bench.experiment.selection"),
+            "trace": asdict(self.trace),
+            "time_limit_s": self.time_limit_s,
+            "selection": asdict(self.selection) if self.grid else None,
+            "selecting": module_hash(*SELECTING),
+            "measuring": module_hash(*MEASURING),
+            "own_metrics": self.own_metrics,
         }
         return content_hash(content)
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """Of everything: the name of the cell's file."""
+        """Key of all that the result depends on: the name of the cell's file."""
         return content_hash([self.config_hash, self.source.repeat])
 
+    @cached_property
     def folds(self) -> list[Fold]:
-        """Return the folds that the choice needs; none if there is nothing to choose."""
-        learners = tuple(self.candidates)
-        if len(learners) == 1:
+        """The folds that the choice needs; none if there is nothing to choose."""
+        if len(self.candidates) == 1:
             return []
-        return [Fold(self.source, self.kernel, fold, self.selection, learners) for fold in range(self.selection.folds)]
+        numbers = range(self.selection.folds)
+        return [Fold(self.source, self.kernel, fold, self.selection, self.candidates) for fold in numbers]
 
     def describe(self) -> str:
         """Return a few words for the progress display and for messages."""
@@ -138,43 +156,52 @@ class Cell:
         return f"{variant} on {self.source.name}, repeat {self.source.repeat}"
 
 
-def plan_cells(config: Config, cache: Path) -> list[Cell]:
+def plan_cells(config: Config, cache: Path, *, construct: bool = False) -> list[Cell]:
     """Return all cells of a run, repeat by repeat; raises KlrBenchError where parameters are refused.
 
-    No data set is loaded or fetched for it.
+    No data set is loaded or fetched for it.  Estimators are constructed, so that they can refuse combinations of
+    values, only with `construct`.
     """
-    columns = [
-        (stem, variant, estimator, grid)
-        for stem, algorithm in config.algorithms.items()
-        for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {}))
-    ]
-    for stem, _, estimator, grid in columns:
-        check_parameters(stem, estimator, grid)
     cells = []
-    for dataset, repeat in product(config.datasets, range(config.repeats)):
-        spec = config.datasets[dataset]
-        source = Source(dataset, dataset_name(dataset, spec), spec, cache, config.data.mirror, config.seed, repeat)
-        cells += [
-            Cell(
-                source=source,
-                experiment=config.name,
-                algorithm=stem,
-                variant=variant,
-                estimator=estimator,
-                grid=grid,
-                kernel=kernel_of(estimator, asdict(config.kernel)),
-                selection=config.selection,
-                trace=config.trace,
-                time_limit_s=config.algorithms[stem].get("time_limit_s"),
-            )
-            for stem, variant, estimator, grid in columns
-        ]
+    columns = _columns(config, construct=construct)
+    for stem, spec in config.datasets.items():
+        key, name = dataset_hash(stem, spec), dataset_name(stem, spec)
+        for repeat in range(config.repeats):
+            source = Source(stem, name, spec, key, cache, config.data.mirror, config.seed, repeat)
+            cells += [Cell(source=source, **column) for column in columns]
     return cells
+
+
+def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
+    """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
+    columns = []
+    metrics = _own_metrics(config.metrics or ())
+    for stem, algorithm in config.algorithms.items():
+        limit = algorithm.get("time_limit_s")
+        for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
+            choices = candidates(estimator, grid)
+            for choice in choices:
+                check_candidate(stem, choice, construct=construct)
+            column = {
+                "experiment": config.name,
+                "algorithm": stem,
+                "variant": variant,
+                "estimator": estimator,
+                "grid": grid,
+                "candidates": tuple(Candidate(choice, limit, candidate_key(choice, limit)) for choice in choices),
+                "kernel": kernel_of(estimator, asdict(config.kernel)),
+                "selection": config.selection,
+                "trace": config.trace,
+                "time_limit_s": limit,
+                "own_metrics": metrics,
+            }
+            columns.append(column)
+    return columns
 
 
 def variants(
     algorithm: Mapping[str, Any], sweep: Mapping[str, list[Any]]
-) -> list[tuple[Variant, Spec, dict[str, Any]]]:
+) -> list[tuple[Variant, EstimatorSpec, dict[str, Any]]]:
     """Return (variant, estimator, grid) of each combination of a sweep's values.
 
     A swept parameter leaves the grid, unless its value is "cv": then it stays there.
@@ -188,30 +215,35 @@ def variants(
     return found
 
 
-def check_parameters(stem: str, estimator: Spec, grid: Mapping[str, list[Any]]) -> None:
+def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None) -> str:
+    """Return the key of a candidate's score within a fold."""
+    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s])
+
+
+def check_candidate(stem: str, estimator: EstimatorSpec, *, construct: bool) -> None:
     """Refuse values that the estimator itself refuses, before anything runs."""
-    for candidate in candidates(estimator, grid):
-        try:
-            built = build(candidate)
-            contract.check_parameters(built)
-        except (ValueError, TypeError) as error:
-            message = f"algorithms.{stem}.estimator: {error}"
-            raise KlrBenchError(message) from error
-        if is_regressor(built):
-            message = f"algorithms.{stem}.estimator: {candidate[TARGET]} is a regressor; a classifier is expected."
-            raise KlrBenchError(message)
+    try:
+        check_parameters(estimator)
+        if construct:
+            contract.check_parameters(build(estimator))
+    except (KlrBenchError, ValueError, TypeError) as error:
+        message = f"algorithms.{stem}.estimator: {error}"
+        raise KlrBenchError(message) from error
+    except (Exception, SystemExit) as error:
+        message = f"algorithms.{stem}.estimator: {estimator[TARGET]} raised {type(error).__name__}: {error}"
+        raise KlrBenchError(message) from error
 
 
 def group_folds(cells: Sequence[Cell]) -> list[Fold]:
-    """Return the folds of all cells, those of one fold and kernel as one, each learner once."""
-    groups: dict[str, tuple[Fold, dict[str, Spec]]] = {}
+    """Return the folds of all cells, those of one fold and kernel as one, each candidate once."""
+    groups: dict[str, tuple[Fold, dict[str, Candidate]]] = {}
     for cell in cells:
-        for fold in cell.folds():
-            _, learners = groups.setdefault(fold.key, (fold, {}))
-            learners.update({learner_key(learner): learner for learner in fold.learners})
-    return [fold.with_learners(tuple(learners.values())) for fold, learners in groups.values()]
+        for fold in cell.folds:
+            _, known = groups.setdefault(fold.key, (fold, {}))
+            known.update({candidate.key: candidate for candidate in fold.candidates})
+    return [fold.with_candidates(tuple(known.values())) for fold, known in groups.values()]
 
 
-def learner_key(learner: Spec) -> str:
-    """Return the key of a candidate's scores within a fold."""
-    return content_hash([learner, source_hash(learner[TARGET])])
+def _own_metrics(names: Sequence[str]) -> dict[str, str]:
+    files = own_files(config_files.folders())
+    return {name: file_hash(files[name]) for name in names if name in files}

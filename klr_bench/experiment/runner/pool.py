@@ -7,16 +7,21 @@ import os
 import signal
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from klr_bench.errors import KlrBenchError
+
+IDLE_S = 300
+"""Seconds after which an idle worker leaves."""
+LIBRARIES = ("OMP_NUM", "MKL_NUM", "OPENBLAS_NUM", "BLIS_NUM", "NUMEXPR_NUM", "NUMBA_NUM", "VECLIB_MAXIMUM")
+ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class Failure:
     message: str
 
 
+Item = TypeVar("Item")
 Task = Callable[[], Any]
 
 
@@ -35,72 +41,65 @@ def in_worker_process() -> bool:
     return multiprocessing.current_process().name != "MainProcess"
 
 
-def run_all(tasks: Sequence[Task], n_jobs: int) -> Iterator[tuple[int, Any]]:
-    """Yield (position, result) of each task as it ends; a Failure where it raised or killed its worker twice.
+def run_all(waiting: deque[Item], task: Callable[[Item], Task], n_jobs: int) -> Generator[tuple[Item, Any]]:
+    """Yield (item, result) of the task of each waiting item as it ends; a Failure where it raised or was killed twice.
 
-    With n_jobs = 1 tasks run in this process, else in workers, however few they are.  When a worker dies, joblib gives
-    up all that is in flight: those tasks run again, one at a time, so that the guilty one is known, and then the others
-    go on.
+    Whoever takes a result may add items to `waiting`, at either end, before the next is asked for.  With n_jobs = 1
+    tasks run in this process, else in workers, at most n_jobs at once.  When a worker dies, all that is in flight is
+    given up: those tasks run again, one at a time, so that the guilty one is known, and then the others go on.  Where
+    the iteration ends early, by an exception or by `close`, the workers are ended, whatever they are doing.
     """
     if n_jobs == 1:
-        yield from ((position, _guarded(task, None)) for position, task in enumerate(tasks))
+        while waiting:
+            item = waiting.popleft()
+            yield item, _guarded(task(item))
         return
-    waiting = list(range(len(tasks)))
-    while waiting:
-        started: list[int] = []
-        finished: set[int] = set()
-        try:
-            for position, result in _parallel(tasks, waiting, n_jobs, started):
-                finished.add(position)
-                yield position, result
-        except BrokenProcessPool:
-            pass
-        suspects = [position for position in started if position not in finished]
-        for position in suspects:
-            yield position, _alone(tasks[position])
-        done = finished | set(suspects)
-        waiting = [position for position in waiting if position not in done]
-
-
-def stop_workers() -> None:
-    """End all workers now, whatever they are doing."""
-    get_reusable_executor().shutdown(wait=False, kill_workers=True)
-
-
-def _parallel(
-    tasks: Sequence[Task], positions: Sequence[int], n_jobs: int, started: list[int]
-) -> Iterator[tuple[int, Any]]:
-    n_jobs = max(2, min(n_jobs, len(positions)))  # joblib runs a single job in this process
-
-    def calls() -> Iterator[Any]:
-        for position in positions:
-            started.append(position)
-            yield delayed(_numbered)(position, tasks[position], os.getpid())
-
-    # what an interrupted run gives up is no news
-    warnings.filterwarnings("ignore", message=".*tasks which were still being processed by the workers")
-    pool = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator_unordered", pre_dispatch=n_jobs, batch_size=1)
-    yield from pool(calls())
-
-
-def _alone(task: Task) -> Any:
-    """Run one task with no other in flight."""
+    flight: dict[Future[Any], Item] = {}
     try:
-        for _, result in _parallel([task], [0], 1, []):
-            return result
-    except BrokenProcessPool:
-        pass
-    return Failure("killed", "the worker process was killed twice while it ran this; it may need more memory.")
+        while waiting or flight:
+            while waiting and len(flight) < n_jobs:
+                item = waiting.popleft()
+                flight[_submit(task(item), n_jobs)] = item
+            done, _ = wait(flight, return_when=FIRST_COMPLETED)
+            if any(_was_killed(future) for future in done):
+                done, _ = wait(flight)  # they have all been given up
+            for future in [future for future in flight if future in done]:
+                item = flight.pop(future)
+                yield item, _alone(task(item), n_jobs) if _was_killed(future) else future.result()
+    except BaseException:
+        _workers(n_jobs).shutdown(wait=False, kill_workers=True)
+        raise
 
 
-def _numbered(position: int, task: Task, parent: int) -> tuple[int, Any]:
-    return position, _guarded(task, parent)
+def _workers(n_jobs: int) -> Any:
+    """Return the worker processes, the same each time unless one of them has died since."""
+    return get_reusable_executor(
+        max_workers=n_jobs, timeout=IDLE_S, initializer=_follow, initargs=(os.getpid(),), env=ONE_THREAD
+    )
 
 
-def _guarded(task: Task, parent: int | None) -> Any:
-    """Return what a task returns, or a Failure; in a worker, leave when the parent is gone."""
-    if parent is not None:
-        _follow(parent)
+def _submit(task: Task, n_jobs: int) -> Future[Any]:
+    try:
+        return _workers(n_jobs).submit(_guarded, task)  # type: ignore[no-any-return]
+    except BrokenProcessPool:  # an idle worker has died in this very moment
+        return _workers(n_jobs).submit(_guarded, task)  # type: ignore[no-any-return]
+
+
+def _was_killed(future: Future[Any]) -> bool:
+    return isinstance(future.exception(), BrokenProcessPool)
+
+
+def _alone(task: Task, n_jobs: int) -> Any:
+    """Run one task with no other in flight."""
+    future = _submit(task, n_jobs)
+    wait([future])
+    if _was_killed(future):
+        return Failure("killed", "the worker process was killed twice while it ran this; it may need more memory.")
+    return future.result()
+
+
+def _guarded(task: Task) -> Any:
+    """Return what a task returns, or a Failure."""
     try:
         return task()
     except KlrBenchError as error:
@@ -109,14 +108,8 @@ def _guarded(task: Task, parent: int | None) -> Any:
         return Failure("error", f"{type(error).__name__}: {error}")
 
 
-_following: set[int] = set()
-
-
 def _follow(parent: int) -> None:
-    """Watch the parent from a thread, once a process, and leave to it what Ctrl-C means."""
-    if parent in _following:
-        return
-    _following.add(parent)
+    """Leave when the parent is gone, and leave to it what Ctrl-C means; called once in each worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:

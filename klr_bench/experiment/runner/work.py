@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import resource
 import sys
@@ -13,15 +14,19 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from klr_bench.estimators.core import contract
+from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.measure.clock import Clock
+from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
-from klr_bench.experiment.records import CellFile, Record
+from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
-from klr_bench.experiment.selection import Spec, make, resolve_kernel, score_fold
+from klr_bench.experiment.selection import EstimatorSpec, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
 from klr_bench.experiment.targets import TARGET
 
@@ -31,10 +36,13 @@ def run_fold(fold: Fold) -> list[float | None]:
     data = _prepared(fold.source)
     with threadpool_limits(1):
         seed = _learner_seed(fold.source)
-        return score_fold(fold.learners, fold.kernel, data, fold.fold, seed=seed, **asdict(fold.selection))
+        learners = [candidate.estimator for candidate in fold.candidates]
+        limits = [candidate.time_limit_s for candidate in fold.candidates]
+        choice = asdict(fold.selection)
+        return score_fold(learners, fold.kernel, data, fold.fold, seed=seed, time_limits_s=limits, **choice)
 
 
-def run_cell(cell: Cell, chosen: Spec) -> CellFile:
+def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
     data, seed = _prepared(cell.source), _learner_seed(cell.source)
     with threadpool_limits(1):
@@ -50,13 +58,23 @@ def run_cell(cell: Cell, chosen: Spec) -> CellFile:
         end = contract.ended_at(estimator)
         if end is not None:
             clock.end(estimator, end)
-        measured, predict_time, bins = measure(estimator, data.X_test, data.y_test)
+        extra = load_own(cell.own_metrics, config_files.folders()).values()
+        measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
     measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
     measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if clock.timed_out else ("ok", "")
     record = _record(cell, flat_parameters(chosen, kernel), status, message, measured)
-    return CellFile(record, cell.config_hash, time.time(), list(clock.checkpoints), bins)
+    rows = plane_rows(data) if cell.trace.rows and cell.source.repeat == 0 else []
+    return CellFile(record, cell.config_hash, time.time(), list(clock.checkpoints), bins, rows)
+
+
+def plane_rows(data: Prepared) -> list[PlanePoint]:
+    """Return the training rows of a set with two features as (x1, x2, class number), in the order of learning."""
+    X = data.X_train.toarray() if sp.issparse(data.X_train) else data.X_train
+    classes = np.unique(np.concatenate([data.y_train, data.y_test]))
+    numbers = np.searchsorted(classes, data.y_train)
+    return [(float(x1), float(x2), int(number)) for (x1, x2), number in zip(X, numbers, strict=True)]
 
 
 def failed_cell(cell: Cell, status: str, message: str) -> CellFile:
@@ -83,7 +101,7 @@ def _record(cell: Cell, parameters: dict[str, Any], status: str, message: str, m
         seed=cell.source.seed,
         status=status,
         message=message,
-        metrics=dict(measured),
+        metrics={name: value for name, value in measured.items() if not math.isnan(value)},
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import multiprocessing
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +17,13 @@ import yaml
 from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment import runner
+from klr_bench.experiment import keys, runner
 from klr_bench.experiment.config.schema import DataConfig, KernelConfig, ParallelConfig, SelectionConfig, TraceConfig
 from klr_bench.experiment.config.validate import Config
-from klr_bench.experiment.runner import work
-from klr_bench.experiment.runner.plan import group_folds, learner_key, plan_cells
+from klr_bench.experiment.keys import content_hash, file_hash, module_hash
+from klr_bench.experiment.runner import plan, work
+from klr_bench.experiment.runner.manifest import git_state
+from klr_bench.experiment.runner.plan import group_folds, plan_cells
 from klr_bench.experiment.runner.pool import in_worker_process
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.selection import distance_percentile
@@ -145,7 +150,7 @@ def test_a_cell_is_what_its_parts_make(config):
         gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
         means = []
         for candidate in cell.candidates:
-            learner = build(candidate, gamma=gamma, random_state=seed)
+            learner = build(candidate.estimator, gamma=gamma, random_state=seed)
             folds = [fold_rows(len(data.y_train), 3, fold) for fold in range(3)]
             means.append(
                 np.mean(
@@ -155,7 +160,7 @@ def test_a_cell_is_what_its_parts_make(config):
                     ]
                 )
             )
-        best = cell.candidates[int(np.argmax(np.round(means, 12)))]
+        best = cell.candidates[int(np.argmax(np.round(means, 12)))].estimator
         learner = build(best, gamma=gamma, random_state=seed).fit(data.X_train, data.y_train)
         assert row.accuracy == learner.score(data.X_test, data.y_test)
         assert row.n_support == learner.n_support_
@@ -174,21 +179,93 @@ def test_the_choice_is_by_the_mean_over_folds(config, tmp_path):
     cell = only_cell(config)
     store = ScoreStore(tmp_path, fresh=False)
     for fold, scores in zip(
-        cell.folds(), [[0.9, 0.8, 0.8, 0.1], [0.1, 0.8, 0.8, 0.9], [0.5, 0.5, 0.6, 0.9]], strict=True
+        cell.folds, [[0.9, 0.8, 0.8, 0.1], [0.1, 0.8, 0.8, 0.9], [0.5, 0.5, 0.6, 0.9]], strict=True
     ):
         store.write(fold, scores)
     for reader in (store, ScoreStore(tmp_path, fresh=False)):
-        assert reader.choice(cell) == cell.candidates[2]
-        assert reader.missing(cell.folds()[0]) is None
-    assert ScoreStore(tmp_path, fresh=True).missing(cell.folds()[0]) is not None
+        assert reader.choice(cell) == cell.candidates[2].estimator
+        assert reader.missing(cell.folds[0]) is None
+    assert ScoreStore(tmp_path, fresh=True).missing(cell.folds[0]) is not None
 
 
 def test_keys_hold_the_code_of_the_solver(config, monkeypatch):
     before = only_cell(config)
-    keys = before.key, learner_key(before.candidates[0])
+    key, fold_key = before.key, before.folds[0].key
     monkeypatch.setattr("klr_bench.experiment.runner.plan.source_hash", lambda target: "another version")
-    assert only_cell(config).key != keys[0]
-    assert learner_key(before.candidates[0]) != keys[1]
+    after = only_cell(config)
+    assert after.key != key
+    assert after.candidates[0].key != before.candidates[0].key
+    assert after.folds[0].key == fold_key
+
+
+CODE = {
+    "splits": "klr_bench.experiment.splits",
+    "selection": "klr_bench.experiment.selection",
+    "measure": "klr_bench.experiment.measure",
+    "contract": "klr_bench.estimators.core.contract",
+    "work": "klr_bench.experiment.runner.work",
+}
+
+
+@pytest.mark.parametrize("module", CODE.values(), ids=CODE)
+def test_keys_hold_the_code_that_splits_selects_and_measures(config, monkeypatch, module):
+    def keys():
+        cell = only_cell(config)
+        return cell.key, cell.folds[0].key
+
+    known = keys()
+    monkeypatch.setattr(
+        "klr_bench.experiment.runner.plan.module_hash",
+        lambda *names: "mended" if module in names else module_hash(*names),
+    )
+    assert not set(keys()) & set(known)
+
+
+def test_keys_hold_the_code_of_a_metric_of_the_users_own(config, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "configs" / "metric" / "mine.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("rate = 1\n")
+    asked = replace(config, metrics=["accuracy", "mine"])
+    without, first = only_cell(config).key, only_cell(asked).key
+    path.write_text("rate = 1  # the same\n")
+    file_hash.cache_clear()
+    assert only_cell(asked).key == first != without
+    path.write_text("rate = 2\n")
+    file_hash.cache_clear()
+    assert only_cell(asked).key != first
+
+
+def test_a_large_plan_hashes_a_module_and_a_candidate_once(config, monkeypatch):
+    """1,000 cells of 5 folds and 8 candidates: what grows with their number is one hash a cell and one a fold."""
+    parsed, hashed = [], []
+    monkeypatch.setattr(ast, "parse", lambda *args, parse=ast.parse: parsed.append(args) or parse(*args))
+    monkeypatch.setattr(plan, "content_hash", lambda content: hashed.append(1) or content_hash(content))
+    monkeypatch.setattr(plan, "dataset_hash", lambda *args, of=plan.dataset_hash: hashed.append(1) or of(*args))
+    for cached in (keys.source_hash, keys.module_hash, keys._module):
+        cached.cache_clear()
+    nc = NC | {"grid": {"R": [1.0, 10.0], "eta": [0.1, 0.2, 0.5, 1.0]}}
+    large = replace(config, repeats=250, selection=SelectionConfig(5), algorithms={"nc": nc, "oskl": OSKL})
+    large = replace(large, sweep={"oskl": {"G": [1, 2, 4]}})
+    cells = plan_cells(large, Path("cache"))
+    assert len({cell.key for cell in cells}) == 1000
+    assert len(group_folds(cells)) == 250 * 5
+    assert len(parsed) < 100
+    assert len(hashed) == 1 + (8 + 3 * 2) + 2 * 1000 + 5 * 1000
+
+
+def test_training_rows_in_the_plane_are_kept_on_request(config):
+    one = replace(config, algorithms={"oskl": algorithm("klr_bench.OSKL")}, sweep={}, trace=TraceConfig(rows=True))
+    run(one)
+    rows = pd.read_csv(Path(config.results_dir) / "tiny" / "rows.csv")
+    (first, _) = plan_cells(one, Path(config.data.cache))
+    data = work._prepared(first.source)
+    assert (rows.key == first.key).all(), "of repeat 0 alone"
+    np.testing.assert_allclose(rows[["x1", "x2"]], data.X_train)
+    assert rows.label.tolist() == (data.y_train > 0).astype(int).tolist()
+    wide = SMALL | {"source": {"_target_": "klr_bench.experiment.data.bundled.breast_cancer"}}
+    with pytest.raises(KlrBenchError, match=r"trace\.rows=true: .* with two features .* small has 30"):
+        run(replace(one, datasets={"small": wide}, name="wide"))
 
 
 def test_labels_outlive_a_run_of_a_part(config):
@@ -247,7 +324,8 @@ def test_a_second_run_computes_nothing_and_force_computes_all(config):
 def test_more_learners_score_only_themselves(config, monkeypatch):
     scored = []
     monkeypatch.setattr(
-        runner, "run_fold", lambda fold: scored.append(len(fold.learners)) or [0.5] * len(fold.learners)
+        "klr_bench.experiment.runner.execute.run_fold",
+        lambda fold: scored.append(len(fold.candidates)) or [0.5] * len(fold.candidates),
     )
     run(replace(config, algorithms={"oskl": OSKL}))
     assert scored == [4] * 6  # two G x two R, three folds, two repeats
@@ -322,9 +400,9 @@ def test_one_fold_serves_all_learners_of_a_kernel(config):
     )
     shared = [fold for fold in folds if "percentile" in fold.kernel]
     assert len(shared) == 6
-    assert {len(fold.learners) for fold in shared} == {8}
-    assert {len(fold.learners) for fold in folds if "gamma" in fold.kernel} == {2}
-    assert len({learner_key(learner) for learner in shared[0].learners}) == 8
+    assert {len(fold.candidates) for fold in shared} == {8}
+    assert {len(fold.candidates) for fold in folds if "gamma" in fold.kernel} == {2}
+    assert len({candidate.key for candidate in shared[0].candidates}) == 8
 
 
 def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
@@ -421,3 +499,90 @@ def test_a_worker_process_is_known_as_one():
     assert not in_worker_process()
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(in_worker_process)
+
+
+def hostile(folder, kind):
+    """A module that leaves a file when it is imported, and a class and a function that do when they are called."""
+    (folder / "hostile.py").write_text(
+        "from pathlib import Path\n"
+        f"mark = Path({str(folder / 'mark')!r})\n"
+        f"{'mark.touch()' if kind == 'on import' else ''}\n"
+        "def make():\n    mark.touch()\n"
+        "class Learner:\n"
+        "    def __init__(self, rate=1.0):\n        mark.touch()\n        raise KeyError('rate')\n"
+        "    def fit(self, X, y):\n        mark.touch()\n"
+        "    def predict(self, X):\n        mark.touch()\n"
+    )
+    return folder / "mark"
+
+
+@pytest.fixture
+def own_modules(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("hostile", None)
+
+
+@pytest.mark.parametrize("key", ["source", "derive"])
+def test_a_dry_run_does_not_import_what_makes_data(config, own_modules, key):
+    mark = hostile(own_modules, "on import")
+    made = SMALL | {key: {"_target_": "hostile.make"}}
+    _, text = run(replace(config, datasets={"small": made}), dry_run=True)
+    assert "6 cells, 0 of them done" in text
+    assert not mark.exists()
+    assert "hostile" not in sys.modules
+
+
+def test_a_dry_run_calls_no_estimator_and_a_run_names_the_one_that_raises(config, own_modules):
+    mark = hostile(own_modules, "on call")
+    config = replace(config, algorithms={"mine": algorithm("hostile.Learner", {"rate": [1.0, 2.0]})}, sweep={})
+    run(config, dry_run=True)
+    assert not mark.exists()
+    with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator: hostile\.Learner raised KeyError: 'rate'"):
+        run(config)
+    assert not Path(config.results_dir).exists()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_algorithm_that_is_a_function_is_never_called(config, tmp_path, dry_run):
+    command = algorithm("os.system", command=f"touch {tmp_path / 'mark'}")
+    with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator: _target_: expected a class with"):
+        run(replace(config, algorithms={"mine": command}, sweep={}), dry_run=dry_run)
+    assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize("base", ["", "BaseEstimator"], ids=["plain class", "BaseEstimator"])
+def test_a_classifier_needs_no_more_than_fit_and_predict(config, own_modules, base):
+    (own_modules / "hostile.py").write_text(
+        "import numpy as np\nfrom sklearn.base import BaseEstimator\n"
+        f"class Constant({base}):\n"
+        "    def __init__(self, value=1):\n        self.value = value\n"
+        "    def fit(self, X, y):\n        return self\n"
+        "    def predict(self, X):\n        return np.full(len(X), self.value)\n"
+    )
+    mine = algorithm("hostile.Constant", {"value": [-1, 1]})
+    outcome, text = run(replace(config, algorithms={"mine": mine}, sweep={}))
+    assert outcome.n_computed == 2, text
+    assert records(config).accuracy.min() > 0.3
+
+
+def test_the_manifest_names_the_changed_files_of_the_package(tmp_path):
+    def git(*arguments):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True, capture_output=True)
+
+    for name in ("package/solver.py", "package/other.py", "configs/experiment/tiny.yaml", "notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    assert git_state(tmp_path / "package") == (None, [])
+    git("init")
+    git("add", "-A")
+    git("commit", "-m", "all")
+    (tmp_path / "notes.txt").write_text("2")
+    commit, changed = git_state(tmp_path / "package")
+    assert (len(commit), changed) == (40, [])
+    (tmp_path / "package/solver.py").write_text("2")
+    (tmp_path / "package/a new one.py").write_text("2")
+    (tmp_path / "configs/experiment/tiny.yaml").unlink()
+    expected = ["configs/experiment/tiny.yaml", "package/a new one.py", "package/solver.py"]
+    assert git_state(tmp_path / "package") == (commit, expected)

@@ -1,0 +1,182 @@
+"""Keys of results: hashes of content and of source code.
+
+Source code is found and parsed, never imported: a key may be asked for where nothing is to be run.  Comments, layout
+and docstrings do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+from klr_bench import _EXPORTS
+from klr_bench.errors import KlrBenchError
+
+PACKAGE = "klr_bench"
+INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of installed libraries, of which the version counts."""
+
+
+def content_hash(content: Any) -> str:
+    """Return 16 hexadecimal digits that depend on the content of a JSON-able value and on nothing else."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def source_hash(target: str) -> str:
+    """Return a hash of the code behind a dotted name, such as "klr_bench.OSKL".
+
+    For klr-bench's own code, and for a user's, that is the code of the module and of every module of klr-bench or of
+    the user that it imports, directly or not.  For an installed library it is the library's version.
+    Raises KlrBenchError where there is no such module.
+    """
+    found = next((module for name in _parents(target) if (module := _module(_home(name)))), None)
+    if found is None:
+        message = f"_target_: {target!r}: there is no such module; give the dotted name of a class or function."
+        raise KlrBenchError(message)
+    return _library(found.name) if found.library else _closure_hash(found)
+
+
+@cache
+def module_hash(*names: str) -> str:
+    """Return a hash of the code of modules, without what they import; a package stands for all of its modules."""
+    modules = [module for name in names for module in _with_submodules(_existing(name))]
+    return content_hash({module.name: module.code for module in modules})
+
+
+@cache
+def file_hash(path: Path) -> str:
+    """Return a hash of the code of a Python file that is no module, and of the user's modules that it imports."""
+    return _closure_hash(_parsed(f"<{path.stem}>", path))
+
+
+@dataclass(frozen=True)
+class Module:
+    """The source of a module; `code` is its syntax tree, `imports` what may be modules that it imports."""
+
+    name: str
+    path: Path | None
+    library: bool
+    code: str = ""
+    imports: tuple[str, ...] = ()
+
+
+def _closure_hash(start: Module) -> str:
+    """Return a hash of a module and of the modules that it imports, but for those of libraries."""
+    code: dict[str, str] = {}
+    waiting = [start]
+    while waiting:
+        module = waiting.pop()
+        if module.name not in code:
+            code[module.name] = module.code
+            found = [_module(name) for name in module.imports]
+            waiting += [imported for imported in found if imported and not imported.library]
+    return content_hash(code)
+
+
+def _home(target: str) -> str:
+    """Return the dotted name behind a public name of klr-bench, which stands in a table."""
+    package, _, name = target.partition(".")
+    return _EXPORTS[name] if package == PACKAGE and name in _EXPORTS else target
+
+
+def _parents(name: str) -> Iterator[str]:
+    """Yield a dotted name and the names of what holds it, from the inside out."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _library(name: str) -> str:
+    """Return the name and version of the distribution that holds an installed module."""
+    top = name.partition(".")[0]
+    distributions = packages_distributions().get(top)
+    return (
+        f"{distributions[0]}=={version(distributions[0])}" if distributions else f"python=={platform.python_version()}"
+    )
+
+
+def _existing(name: str) -> Module:
+    module = _module(name)
+    if module is None:
+        message = f"there is no module {name}; install klr-bench again."
+        raise KlrBenchError(message)
+    return module
+
+
+def _with_submodules(module: Module) -> list[Module]:
+    if module.path is None or module.path.name != "__init__.py":
+        return [module]
+    names = sorted(path.stem for path in module.path.parent.glob("*.py") if path.stem != "__init__")
+    return [module, *(_existing(f"{module.name}.{name}") for name in names)]
+
+
+@cache
+def _module(name: str) -> Module | None:
+    """Return the source of a module, found without importing anything; None where there is no such module."""
+    if name.partition(".")[0] in sys.stdlib_module_names:
+        return Module(name, None, library=True)
+    folders: list[str] | None = None
+    file: str | None = None
+    for part in name.split("."):
+        spec = PathFinder.find_spec(part, folders)
+        if spec is None:
+            return None
+        folders, file = list(spec.submodule_search_locations or ()), spec.origin
+    return _parsed(name, Path(file)) if file else Module(name, None, library=False)  # a folder without __init__.py
+
+
+def _parsed(name: str, path: Path) -> Module:
+    if INSTALLED & set(path.parts) and name.partition(".")[0] != PACKAGE:
+        return Module(name, path, library=True)
+    content = path.read_bytes()
+    if path.suffix != ".py":
+        return Module(name, path, library=False, code=hashlib.sha256(content).hexdigest())
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError) as error:
+        message = f"{path}: this is not Python: {error}"
+        raise KlrBenchError(message) from error
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    imports = tuple(dict.fromkeys(_imports(tree, package)))
+    return Module(name, path, library=False, code=_without_docstrings(tree), imports=imports)
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield the dotted names that a module of a package imports; some are not modules but names in one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name for alias in node.names for name in _parents(alias.name) if name != PACKAGE)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (name for name in _parents(module) if name.partition(".")[0] != PACKAGE)
+            yield from ([module] if module.startswith(f"{PACKAGE}.") else [])
+            yield from (_home(f"{module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Attribute) and node.attr in _EXPORTS:  # klr_bench.OSKL
+            yield _EXPORTS[node.attr]
+
+
+def _without_docstrings(tree: ast.AST) -> str:
+    """Return a syntax tree as text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                node.body = node.body[1:]
+    return ast.dump(tree)

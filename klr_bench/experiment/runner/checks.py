@@ -1,0 +1,54 @@
+"""What can be found wrong with an experiment once its data are there, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.estimators.core import contract
+from klr_bench.experiment.config.splitting import read_split
+from klr_bench.experiment.data import Dataset
+from klr_bench.experiment.runner.plan import Cell
+from klr_bench.experiment.splits import make_split
+from klr_bench.experiment.targets import build
+
+
+def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
+    """Refuse a data set that the cells, which are all on this one, cannot use."""
+    for cell in {cell.source.repeat: cell for cell in cells}.values():
+        _check_split(dataset, cell)
+    if len(dataset.classes) > 2:
+        for cell in {cell.algorithm: cell for cell in cells}.values():
+            _check_many_classes(dataset, cell)
+    if any(cell.trace.rows for cell in cells) and dataset.X.shape[1] != 2:
+        message = (
+            f"trace.rows=true: the rows of data with two features are kept for pictures, {dataset.name} has "
+            f"{dataset.X.shape[1]:,}. Use trace.rows=false."
+        )
+        raise KlrBenchError(message)
+
+
+def _check_split(dataset: Dataset, cell: Cell) -> None:
+    """Refuse a data set with too few rows to train on."""
+    source, n_folds = cell.source, cell.selection.folds
+    y = dataset.y[make_split(dataset, read_split(source.spec["split"]), source.seed, source.repeat).train]
+    rarer = min(int((y == label).sum()) for label in np.unique(dataset.y))
+    if rarer < 1 or len(y) < 2 * n_folds:
+        message = (
+            f"{dataset.name}: repeat {source.repeat} has {len(y)} training rows, {rarer} of the rarest class; at "
+            f"least one of each class and {2 * n_folds} in all (two a fold) are needed: use more data, or "
+            f"fewer folds (selection.folds={n_folds})."
+        )
+        raise KlrBenchError(message)
+
+
+def _check_many_classes(dataset: Dataset, cell: Cell) -> None:
+    """Refuse a learner of two classes for a data set with more."""
+    if not contract.takes_many_classes(build(cell.candidates[0].estimator)):
+        message = (
+            f"{cell.algorithm}: takes two classes, {dataset.name} has {len(dataset.classes)}. Leave it out of "
+            "algorithm=[...], or choose one class against the rest (of your own file: data.positive=LABEL)."
+        )
+        raise KlrBenchError(message)

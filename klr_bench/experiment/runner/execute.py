@@ -1,0 +1,199 @@
+"""One run: fetch the data, compute what is missing, land each result, and say how it went."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from joblib import cpu_count
+from rich.console import Console
+
+from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.data import default_cache
+from klr_bench.experiment.data.commands import progress
+from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
+from klr_bench.experiment.runner.checks import check_data
+from klr_bench.experiment.runner.display import Display
+from klr_bench.experiment.runner.manifest import manifest
+from klr_bench.experiment.runner.plan import Cell, Fold, plan_cells
+from klr_bench.experiment.runner.pool import Failure, Task, in_worker_process, run_all
+from klr_bench.experiment.runner.schedule import Schedule
+from klr_bench.experiment.runner.scores import ScoreStore
+from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
+from klr_bench.experiment.variants import variant_text
+
+REBUILD_INTERVAL_S = 1.0
+
+
+@dataclass
+class Outcome:
+    """What a run has done: cells computed, found finished, and failed."""
+
+    n_computed: int = 0
+    n_found: int = 0
+    failed: list[Record] = field(default_factory=list)
+
+    @property
+    def n_failed(self) -> int:
+        """Number of cells without a result."""
+        return len(self.failed)
+
+
+def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool = False) -> Outcome:
+    """Compute what the results folder does not have yet, and write the tables and manifest.yaml.
+
+    With `dry_run` say what would run and what is done: estimators are imported and not called, and nothing is fetched,
+    generated or written.
+    Raises KlrBenchError for bad input, before anything is written; KeyboardInterrupt passes through, with what is
+    finished kept.
+    """
+    cache = Path(config.data.cache) if config.data.cache else default_cache()
+    folder = Path(config.results_dir) / config.name
+    cells = plan_cells(config, cache, construct=not dry_run)
+    if dry_run:
+        return _dry_run(cells, folder, config, console)
+    return _Run(config, cells, folder, console, quiet=quiet).run()
+
+
+class _Run:
+    """One run: the state that its steps share."""
+
+    def __init__(self, config: Config, cells: list[Cell], folder: Path, console: Console, *, quiet: bool) -> None:
+        self.config = config
+        self.console = console
+        self.quiet = quiet
+        self.n_jobs = self._workers()
+        self.cells = cells
+        self.store = Store(folder)
+        self.scores = ScoreStore(folder, fresh=config.force)
+        self.outcome = Outcome()
+        self.rebuilt = 0.0
+
+    def run(self) -> Outcome:
+        started = time.monotonic()
+        cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
+        self._fetch(cells)
+        previous = self.store.read_manifest()
+        self.store.write_manifest(manifest(self.config.plain(), self.n_jobs, previous))
+        self.outcome.n_found = len(self.cells) - len(cells)
+        try:
+            self._compute(cells)
+        except BaseException:
+            self._rebuild()
+            self._say(f"[yellow]stopped[/]: {self._count()}. Run the same command again to go on.")
+            raise
+        self._close(time.monotonic() - started)
+        return self.outcome
+
+    def _workers(self) -> int:
+        if self.config.parallel.backend == "serial":
+            return 1
+        if in_worker_process():
+            self._say("inside a worker process of a launcher: running serially.")
+            return 1
+        return self.config.n_jobs or cpu_count()
+
+    def _fetch(self, cells: Sequence[Cell]) -> None:
+        """Have each data set parsed in the cache, check it, and say how its labels are read."""
+        for source in {cell.source.stem: cell.source for cell in cells}.values():
+            with progress(Console(quiet=True) if self.quiet else self.console) as report:
+                dataset = source.load(report)
+            check_data(dataset, [cell for cell in self.cells if cell.source.stem == source.stem])
+            rows, features = dataset.X.shape
+            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {_described(dataset.classes)}")
+
+    def _compute(self, cells: Sequence[Cell]) -> None:
+        """Score the folds and fit the cells, each cell as soon as its own folds are scored."""
+        if not cells:
+            return
+        schedule = Schedule(cells, self.scores.to_score(cells))
+        with (
+            Display(self.console, "folds and cells", schedule.n_tasks, quiet=self.quiet) as display,
+            closing(run_all(schedule.waiting, self._task, self.n_jobs)) as results,
+        ):
+            for item, result in results:
+                display.advance(item.describe())
+                if isinstance(item, Cell):
+                    failed = isinstance(result, Failure)
+                    self._land(failed_cell(item, result.status, result.message) if failed else result)
+                elif isinstance(result, Failure):
+                    for cell in schedule.failed(item):
+                        display.advance(cell.describe())
+                        self._land(failed_cell(cell, result.status, f"in selection: {result.message}"))
+                else:
+                    self.scores.write(item, result)
+                    schedule.scored(item)
+
+    def _task(self, item: Fold | Cell) -> Task:
+        """Return what a worker is to do for a fold, or for a cell whose folds are scored."""
+        if isinstance(item, Fold):
+            return partial(run_fold, item)
+        chosen = self.scores.choice(item)
+        if chosen is None:
+            message = f"none of the {len(item.candidates)} candidates of the grid could be fitted in every fold"
+            return partial(failed_cell, item, "error", message)
+        return partial(run_cell, item, chosen)
+
+    def _land(self, cell: CellFile) -> None:
+        """Write a finished cell, and the tables at most once a second."""
+        self.store.write_cell(cell)
+        if cell.record.status in FINISHED:
+            self.outcome.n_computed += 1
+        else:
+            self.outcome.failed.append(cell.record)
+        if time.monotonic() - self.rebuilt > REBUILD_INTERVAL_S:
+            self._rebuild()
+
+    def _rebuild(self) -> list[str]:
+        notes = self.store.rebuild({cell.config_hash for cell in self.cells}).notes()
+        self.rebuilt = time.monotonic()
+        return notes
+
+    def _count(self) -> str:
+        done = self.outcome.n_computed + self.outcome.n_found
+        counts = f"{done} of {len(self.cells)} cells are done ({self.outcome.n_found} were there already)"
+        return counts + (f", {self.outcome.n_failed} failed" if self.outcome.failed else "")
+
+    def _close(self, seconds: float) -> None:
+        for note in self._rebuild():
+            self._say(note)
+        for record in self.outcome.failed:
+            name = f"{record.algorithm} {variant_text(record.variant)}".strip()
+            self.console.print(
+                f"[red]{record.status}[/]: {name} on {record.dataset}, repeat {record.repeat}: {record.message}"
+            )
+        self._say(f"{self._count()}; {seconds:.1f} s. Results: {self.store.folder}/records.csv")
+        if self.outcome.failed:
+            self._say("Run the same command again to try the failed cells once more.")
+        place = "" if self.config.results_dir == "results" else f" results_dir={shlex.quote(self.config.results_dir)}"
+        self._say(f"Next: klr-bench report experiment={self.config.name}{place}")
+
+    def _say(self, text: str) -> None:
+        if not self.quiet:
+            self.console.print(text, highlight=False)
+
+
+def _described(classes: Sequence[str]) -> str:
+    """Return a few words on how the labels are read."""
+    if len(classes) > 2:
+        return f"{len(classes)} classes: {', '.join(classes)}"
+    negative, positive = classes
+    return f"{negative!r} is -1, {positive!r} is +1"
+
+
+def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Console) -> Outcome:
+    """Say what would run and what is done; fetch, parse and write nothing."""
+    store, scores = Store(folder), ScoreStore(folder, fresh=config.force)
+    waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
+    folds = scores.to_score(waiting)
+    n_fits = sum(len(fold.candidates) for fold in folds)
+    console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {folder}")
+    console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells:")
+    for cell in waiting:
+        console.print(f"  {cell.describe()}", highlight=False)
+    return Outcome(n_found=len(cells) - len(waiting))
