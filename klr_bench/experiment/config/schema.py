@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
@@ -249,8 +249,11 @@ def _key_names(cls: type, where: str) -> list[str]:
     return found
 
 
-def check_together(config: Config) -> None:
-    """Refuse values that make no sense beside each other, whatever the data; an estimator checks its own parameters."""
+def check_together(config: Config, own_metrics: Iterable[str] = ()) -> None:
+    """Refuse values that make no sense beside each other, whatever the data; an estimator checks its own parameters.
+
+    `own_metrics` are the names of those of the user.
+    """
     derived = [name for name, metric in METRICS.items() if metric.compares]
 
     kernel, selection = config.kernel, config.selection
@@ -258,9 +261,9 @@ def check_together(config: Config) -> None:
         refuse("selection.max_examples", "at least two a fold, or null", selection.max_examples)
     for name in config.figures or ():
         check_choice("figures", name, FIGURES)
-    check_choice("selection.score", config.selection.score, SCORES)
+    check_choice("selection.score", config.selection.score, [*SCORES, *own_metrics])
     for metric in config.metrics or ():
-        check_choice("metrics", metric, METRICS)
+        check_choice("metrics", metric, [*METRICS, *own_metrics])
         if metric in derived and metric not in config.against:
             message = (
                 f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="

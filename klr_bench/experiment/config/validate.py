@@ -15,6 +15,7 @@ from klr_bench.experiment.config.published import check_published_shape
 from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config, DataConfig, check_together
 from klr_bench.experiment.config.selected import check_against, check_algorithms, check_datasets, check_sweep
 from klr_bench.experiment.config.typed import parse
+from klr_bench.experiment.measure.own import own_files
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -49,7 +50,7 @@ def checked(plain: dict[str, Any], given: set[str], searched: Sequence[Path]) ->
     config = parse(Config, plain)
     check_published_shape(config.published)
     config = replace(config, results_dir=_expand(config.results_dir), data=_expand_paths(config.data))
-    check_together(config)
+    check_together(config, own_files(searched))
     algorithms = check_algorithms(config.algorithms, given, searched)
     datasets = check_datasets(config.datasets, config.data, given, searched)
     if "budget" in given and not any("budget" in lists for lists in config.sweep.values()):

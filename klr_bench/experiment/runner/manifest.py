@@ -14,6 +14,8 @@ from typing import Any
 from joblib import cpu_count
 
 import klr_bench
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.measure.own import load_own
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
 
@@ -27,6 +29,7 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
         }
         for group in ("algorithms", "datasets")
     }
+    own = load_own(config["metrics"] or (), config_files.folders())
     commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
@@ -48,6 +51,7 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
             "threads_per_worker": 1,
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         },
+        "own_metrics": {name: metric.described() for name, metric in own.items()},
         "labels": labels,  # of all runs so far: a later one may be of a part
         "config": dict(config),
     }

@@ -25,7 +25,7 @@ from klr_bench.experiment.selection import EstimatorSpec, candidates, kernel_of
 from klr_bench.experiment.targets import TARGET, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
 
-SPLITTING = ("klr_bench.experiment.splits",)
+SPLITTING = ("klr_bench.experiment.splits", "klr_bench.experiment.config.splitting")
 SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
 MEASURING = (
     "klr_bench.experiment.measure",
@@ -176,6 +176,7 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
     """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
     columns = []
     metrics = _own_metrics(config.metrics or ())
+    score = _own_metrics([config.selection.score])
     for stem, algorithm in config.algorithms.items():
         limit = algorithm.get("time_limit_s")
         for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
@@ -188,7 +189,9 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
                 "variant": variant,
                 "estimator": estimator,
                 "grid": grid,
-                "candidates": tuple(Candidate(choice, limit, candidate_key(choice, limit)) for choice in choices),
+                "candidates": tuple(
+                    Candidate(choice, limit, candidate_key(choice, limit, score)) for choice in choices
+                ),
                 "kernel": kernel_of(estimator, asdict(config.kernel)),
                 "selection": config.selection,
                 "trace": config.trace,
@@ -215,9 +218,9 @@ def variants(
     return found
 
 
-def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None) -> str:
-    """Return the key of a candidate's score within a fold."""
-    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s])
+def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, own_score: Mapping[str, str]) -> str:
+    """Return the key of a candidate's score within a fold; `own_score` is the hash of a score of the user's own."""
+    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, own_score])
 
 
 def check_candidate(stem: str, estimator: EstimatorSpec, *, construct: bool) -> None:
