@@ -61,6 +61,7 @@ class Task:
 
         from klr_bench.estimators.core import jit
         from klr_bench.experiment import runner
+        from klr_bench.report.figures import check_names
         from klr_bench.report.published import check_published
 
         job = HydraConfig.get()
@@ -73,6 +74,7 @@ class Task:
                 console.print(f"{places} cannot be written: compiled code is kept for this run only.")
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
             config = validate(cfg, job.overrides.task, sources)
+            check_names(config.figures or ())
             if config.published:
                 check_published(config.published)
             outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)

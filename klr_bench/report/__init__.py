@@ -43,10 +43,9 @@ def report(
 
     from klr_bench.experiment.records import Store
     from klr_bench.files import write_atomic
-    from klr_bench.report import figures, pictures
     from klr_bench.report import formats as writers
-    from klr_bench.report.plan import Plan
-    from klr_bench.report.reading import read_records, read_reliability, read_traces
+    from klr_bench.report.figures import Inputs, draw_all
+    from klr_bench.report.reading import read_records, read_reliability, read_rows, read_traces
     from klr_bench.report.settled import with_settled
     from klr_bench.report.tables import build
 
@@ -63,11 +62,11 @@ def report(
     for name, write in (("md", writers.markdown), ("tex", writers.latex), ("csv", writers.comma_separated)):
         if name in formats:
             files[f"table.{name}"] = write(built).encode()
-    files |= figures.draw_all(built, records, traces)
-    if "ece" in (Plan.of(manifest).metrics or ()):
-        files |= figures.reliability(built, records, read_reliability(folder / "reliability.csv"))
-    if "prototype_pictures" in (built.figures or ()):
-        files |= pictures.prototype_pictures(records, traces, manifest["config"]["datasets"])
+    reliability, rows = read_reliability(folder / "reliability.csv"), read_rows(folder / "rows.csv")
+    drawn = draw_all(Inputs(built, records, traces, reliability, rows), built.figures)
+    files |= drawn.files
+    for note in drawn.notes:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
     target = output or folder / "report"
     for name, content in files.items():
         write_atomic(target / name, content)

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from klr_bench.experiment.measure.catalogue import CATALOGUE
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.report.curves import verdicts
+from klr_bench.report.figures.core.curves import verdicts
 from klr_bench.report.published import Published
 from klr_bench.report.tables import Block, Cell, Line, Table
 

@@ -10,6 +10,7 @@ from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.records import (
     COLUMNS,
     RELIABILITY_COLUMNS,
+    ROWS_COLUMNS,
     SCHEMA_VERSION,
     TEXT_COLUMNS,
     TRACE_COLUMNS,
@@ -49,6 +50,11 @@ def read_traces(path: Path) -> pd.DataFrame:
 def read_reliability(path: Path) -> pd.DataFrame:
     """Return a reliability.csv as a frame; empty where there is no such file."""
     return _read_if_there(path, RELIABILITY_COLUMNS)
+
+
+def read_rows(path: Path) -> pd.DataFrame:
+    """Return a rows.csv as a frame; empty where there is no such file."""
+    return _read_if_there(path, ROWS_COLUMNS)
 
 
 def _read_if_there(path: Path, columns: Sequence[str]) -> pd.DataFrame:

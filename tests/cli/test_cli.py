@@ -298,6 +298,8 @@ def test_sigterm_is_as_ctrl_c() -> None:
         ("experiment=oskl_magc", "unknown experiment 'oskl_magc'. Did you mean 'oskl_magic'?"),
         ("dataset=[magic,adlt]", "unknown dataset 'adlt'. Did you mean 'adult'?"),
         ("algorithm=oksl", "unknown algorithm 'oksl'. Did you mean 'oskl'?"),
+        ("figures=[accuracy_suport]", "figures: unknown value 'accuracy_suport'. Did you mean 'accuracy_support'?"),
+        ("figures=[5]", "figures: unknown value 5. Known: accuracy_examples, "),
         ("parallel=lokyy", "unknown parallel 'lokyy'. Did you mean 'loky'?"),
         ("datset=magic", "unknown key 'datset'. Did you mean 'dataset'?"),
         ("repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),

@@ -171,7 +171,6 @@ REFUSED = [
     (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
     (["+repeat=3"], r"unknown key 'repeat'\. Did you mean 'repeats'\?"),
     (["+kernel.percent=3"], r"unknown key 'kernel\.percent'\. Did you mean 'percentile'\?"),
-    (["figures=[accuracy_suport]"], r"figures: unknown value 'accuracy_suport'\. Did you mean 'accuracy_support'\?"),
     (["+against.acuracy_gain={lam: 1}"], r"against: unknown value 'acuracy_gain'\. Did you mean 'accuracy_gain'\?"),
     (["+against.log_loss_ratio=foo"], r"against\.log_loss_ratio: expected "),
     (["+against.log_loss_ratio={algorithm: osk1}"], r"unknown algorithm 'osk1'\. Did you mean 'oskl'\?"),

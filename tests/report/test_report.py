@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config import schema
 from klr_bench.experiment.records import ADDED, REPORTED, Bin, Record, Store, Trace
-from klr_bench.report import curves, feature_figures, figures, report
+from klr_bench.report import report
+from klr_bench.report.figures.core import curves
 from klr_bench.report.layout import caption, grid
 from klr_bench.report.plan import Plan
 from klr_bench.report.reading import read_records
@@ -308,35 +308,6 @@ def test_csv_has_a_row_a_metric_with_all_digits(make: Make) -> None:
     assert rows["oskl", "G=1", "n_support"]["published_mean"] == "3443.0"
 
 
-def test_the_figures_are_the_same_bytes_for_the_same_rows(make: Make, tmp_path: Path) -> None:
-    traces = [(10, 0.1, "accuracy", 0.5), (100, 0.2, "accuracy", 0.8), (100, 0.2, "n_support", 50.0)]
-    folder = make([row("nc", "", 0)], traces=traces)
-    figures = ("accuracy_support", "accuracy_examples", "support_examples")
-    names = [f"{figure}.{kind}" for figure in figures for kind in ("png", "svg")]
-    for output in (tmp_path / "a", tmp_path / "b"):
-        written = report(folder, console=Console(file=io.StringIO()), output=output)
-        assert written == [output / name for name in names]
-    for name in names:
-        content = (tmp_path / "a" / name).read_bytes()
-        assert content == (tmp_path / "b" / name).read_bytes()
-        assert content.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
-        assert b"<dc:date>" not in content
-
-
-def test_there_is_no_figure_of_what_is_not_there(make: Make) -> None:
-    folder = make([row("nc", "", 0, n_support=None)], only=True)
-    assert report(folder, console=Console(file=io.StringIO())) == []
-    folder = make([row("nc", "", 0, n_support=0)], only=True)
-    assert report(folder, console=Console(file=io.StringIO())) == [], "zero has no place on a logarithmic axis"
-
-
-def test_many_data_sets_make_many_panels(make: Make) -> None:
-    rows = [row("nc", "", 0, key=f"k{number}", dataset=f"set{number}") for number in range(5)]
-    folder = make(rows, only=True, datasets={})
-    svg = next(path for path in report(folder, console=Console(file=io.StringIO())) if path.suffix == ".svg")
-    assert svg.read_text(encoding="utf-8").count('<g id="axes_') == 5
-
-
 def test_another_table_of_the_paper(make: Make) -> None:
     changes: dict[str, Any] = {
         "algorithms": {"forgetron": {"label": "Forgetron"}},
@@ -441,34 +412,6 @@ def test_records_of_before_there_were_all_columns(make: Make) -> None:
     assert table(folder).blocks[0].lines[0].cells["last_accuracy"].mean is None
 
 
-def test_the_figures_have_the_names_of_the_configuration() -> None:
-    assert figures.FIGURES == schema.FIGURES
-
-
-def test_figures_against_selected_features(make: Make) -> None:
-    rows = [
-        row(name, f"n_features_to_select={p}", repeat, n_selected=p, relevant_found=0.01 * p, accuracy=0.5 + 0.01 * p)
-        for name in ("sbcw", "fgm")
-        for p in (20, 5, 10)
-        for repeat in (0, 1)
-    ]
-    rows += [row("l1svm", f"C={C}; q=2", 0, n_selected=n, accuracy=0.6, key=f"l{C}") for C, n in ((0.1, 0), (1, 7))]
-    names = list(feature_figures.DRAWN)
-    folder = make(rows, only=True, figures=names)
-    written = report(folder, console=Console(file=io.StringIO()))
-    assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
-    lines = table(folder).blocks[0].lines
-    sbcw = [line for line in lines if line.algorithm == "sbcw"]
-    assert {curves.curve_of(line) for line in sbcw} == {("sbcw", "")}
-    found = curves.points_of(sbcw, "relevant_found", 100.0)
-    assert [(x, y) for x, y, _ in found] == [pytest.approx((x, x)) for x in (5, 10, 20)]
-    svm = [line for line in lines if line.algorithm == "l1svm"]
-    assert {curves.curve_of(line) for line in svm} == {("l1svm", "q=2")}
-    assert [x for x, _, _ in curves.points_of(svm, "accuracy")] == [7.0], "zero features are no point"
-    assert report(make(rows, only=True, figures=["accuracy_support"]), console=Console(file=io.StringIO())) != written
-    assert report(make(rows, only=True, figures=[]), console=Console(file=io.StringIO())) == []
-
-
 def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
     assert curves.verdicts(table(make())) == []
     found = {
@@ -492,24 +435,6 @@ def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
     assert curves.verdicts(built)[0] in caption(built)
     rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
     assert curves.verdicts(table(make(rows, only=True, **config))) == [f"{begin} each other method."]
-
-
-def test_an_experiment_says_which_figures_it_has(make: Make) -> None:
-    traces = [(10, 0.1, "accuracy", 0.5), (10, 0.1, "n_support", 5.0), (99, 0.2, "accuracy", 0.8)]
-    rows = [row("auxiliary", f"aux_gamma={gamma}", 0, sparsity=0.5, key=f"k{gamma}") for gamma in ("1", "2", "11")]
-    names = ["accuracy_time", "sparsity_gamma", "accuracy_support_curve"]
-    folder = make(rows, only=True, traces=traces, figures=names)
-    written = report(folder, console=Console(file=io.StringIO()))
-    assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
-
-
-def test_a_legend_has_the_curves_that_there_are(make: Make) -> None:
-    make([row("nc", "", 0)], only=True, traces=[(10, 0.1, "accuracy", 0.5), (99, 0.2, "accuracy", 0.8)])
-    folder = make([row("pegasos", "lam=cv", 0)], only=True)
-    report(folder, console=Console(file=io.StringIO()))
-    svg = (folder / "report" / "accuracy_examples.svg").read_text(encoding="utf-8")
-    assert "Baseline" in svg
-    assert "Pegasos" not in svg
 
 
 def test_parameters_are_called_as_in_the_paper(make: Make) -> None:
@@ -566,32 +491,6 @@ def test_an_experiment_asks_for_its_columns(make: Make) -> None:
     block = grid(table(make(rows, metrics=asked, published=None)).blocks[0])
     assert block.header == ["MAGIC", "ok", "AUC", "Accuracy (%)", "ECE", "Brier score"], "no row has a last accuracy"
     assert [text.strip() for text in block.rows[0][2:5]] == ["0.900 ± 0.000", "85.8 ± 0.2", "0.020 ± 0.000"]
-
-
-def test_a_reliability_diagram_where_the_calibration_error_is_asked_for(make: Make, tmp_path: Path) -> None:
-    rows = [row("nc", "", repeat, **PROBABLE) for repeat in range(3)]
-    bins = [(0, 50, 0.02, 0.04), (7, 10, 0.5, 0.4), (14, 40, 0.99, 0.95)]
-    names = ["reliability.png", "reliability.svg"]
-    folder = make(rows, only=True, bins=bins, metrics=["accuracy", "ece"])
-    for output in (tmp_path / "a", tmp_path / "b"):
-        written = report(folder, console=Console(file=io.StringIO()), output=output)
-        assert [path.name for path in written][-2:] == names
-    for name in names:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    (folder / "reliability.csv").unlink()
-    for changes in ({"metrics": ["accuracy", "ece"]}, {"metrics": ["accuracy", "brier"]}, {}):
-        Store(folder).write_manifest({"experiment": "demo", "config": CONFIG | changes})
-        written = report(folder, console=Console(file=io.StringIO()))
-        assert not {path.name for path in written} & set(names), "no bins, or not asked for"
-
-
-def test_a_diagram_leaves_out_who_has_no_probabilities(make: Make) -> None:
-    folder = make([row("nc", "", 0, **PROBABLE)], bins=[(7, 10, 0.5, 0.4)], metrics=["accuracy", "ece"])
-    report(folder, console=Console(file=io.StringIO()))
-    svg = (folder / "report" / "reliability.svg").read_text(encoding="utf-8")
-    assert "Baseline" in svg
-    assert "calibrated" in svg
-    assert "Pegasos" not in svg
 
 
 def test_the_papers_names_of_data_sets_and_parameters(make: Make) -> None:

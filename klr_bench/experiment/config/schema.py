@@ -15,13 +15,6 @@ from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 
 KERNELS = ("rbf", "poly", "linear")
 BACKENDS = ("loky", "serial")
-FIGURES = (
-    *("accuracy_support", "accuracy_examples", "support_examples"),
-    *("accuracy_support_curve", "accuracy_time", "objective_time", "gap_time", "nonzero_time", "log_loss_time"),
-    *("sparsity_gamma", "lambda_panels", "log_loss_prototypes", "prototype_pictures"),
-    *("accuracy_selected", "time_selected", "relevant_selected"),
-)
-"""Names of klr_bench.report.figures."""
 MAX_SEED = 2**32 - 1
 MOST_FEATURES = 2**31 - 1
 LEFT_TO_SELECTION = "cv"
@@ -259,8 +252,6 @@ def check_together(config: Config, own_metrics: Iterable[str] = ()) -> None:
     kernel, selection = config.kernel, config.selection
     if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
         refuse("selection.max_examples", "at least two a fold, or null", selection.max_examples)
-    for name in config.figures or ():
-        check_choice("figures", name, FIGURES)
     check_choice("selection.score", config.selection.score, [*SCORES, *own_metrics])
     for metric in config.metrics or ():
         check_choice("metrics", metric, [*METRICS, *own_metrics])

@@ -12,11 +12,12 @@ NEAR = (0.06, 0.06)
 RIGHT = 0.8
 """Part of the width from which on a label stands to the left of its point."""
 
-Point = tuple[float, float]
+Position = tuple[float, float]
+"""Across and up."""
 
 
 def placed(
-    points: Sequence[Point], variants: Sequence[Variant], others: Sequence[Point]
+    points: Sequence[Position], variants: Sequence[Variant], others: Sequence[Position]
 ) -> list[tuple[int, str, bool]]:
     """Return the labels of points: the number of a point, a text, and whether it stands to the left.
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.style
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from klr_bench.experiment.variants import Variant
-from klr_bench.report.tables import Block
+from klr_bench.report.figures.core.lines import Block, Curve, dataset_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,12 +28,9 @@ COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E
 STYLE = {
     **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.spines.top": False, "axes.spines.right": False},
     **{"axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "axes.axisbelow": True},
-    **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "savefig.dpi": 160.0, "legend.frameon": False},
+    **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "legend.frameon": False},
 }
 PANELS_PER_ROW = 3
-
-Draw = Callable[["Axes", Block], None]
-Column = tuple[str, Variant]
 
 
 @dataclass(frozen=True)
@@ -48,12 +44,12 @@ class Look:
 
     def handle(self, *, dashes: Any) -> Line2D:
         """Return its entry of the legend."""
-        return Line2D([], [], marker=self.marker, linestyle=dashes, color=self.colour, label=self.label)
+        return Line2D([], [], marker=self.marker, linestyle=dashes, color=self.colour, label=plain(self.label))
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One side of a figure of traces: a metric of traces.csv, or "t" or "elapsed_s"; shown times `factor`."""
+    """One side of a figure: a metric, or "t" or "elapsed_s" of a checkpoint; shown times `factor`."""
 
     metric: str
     label: str
@@ -66,6 +62,7 @@ ACCURACY = Axis("accuracy", "Test accuracy (%)", 100.0)
 SUPPORT = Axis("n_support", "Support vectors", counted=True)
 EXAMPLES = Axis("t", "Examples seen", counted=True)
 TIME = Axis("elapsed_s", "Training time (s)", counted=True)
+FIT_TIME = Axis("fit_time_s", TIME.label, counted=True)
 OBJECTIVE = Axis("objective", "Objective")
 GAP = Axis("duality_gap", "Duality gap / objective", logarithmic=True)
 PROTOTYPES = Axis("n_prototypes", "Prototypes", counted=True)
@@ -73,12 +70,12 @@ LOG_LOSS = Axis("log_loss", "Log loss on test rows")
 NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
 
 
-def looks_of(labels: dict[Column, str]) -> dict[Column, Look]:
-    """Give each column a marker of its own, each algorithm a colour, its variants a dash each.
+def looks_of(labels: Mapping[Curve, str]) -> dict[Curve, Look]:
+    """Give each curve a marker of its own, each algorithm a colour, its variants a dash each.
 
     The variants of a single algorithm have a colour each.
     """
-    found: dict[Column, Look] = {}
+    found: dict[Curve, Look] = {}
     algorithms = list(dict.fromkeys(algorithm for algorithm, _ in labels))
     of_one = len(algorithms) == 1
     others = [algorithm for algorithm in algorithms if algorithm not in FAMILIAR]
@@ -96,11 +93,10 @@ def looks_of(labels: dict[Column, str]) -> dict[Column, Look]:
     return found
 
 
-def dashed(looks: dict[Column, Look]) -> dict[Column, Look]:
+def dashed(looks: Mapping[Curve, Look]) -> dict[Curve, Look]:
     """Give each curve a dash of its own, for those that cross."""
     return {
-        column: replace(look, dashes=DASHES[number % len(DASHES)])
-        for number, (column, look) in enumerate(looks.items())
+        curve: replace(look, dashes=DASHES[number % len(DASHES)]) for number, (curve, look) in enumerate(looks.items())
     }
 
 
@@ -118,32 +114,50 @@ def count_axis(drawn: XAxis | YAxis, axis: Axis) -> None:
     drawn.set_minor_formatter(NullFormatter())
 
 
-def panels_of(name: str, blocks: list[Block], handles: list[Line2D], draw: Draw, x: str, y: str) -> dict[str, bytes]:
-    """Draw a panel a data set with one legend beneath; return the PNG and the SVG."""
-    if not blocks:
-        return {}
-    columns = 2 if len(blocks) == 4 else min(PANELS_PER_ROW, len(blocks))
-    rows = math.ceil(len(blocks) / columns)
-    with matplotlib.style.context(["default", STYLE]):
-        width = max(5.2, 3.6 * columns)
-        entry = 0.8 + 0.075 * max(len(str(handle.get_label())) for handle in handles)  # inches, of the legend
-        legend_rows = math.ceil(len(handles) / max(1, int(width / entry)))
-        drawn = Figure(figsize=(width, 3.0 * rows + 0.3 + 0.18 * legend_rows), layout="constrained")
-        for number, block in enumerate(blocks):
-            axes = drawn.add_subplot(rows, columns, number + 1)
-            draw(axes, block)
-            axes.margins(0.08)  # room for the labels of the outermost points
-            axes.set_title(block.label)
-            axes.set_xlabel(x)
-            if number % columns == 0:
-                axes.set_ylabel(y)
-        legend_columns = math.ceil(len(handles) / legend_rows)
-        drawn.legend(handles=handles, loc="outside lower center", ncols=legend_columns, handlelength=3)
-        return {f"{name}.{kind}": saved(drawn, kind) for kind in ("png", "svg")}
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes of a figure: its title and what draws it."""
+
+    title: str
+    draw: Callable[[Axes], None]
 
 
-def saved(figure: Figure, kind: str) -> bytes:
+def panel_each(blocks: Sequence[Block], draw: Callable[..., None]) -> list[Panel]:
+    """Return a panel for each data set; `draw` gets the axes, and the data set as `block`."""
+    return [Panel(dataset_name(block), partial(draw, block=block)) for block in blocks]
+
+
+def side_by_side(panels: Sequence[Panel], handles: Sequence[Line2D], x: str, y: str) -> Drawing | None:
+    """Draw panels in rows, with one legend beneath; None where there are none."""
+    if not panels or not handles:
+        return None
+    columns = 2 if len(panels) == 4 else min(PANELS_PER_ROW, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    width = max(5.2, 3.6 * columns)
+    entry = 0.8 + 0.075 * max(len(str(handle.get_label())) for handle in handles)  # inches, of the legend
+    legend_rows = math.ceil(len(handles) / max(1, int(width / entry)))
+    drawing = Drawing(figsize=(width, 3.0 * rows + 0.3 + 0.18 * legend_rows), layout="constrained")
+    for number, panel in enumerate(panels):
+        axes = drawing.add_subplot(rows, columns, number + 1)
+        panel.draw(axes)
+        axes.margins(0.08)  # room for the labels of the outermost points
+        axes.set_title(plain(panel.title))
+        axes.set_xlabel(x)
+        if number % columns == 0:
+            axes.set_ylabel(y)
+    legend_columns = math.ceil(len(handles) / legend_rows)
+    drawing.legend(handles=handles, loc="outside lower center", ncols=legend_columns, handlelength=3)
+    return drawing
+
+
+def plain(text: str) -> str:
+    """Return a text for matplotlib in which dollars enclose no formula."""
+    return text.replace("$", r"\$")
+
+
+def saved(drawing: Drawing, kind: str, dpi: float) -> bytes:
+    """Return the content of a file, the same for the same drawing."""
     content = io.BytesIO()
     undated = {"Software": None} if kind == "png" else {"Date": None}
-    figure.savefig(content, format=kind, metadata=undated)
+    drawing.savefig(content, format=kind, dpi=dpi, metadata=undated)
     return content.getvalue()

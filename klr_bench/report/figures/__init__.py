@@ -1,0 +1,153 @@
+"""The figures: one file each, found by its name; which declares what it needs, and says so where that is missing.
+
+Each module of this folder holds a `FIGURE`; so does a user's own `./configs/figure/<name>.py`, which is drawn where an
+experiment asks for it by name.  Figures are read without colour too: an algorithm is a marker, a line of a curve a
+marker and a dash, a published value a hollow marker.  The same rows give the same bytes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.experiment.config import files as config_files
+from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs
+
+__all__ = ["Drawn", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names"]
+
+HERE = Path(__file__).parent
+LONGEST = 120
+"""Characters of the name of a file, without what says its format."""
+
+
+def names(folders: Sequence[Path] | None = None) -> list[str]:
+    """Return the sorted names of all figures: the shipped ones, and those of figure/ in the user's configs.
+
+    `folders` are those of the configs, by default the usual ones, the shipped one first.
+    """
+    return sorted(_files(folders))
+
+
+def check_names(asked: Iterable[Any], folders: Sequence[Path] | None = None) -> None:
+    """Refuse the first that is no name of a figure, and say which is near."""
+    known = _files(folders)
+    for name in asked:
+        if not isinstance(name, str) or name not in known:
+            message = f"figures: unknown value {name!r}.{nearest(str(name), known)}"
+            raise KlrBenchError(message)
+
+
+def find(name: str, folders: Sequence[Path] | None = None) -> Figure:
+    """Return the figure of this name.
+
+    KlrBenchError where there is none, and where the file of a user's own cannot be imported or holds no figure.
+    """
+    check_names([name], folders)
+    path = _files(folders)[name]
+    if path.parent != HERE:
+        return _own(path)
+    figure = importlib.import_module(f"{__name__}.{name}").FIGURE
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def draw_all(inputs: Inputs, asked: Sequence[str] | None) -> Drawn:
+    """Draw the figures that are asked for; None: the usual ones, those of them that there is something for.
+
+    Where one that is asked for lacks what it needs, or cannot be drawn for every algorithm, a note says so.  So it
+    does where a user's own figure raises.  KlrBenchError for a name that is unknown.
+    """
+    check_names(asked or ())
+    files = _files()
+    shipped = {name: find(name) for name, path in files.items() if path.parent == HERE}
+    unasked = [
+        name
+        for name, figure in shipped.items()
+        if (figure.usual and asked is None) or figure.comes_with in inputs.table.shown
+    ]
+    drawn = Drawn()
+    for name in dict.fromkeys([*(asked or ()), *unasked]):
+        try:
+            made, notes = _drawn(name, shipped.get(name) or _own(files[name]), inputs, drawn.files)
+        except Exception as error:
+            if name in shipped:
+                raise
+            said = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {type(error).__name__}: {error}"
+            made, notes = {}, [f"not drawn: {said}"]
+        drawn.files.update(made)
+        drawn.notes.extend(f"figure {name}: {note}" for note in notes if asked and name in asked)
+    return drawn
+
+
+def _files(folders: Sequence[Path] | None = None) -> dict[str, Path]:
+    """Return the file of each figure by its name, in the order of the names.
+
+    KlrBenchError where a user's own would have the name of a shipped one.
+    """
+    found = {path.stem: path for path in sorted(HERE.glob("*.py")) if path.name != "__init__.py"}
+    for folder in (config_files.folders() if folders is None else folders)[1:]:
+        for path in sorted((folder / "figure").glob("[!_]*.py")):
+            if path.stem in found:
+                message = f"two figures are called {path.stem}: {found[path.stem]} would hide {path}. Rename yours."
+                raise KlrBenchError(message)
+            found[path.stem] = path
+    return found
+
+
+def _own(path: Path) -> Figure:
+    """Import a user's own file and return its figure."""
+    spec = importlib.util.spec_from_file_location(f"klr_bench_own_figure_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        message = f"{path}: cannot be imported ({type(error).__name__}: {error})."
+        raise KlrBenchError(message) from error
+    figure = getattr(module, "FIGURE", None)
+    if not isinstance(figure, Figure):
+        message = f"{path}: expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got {figure!r}."
+        raise KlrBenchError(message)
+    if figure.usual or figure.comes_with:
+        message = (
+            f"{path}: a figure of your own is drawn where it is asked for by name; leave usual and comes_with out."
+        )
+        raise KlrBenchError(message)
+    return figure
+
+
+def _drawn(name: str, figure: Figure, inputs: Inputs, taken: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
+    """Return the files of one figure, none of them one of those `taken`, and what there is to note."""
+    import matplotlib.style
+
+    from klr_bench.report.figures.core.drawing import STYLE, saved
+    from klr_bench.report.figures.core.needs import lacking
+
+    possible, notes = lacking(inputs, figure.needs)
+    if not possible:
+        return {}, notes
+    with matplotlib.style.context(["default", STYLE]):
+        drawings = figure.draw(inputs)
+        if not drawings:
+            return {}, ["there is no value that can be drawn."]
+        files: dict[str, bytes] = {}
+        for stem, drawing in (drawings if isinstance(drawings, Mapping) else {name: drawings}).items():
+            free = _free_name(stem, {Path(file).stem for file in (*taken, *files)})
+            files |= {f"{free}.{kind}": saved(drawing, kind, figure.dpi) for kind in figure.kinds}
+    return files, notes
+
+
+def _free_name(stem: str, taken: Iterable[str]) -> str:
+    """Return a name for a file, of characters that are plain everywhere, that no other file has yet."""
+    plain = re.sub(r"[^A-Za-z0-9_.=+-]", "-", stem)[:LONGEST].lstrip(".") or "figure"
+    number, free = 1, plain
+    while free in taken:
+        number += 1
+        free = f"{plain}_{number}"
+    return free

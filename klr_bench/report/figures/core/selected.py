@@ -1,0 +1,41 @@
+"""Figures against the number of selected features, a curve a method, as figure 1 of Tan et al. (AAAI 2016)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from klr_bench.report.figures.core.curves import along_path, path_name, path_of
+from klr_bench.report.figures.core.drawing import Axis, count_axis, looks_of, panel_each, side_by_side
+from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
+from klr_bench.report.figures.core.lines import Block
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+SELECTED = Axis("n_selected", "Selected features", counted=True)
+
+
+def against_selected(y: Axis) -> Figure:
+    """Return the figure of y against the number of selected features."""
+    return Figure(needs=Needs(metrics=(SELECTED.metric, y.metric)), draw=partial(_draw, y=y))
+
+
+def _draw(inputs: Inputs, y: Axis) -> Drawing | None:
+    blocks = [block for block in inputs.table.blocks if along_path(block.lines, y.metric)]
+    lines = [line for block in blocks for line in block.lines if along_path([line], y.metric)]
+    looks = looks_of({path_of(line): path_name(line) for line in lines})
+
+    def draw(axes: Axes, block: Block) -> None:
+        for curve, look in looks.items():
+            points = along_path([line for line in block.lines if path_of(line) == curve], y.metric, y.factor)
+            if points:
+                style = {"color": look.colour, "marker": look.marker, "linestyle": look.dashes, "linewidth": 1.2}
+                xs, ys, errors = zip(*points, strict=True)
+                axes.errorbar(xs, ys, errors, markersize=4, elinewidth=0.7, **style)
+        count_axis(axes.xaxis, SELECTED)
+        count_axis(axes.yaxis, y)
+
+    handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    return side_by_side(panel_each(blocks, draw), handles, SELECTED.label, y.label)

@@ -1,0 +1,60 @@
+"""Figures of what the learners were at each checkpoint of their fits, the mean over the repeats."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from klr_bench.experiment.records import FINISHED
+from klr_bench.report.figures.core.drawing import Axis, count_axis, looks_of, panel_each, side_by_side
+from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
+from klr_bench.report.figures.core.lines import Block, curve_of, line_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+ALWAYS = ("t", "elapsed_s")
+"""What every checkpoint has: its place and its time."""
+
+
+def traced(x: Axis, y: Axis, *, usual: bool = False) -> Figure:
+    """Return the figure of y against x, both at checkpoints; a curve a line of the table."""
+    metrics = tuple(axis.metric for axis in (x, y) if axis.metric not in ALWAYS)
+    return Figure(needs=Needs(traces=metrics), draw=partial(_draw, x=x, y=y), usual=usual)
+
+
+def _draw(inputs: Inputs, x: Axis, y: Axis) -> Drawing | None:
+    finished = inputs.records[inputs.records["status"].isin(FINISHED)]
+    checkpoints = _checkpoints(inputs.traces, [x.metric, y.metric]).merge(finished, on="key")
+    curves = {
+        column: group.groupby(group.groupby("key").cumcount()).mean(numeric_only=True)  # the k-th checkpoints together
+        for column, group in checkpoints.groupby(["dataset", "algorithm", "variant"], sort=False)
+    }
+    blocks = [block for block in inputs.table.blocks if any(block.dataset == column[0] for column in curves)]
+    looks = looks_of({curve_of(line): line_name(line) for block in blocks for line in block.lines})
+
+    def draw(axes: Axes, block: Block) -> None:
+        for column, look in looks.items():
+            curve = curves.get((block.dataset, *column))
+            if curve is not None:
+                values = [axis.factor * curve[f"trace_{axis.metric}"].to_numpy() for axis in (x, y)]
+                (line,) = axes.plot(*values, color=look.colour)
+                line.set(marker=look.marker, markersize=4, linewidth=1.2, linestyle=look.dashes)
+        count_axis(axes.xaxis, x)
+        count_axis(axes.yaxis, y)
+        if y.logarithmic:
+            axes.set_yscale("log")
+
+    shown = [look for column, look in looks.items() if any((block.dataset, *column) in curves for block in blocks)]
+    handles = [look.handle(dashes=look.dashes) for look in shown]
+    return side_by_side(panel_each(blocks, draw), handles, x.label, y.label)
+
+
+def _checkpoints(traces: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """Return a row a checkpoint that has all of these: key, and a column trace_<metric> for each."""
+    wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
+    wide["trace_t"], wide["trace_elapsed_s"] = wide["t"], wide["elapsed_s"]
+    wide = wide.rename(columns={metric: f"trace_{metric}" for metric in traces["metric"].unique()})
+    return wide[["key", *(f"trace_{metric}" for metric in metrics)]].dropna()

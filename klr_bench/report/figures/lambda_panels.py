@@ -1,0 +1,68 @@
+"""Accuracy, non-zero coefficients and training time against lambda, relative to lambda_max."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from klr_bench.experiment.variants import as_number
+from klr_bench.report.figures.core.drawing import (
+    ACCURACY,
+    FIT_TIME,
+    NONZERO,
+    Axis,
+    Look,
+    Panel,
+    count_axis,
+    dashed,
+    looks_of,
+    side_by_side,
+)
+from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
+from klr_bench.report.figures.core.lines import Block, Curve, Line, algorithm_name, curve_of, dataset_name, mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+PARAMETER = "lam"
+SIDES = (ACCURACY, NONZERO, FIT_TIME)
+
+
+def _draw(inputs: Inputs) -> Drawing | None:
+    blocks = [block for block in inputs.table.blocks if any(_along(block.lines, side) for side in SIDES)]
+    lines = [line for block in blocks for line in block.lines]
+    looks = dashed(looks_of({curve_of(line, *line.variant): algorithm_name(line) for line in lines}))  # they overlap
+    panels = [
+        Panel(f"{dataset_name(block)}: {side.label}", partial(_draw_panel, block=block, side=side, looks=looks))
+        for block in blocks
+        for side in SIDES
+        if _along(block.lines, side)
+    ]
+    handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    return side_by_side(panels, handles, "lambda / lambda_max", "")
+
+
+def _draw_panel(axes: Axes, block: Block, side: Axis, looks: Mapping[Curve, Look]) -> None:
+    for (algorithm, _), look in looks.items():
+        shown = _along([line for line in block.lines if line.algorithm == algorithm], side)
+        if shown:
+            axes.plot(*zip(*shown, strict=True), marker=look.marker, linestyle=look.dashes, color=look.colour)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xticks(sorted({lam for line in block.lines if (lam := as_number(line.variant.get(PARAMETER)))}))
+    count_axis(axes.yaxis, side)
+
+
+def _along(lines: list[Line], side: Axis) -> list[tuple[float, float]]:
+    """Return lambda and the value of one side, in ascending order."""
+    found = [(as_number(line.variant.get(PARAMETER)), mean(line, side.metric)) for line in lines]
+    return sorted((lam, side.factor * value) for lam, value in found if lam and value is not None)
+
+
+FIGURE = Figure(needs=Needs(metrics=(ACCURACY.metric,), parameter=PARAMETER), draw=_draw)

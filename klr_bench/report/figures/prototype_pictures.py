@@ -1,0 +1,160 @@
+"""Prototypes in the plane, pass by pass: a picture a fit whose training rows are stored.
+
+A column a checkpoint; above, the training rows and the prototypes as black squares, then the predicted regions with the
+same rows as they are predicted, then the kernel values of the rows with the first two prototypes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure as Drawing
+from numpy.typing import NDArray
+
+from klr_bench.experiment.variants import value_text
+from klr_bench.report.figures.core.drawing import plain
+from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
+from klr_bench.report.figures.core.lines import dataset_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+CLASS_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+GRID = 150
+"""Points along each axis at which the regions are predicted."""
+MARGIN = 0.05
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """The classifier after one pass: b0 (M,), b (M, J), u (J, 2) and gamma."""
+
+    b0: NDArray[np.float64]
+    b: NDArray[np.float64]
+    u: NDArray[np.float64]
+    gamma: float
+
+    @classmethod
+    def of(cls, values: Mapping[str, float]) -> Classifier | None:
+        """Return the classifier whose numbers a checkpoint holds, None where they do not make one."""
+        u, b, b0 = _array(values, "u", 2), _array(values, "b", 2), _array(values, "b0", 1)
+        if u is None or b is None or b0 is None or "gamma" not in values:
+            return None
+        fits = u.shape[1] == 2 and b.shape == (len(b0), len(u))
+        return cls(b0, b, u, values["gamma"]) if fits else None
+
+    def kernel(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the kernel values (n, J) of rows X (n, 2)."""
+        distances = ((X[:, None, :] - self.u) ** 2).sum(axis=2)
+        return np.asarray(np.exp(-self.gamma * distances))
+
+    def classes(self, X: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the numbers of the most probable classes, (n,)."""
+        scores = self.b0 + self.kernel(X) @ self.b.T
+        return (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
+
+
+def _draw(inputs: Inputs) -> dict[str, Drawing]:
+    titles = {block.dataset: dataset_name(block) for block in inputs.table.blocks}
+    rows = {key: group for key, group in inputs.rows.groupby("key")}
+    traces = {key: group for key, group in inputs.traces[inputs.traces["key"].isin(set(rows))].groupby("key")}
+    drawings: dict[str, Drawing] = {}
+    for record in inputs.records.to_dict("records"):
+        passes = _passes(traces.get(record["key"]))
+        X, y = _plane(rows.get(record["key"]))
+        if passes and len(X):
+            name = "_".join(["prototypes", record["dataset"], *map(value_text, record["variant"].values())])
+            drawings[_unlike(name, drawings)] = _picture(X, y, passes, titles[record["dataset"]])
+    return drawings
+
+
+def _passes(trace: pd.DataFrame | None) -> list[tuple[int, Classifier]]:
+    """Return the number of each pass that has a checkpoint, and the classifier after it."""
+    if trace is None:
+        return []
+    passes: dict[int, dict[str, float]] = {}
+    for t, metric, value in zip(trace["t"], trace["metric"], trace["value"], strict=True):
+        passes.setdefault(int(t), {})[metric] = value
+    return [(t, classifier) for t, values in sorted(passes.items()) if (classifier := Classifier.of(values))]
+
+
+def _plane(rows: pd.DataFrame | None) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return training rows (n, 2) and the numbers of their classes (n,)."""
+    if rows is None:
+        return np.empty((0, 2)), np.empty(0, np.intp)
+    finite = rows[np.isfinite(rows[["x1", "x2", "label"]]).all(axis=1)]
+    return finite[["x1", "x2"]].to_numpy(), np.unique(finite["label"], return_inverse=True)[1]
+
+
+def _unlike(name: str, taken: Mapping[str, object]) -> str:
+    """Return the name, with a number if it is taken: two algorithms may have the same variant."""
+    return name if name not in taken else f"{name}_{1 + sum(other.startswith(name) for other in taken)}"
+
+
+def _picture(X: NDArray[Any], y: NDArray[np.intp], passes: list[tuple[int, Classifier]], title: str) -> Drawing:
+    low, high = X.min(axis=0), X.max(axis=0)
+    low, high = low - MARGIN * (high - low), high + MARGIN * (high - low)
+    grid = np.stack(np.meshgrid(*(np.linspace(low[k], high[k], GRID) for k in (0, 1))), axis=-1)
+    n_classes = max(y.max() + 1, *(len(classifier.b0) for _, classifier in passes))
+    colours = np.resize(CLASS_COLOURS, n_classes)
+    with matplotlib.rc_context({"axes.grid": False}):
+        drawing = Drawing(figsize=(2.1 * len(passes) + 0.4, 6.6), layout="constrained")
+        drawing.suptitle(plain(f"{title}, {len(passes[0][1].u)} prototypes"))
+        panels = drawing.subplots(3, len(passes), squeeze=False)
+        for column, (t, classifier) in enumerate(passes):
+            data, regions, features = panels[:, column]
+            data.scatter(*X.T, s=2, c=colours[y])
+            predicted = classifier.classes(grid.reshape(-1, 2)).reshape(GRID, GRID)
+            levels = np.arange(n_classes + 1) - 0.5
+            regions.contourf(
+                *np.moveaxis(grid, 2, 0), predicted, levels=levels, cmap=ListedColormap(colours), alpha=0.3
+            )
+            regions.scatter(*X.T, s=2, c=colours[classifier.classes(X)])
+            K = classifier.kernel(X)
+            features.scatter(K[:, 0], K[:, min(1, K.shape[1] - 1)], s=2, c=colours[y])
+            features.set(xlabel="$k(x, u_1)$", xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
+            for axes in (data, regions):
+                _mark(axes, classifier.u, low, high)
+            data.set_title(f"pass {t}")
+            if column == 0:
+                data.set_ylabel("training data")
+                regions.set_ylabel("predicted")
+                features.set_ylabel("$k(x, u_2)$")
+    return drawing
+
+
+def _mark(axes: Axes, u: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> None:
+    """Draw the prototypes as black squares; those beyond the data at its edge, hollow."""
+    inside = ((u >= low) & (u <= high)).all(axis=1)
+    at = np.clip(u, low, high)
+    axes.scatter(at[inside, 0], at[inside, 1], s=26, marker="s", color="black", clip_on=False, zorder=3)
+    axes.scatter(
+        at[~inside, 0], at[~inside, 1], s=26, marker="s", facecolor="white", edgecolor="black", clip_on=False, zorder=3
+    )
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[])
+
+
+def _array(values: Mapping[str, float], name: str, n_axes: int) -> NDArray[np.float64] | None:
+    """Return the array whose entries are called name_0_0, name_0_1, ...; None where they fill none."""
+    pattern = re.compile(name + r"_([0-9]{1,9})" * n_axes)
+    entries = [(match, value) for key, value in values.items() if (match := pattern.fullmatch(key))]
+    found = {tuple(map(int, match.groups())): value for match, value in entries}
+    shape = [1 + max((at[k] for at in found), default=0) for k in range(n_axes)]
+    if not found or np.prod(shape, dtype=float) != len(found):
+        return None
+    array = np.zeros(shape)
+    for at, value in found.items():
+        array[at] = value
+    return array
+
+
+FIGURE = Figure(
+    needs=Needs(traces=("u_0_0", "b_0_0", "b0_0", "gamma"), rows=True), draw=_draw, kinds=("png",), dpi=110.0
+)

@@ -1,0 +1,90 @@
+"""A small results folder with all that any figure needs, made up, and what is left of it without one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from klr_bench.experiment.records import CellFile, Record, Store
+from klr_bench.experiment.variants import Variant
+from klr_bench.report.figures import Inputs
+from klr_bench.report.reading import read_records, read_reliability, read_rows, read_traces
+from klr_bench.report.tables import build
+
+METRICS = {
+    **{"accuracy": 0.8, "sparsity": 0.5, "n_support": 40.0, "fit_time_s": 0.5, "log_loss": 0.3, "ece": 0.02},
+    **{"n_selected": 10.0, "relevant_found": 0.4, "nonzero_fraction": 0.1},
+}
+TRACED = {
+    **{"accuracy": 0.6, "n_support": 20.0, "objective": 3.0, "duality_gap": 0.1, "nonzero_fraction": 0.2},
+    **{"log_loss": 0.5, "gamma": 1.0, "b0_0": 0.1},
+    **{f"b_0_{j}": 1.0 - 2.0 * j for j in range(2)},
+    **{f"u_{j}_{k}": j + 0.5 * k for j in range(2) for k in range(2)},
+}
+BINS = ((0, 50, 0.02, 0.04), (7, 10, 0.5, 0.4), (14, 40, 0.99, 0.95))
+ROWS = ((0.0, 0.0, -1), (1.0, 0.2, 1), (0.3, 1.0, -1), (0.8, 0.9, 1))
+PARAMETERS = {"aux_gamma": (1.0, 2.0), "lam": (0.1, 0.2), "n_prototypes": (2, 4), "n_features_to_select": (5, 10)}
+CONFIG: dict[str, Any] = {
+    "name": "made",
+    "title": "Made up",
+    "repeats": 1,
+    "datasets": {},
+    "algorithms": {},
+    "sweep": {},
+    "published": None,
+}
+
+
+def cell(
+    algorithm: str = "nc",
+    variant: Mapping[str, Any] | None = None,
+    *,
+    dataset: str = "magic",
+    repeat: int = 0,
+    status: str = "ok",
+    metrics: Mapping[str, float] = METRICS,
+    traced: Mapping[str, float] | None = None,
+    **stored: Any,
+) -> CellFile:
+    """Return one fit; `traced` are its numbers at two checkpoints, `stored` its bins and rows."""
+    place = Variant(variant)
+    key = sha256(repr((dataset, algorithm, place, repeat)).encode()).hexdigest()[:16]
+    record = Record(key, "made", dataset, algorithm, place, {}, repeat, 0, status, "", dict(metrics))
+    points = [(10 * k, 0.1 * k, name, value * k) for k in (1, 2) for name, value in (traced or {}).items()]
+    return CellFile(record, f"{algorithm}-{place}", 1.0, points, **stored)
+
+
+def write(folder: Path, cells: Iterable[CellFile], **config: Any) -> Path:
+    """Write a results folder."""
+    store = Store(folder)
+    for one in cells:
+        store.write_cell(one)
+    store.rebuild()
+    store.write_manifest({"experiment": "made", "config": CONFIG | config, "machine": {}})
+    return folder
+
+
+def read(folder: Path) -> Inputs:
+    """Return what figures are drawn from."""
+    records = read_records(folder / "records.csv")
+    table = build(records, Store(folder).read_manifest())
+    traces, bins = read_traces(folder / "traces.csv"), read_reliability(folder / "reliability.csv")
+    return Inputs(table, records, traces, bins, read_rows(folder / "rows.csv"))
+
+
+def everything(folder: Path, without: tuple[str, str] = ("", ""), **config: Any) -> Inputs:
+    """Return inputs of which each figure can be drawn, but for one thing, such as ("metrics", "accuracy")."""
+    kind, _ = without
+
+    def left(of: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in values.items() if (of, key) != without}
+
+    cells = []
+    for number in range(2):
+        variant = {key: values[number] for key, values in left("parameter", PARAMETERS).items()}
+        metrics = {key: (1 + 0.1 * number) * value for key, value in left("metrics", METRICS).items()}
+        bins, rows = () if kind == "bins" else BINS, () if kind == "rows" else ROWS
+        cells.append(cell("all", variant, metrics=metrics, traced=left("traces", TRACED), bins=bins, rows=rows))
+    return read(write(folder, cells, **config))

@@ -1,0 +1,260 @@
+"""Every figure is drawn where all that it needs is there, and says what is missing where it is not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.files import config_dir
+from klr_bench.experiment.variants import Variant
+from klr_bench.report.figures import Needs, check_names, draw_all, find, names
+from klr_bench.report.figures.core.curves import along_path, path_of
+from tests.report.figures import made
+
+SHIPPED = names([config_dir()])
+
+
+def needed(needs: Needs) -> list[tuple[str, str]]:
+    """Return each thing that is needed: the field of Needs, and a name."""
+    found = [("metrics", name) for name in needs.metrics] + [("traces", name) for name in needs.traces]
+    found += [("parameter", needs.parameter)] if needs.parameter else []
+    return found + [(kind, "") for kind in ("bins", "rows") if getattr(needs, kind)]
+
+
+WORDS = {
+    "metrics": "{} in records.csv",
+    "traces": "checkpoints of {} in traces.csv",
+    "parameter": "a sweep of {}",
+    "bins": "bins of probabilities in reliability.csv",
+    "rows": "training rows in rows.csv",
+}
+
+
+def test_the_shipped_figures() -> None:
+    assert set(SHIPPED) == {
+        *("accuracy_support", "accuracy_examples", "support_examples", "accuracy_support_curve", "accuracy_time"),
+        *("objective_time", "gap_time", "nonzero_time", "log_loss_time", "sparsity_gamma", "lambda_panels"),
+        *("log_loss_prototypes", "prototype_pictures", "accuracy_selected", "time_selected", "relevant_selected"),
+        "reliability",
+    }
+    assert {name for name in SHIPPED if find(name).usual} == {
+        "accuracy_support",
+        "accuracy_examples",
+        "support_examples",
+    }
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_figure_is_drawn(name: str, tmp_path: Path) -> None:
+    label = r"$\bad{ 50% _x^"  # no formula of matplotlib
+    datasets, algorithms = {"magic": {"label": label + "$"}}, {"all": {"label": label + "$"}}
+    drawn = draw_all(made.everything(tmp_path, datasets=datasets, algorithms=algorithms), [name])
+    fits = {"prototypes_magic_1_0.1_2_5.png", "prototypes_magic_2_0.2_4_10.png"}
+    assert set(drawn.files) == (fits if name == "prototype_pictures" else {f"{name}.png", f"{name}.svg"})
+    assert drawn.notes == []
+    for file, content in drawn.files.items():
+        assert content.startswith(b"\x89PNG" if file.endswith("png") else b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"),
+    [(name, thing) for name in SHIPPED for thing in needed(find(name).needs)],
+    ids=lambda value: value if isinstance(value, str) else "-".join(filter(None, value)),
+)
+def test_what_is_missing_is_said(name: str, thing: tuple[str, str], tmp_path: Path) -> None:
+    drawn = draw_all(made.everything(tmp_path, without=thing), [name])
+    assert drawn.files == {}
+    (note,) = drawn.notes
+    assert note.startswith(f"figure {name}: needs {WORDS[thing[0]].format(thing[1])}; none of all on magic has any.")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_each_figure_needs_something(name: str) -> None:
+    assert needed(find(name).needs)
+
+
+def test_the_note_says_of_whom_and_what_to_do(tmp_path: Path) -> None:
+    cells = [made.cell(name, dataset=data) for data in ("magic", "adult") for name in ("oskl", "nc")]
+    inputs = made.read(made.write(tmp_path / "none", [*cells, made.cell("ogd", dataset="zoo")]))
+    expected = (
+        "figure log_loss_time: needs checkpoints of log_loss in traces.csv; none of nc, oskl on adult, magic; "
+        "ogd on zoo has any. Run with trace.points=15 (or another number of checkpoints); "
+        "fits without them are then done anew."
+    )
+    assert draw_all(inputs, ["log_loss_time"]).notes == [expected]
+    traced = made.cell(traced={"accuracy": 0.5, "n_support": 3.0})
+    assert draw_all(made.read(made.write(tmp_path / "some", [traced])), ["log_loss_time"]).notes == [
+        "figure log_loss_time: needs checkpoints of log_loss in traces.csv; none of nc on magic has any. "
+        "The checkpoints hold accuracy, n_support."
+    ]
+    assert (
+        draw_all(inputs, ["prototype_pictures"])
+        .notes[0]
+        .endswith("Run the experiment again with trace.rows=true; the data must have two columns.")
+    )
+    assert (
+        draw_all(inputs, ["lambda_panels"])
+        .notes[0]
+        .endswith(
+            "needs a sweep of lam; none of nc, oskl on adult, magic; ogd on zoo has any. "
+            "Run with some values of it, as in sweep.nc.lam=[...]."
+        )
+    )
+
+
+def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
+    cells = [
+        made.cell("nc", traced={"log_loss": 0.4}),
+        made.cell("oskl", {"G": 1}, traced={"accuracy": 0.4}),
+        made.cell("ogd"),
+        made.cell("killed", status="killed", metrics={}),
+    ]
+    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["log_loss_time"])
+    assert set(drawn.files) == {"log_loss_time.png", "log_loss_time.svg"}
+    want = "for want of checkpoints of log_loss in traces.csv."
+    assert drawn.notes == [f"figure log_loss_time: drawn without ogd, oskl on magic, {want}"], "who failed: the table"
+    svg = drawn.files["log_loss_time.svg"].decode()
+    assert "<!-- nc -->" in svg
+    assert "oskl" not in svg
+
+
+def test_two_things_that_nobody_has_both_of(tmp_path: Path) -> None:
+    cells = [made.cell("nc", metrics={"accuracy": 0.5}), made.cell("pa", metrics={"n_selected": 3.0})]
+    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["accuracy_selected"])
+    assert drawn.notes == [
+        "figure accuracy_selected: needs n_selected in records.csv and accuracy in records.csv; "
+        "none of nc, pa on magic has all."
+    ]
+
+
+def test_zeros_alone_are_no_figure(tmp_path: Path) -> None:
+    inputs = made.read(made.write(tmp_path, [made.cell(metrics={"accuracy": 0.5, "n_support": 0.0})]))
+    assert draw_all(inputs, None).files == {}, "zero has no place on a logarithmic axis"
+    assert draw_all(inputs, ["accuracy_support"]).notes == [
+        "figure accuracy_support: there is no value that can be drawn."
+    ]
+
+
+def test_the_usual_figures_are_drawn_where_there_is_something_and_say_nothing(tmp_path: Path) -> None:
+    usual = ("accuracy_examples", "accuracy_support", "support_examples")
+    drawn = draw_all(made.everything(tmp_path / "all"), None)
+    assert set(drawn.files) == {f"{name}.{kind}" for name in usual for kind in ("png", "svg")}
+    drawn = draw_all(made.read(made.write(tmp_path / "none", [made.cell(metrics={"accuracy": 0.5})])), None)
+    assert (drawn.files, drawn.notes) == ({}, [])
+    assert draw_all(made.everything(tmp_path / "asked"), []).files == {}
+
+
+@pytest.mark.parametrize("figures", [None, [], ["reliability"]])
+def test_the_diagram_comes_with_the_calibration_error(figures: list[str] | None, tmp_path: Path) -> None:
+    diagram = {"reliability.png", "reliability.svg"}
+    asked = draw_all(made.everything(tmp_path / "asked", metrics=["accuracy", "ece"]), figures)
+    assert set(asked.files) >= diagram
+    assert asked.notes == []
+    other = draw_all(made.everything(tmp_path / "other", metrics=["accuracy", "brier"]), figures)
+    assert (set(other.files) >= diagram) == bool(figures), "asked for by its own name"
+    without = made.everything(tmp_path / "without", ("bins", ""), metrics=["accuracy", "ece"])
+    assert bool(draw_all(without, figures).notes) == bool(figures)
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    asked = ["accuracy_support", "accuracy_time"]
+    one, two = (draw_all(made.everything(tmp_path / place), asked) for place in ("a", "b"))
+    assert one.files == two.files
+    assert len(one.files) == 2 * len(asked)
+    assert not any(b"<dc:date>" in content for content in one.files.values())
+
+
+def test_a_panel_a_data_set(tmp_path: Path) -> None:
+    cells = [made.cell(dataset=f"set{number}") for number in range(5)]
+    svg = draw_all(made.read(made.write(tmp_path, cells)), ["accuracy_support"]).files["accuracy_support.svg"].decode()
+    assert svg.count('<g id="axes_') == 5
+
+
+def test_a_diagram_leaves_out_who_has_no_probabilities(tmp_path: Path) -> None:
+    metrics = {"accuracy": 0.5}
+    cells = [made.cell("nc", bins=made.BINS), made.cell("pa", metrics=metrics), made.cell("ogd", metrics=metrics)]
+    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["reliability"])
+    svg = drawn.files["reliability.svg"].decode()
+    assert "<!-- nc -->" in svg
+    assert "<!-- calibrated -->" in svg
+    assert "<!-- pa -->" not in svg
+    assert drawn.notes == [
+        "figure reliability: drawn without ogd, pa on magic, for want of ece in records.csv and bins of probabilities "
+        "in reliability.csv."
+    ]
+
+
+def test_a_hollow_marker_is_a_published_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = made.everything(tmp_path)
+    figure = "klr_bench.report.figures.accuracy_support"
+    without = draw_all(inputs, ["accuracy_support"]).files["accuracy_support.svg"]
+    monkeypatch.setattr(f"{figure}.published", lambda line, metric: {"n_support": 50.0, "accuracy": 0.9}[metric])
+    beside = draw_all(inputs, ["accuracy_support"]).files["accuracy_support.svg"]
+    assert b"<!-- published -->" in beside
+    assert b"<!-- published -->" not in without
+
+
+@pytest.mark.parametrize("value", ["../../evil", "/etc/x", "a b: *?", "..", "x" * 400, "\u00fc\u4e2d"])
+def test_no_name_leads_elsewhere(value: str, tmp_path: Path) -> None:
+    stored: dict[str, Any] = {"traced": made.TRACED, "rows": made.ROWS}
+    cells = [made.cell(name, {"init": value}, **stored) for name in ("one", "two")]
+    inputs = made.read(made.write(tmp_path, cells))
+    drawn = draw_all(inputs, ["prototype_pictures"])
+    assert len(drawn.files) == 2, "also where two have the same variant"
+    assert all(re.fullmatch(r"[A-Za-z0-9_=+-][A-Za-z0-9_.=+-]{0,130}\.png", name) for name in drawn.files)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("accuracy_suport", " Did you mean 'accuracy_support'?"),
+        ("core", " Known: accuracy_examples, "),
+        ("__init__", " Known: "),
+        ("../figures/reliability", " Did you mean 'reliability'?"),
+        ("os.system", " "),
+        (5, " Known: "),
+        (None, " Known: "),
+        (["reliability"], " "),
+    ],
+)
+def test_a_name_that_is_none_is_refused(name: Any, near: str, tmp_path: Path) -> None:
+    message = re.escape(f"figures: unknown value {name!r}.{near}")
+    with pytest.raises(KlrBenchError, match=message):
+        check_names(["accuracy_time", name])
+    with pytest.raises(KlrBenchError, match=message):
+        draw_all(made.everything(tmp_path), [name])
+
+
+def test_the_figures_of_the_experiments_exist() -> None:
+    asked = {
+        path.stem: yaml.safe_load(path.read_text(encoding="utf-8")).get("figures")
+        for path in (config_dir() / "experiment").glob("*.yaml")
+    }
+    assert sum(bool(figures) for figures in asked.values()) > 10
+    for figures in asked.values():
+        check_names(figures or ())
+
+
+def test_curves_against_selected_features(tmp_path: Path) -> None:
+    def selected(algorithm: str, variant: dict[str, Any], number: float, share: float, repeat: int = 0) -> Any:
+        metrics = {"n_selected": number, "relevant_found": share}
+        return made.cell(algorithm, variant, metrics=metrics, repeat=repeat)
+
+    sizes = (20, 5, 10)
+    cells = [selected("sbcw", {"n_features_to_select": p}, p, 0.01 * p, repeat) for p in sizes for repeat in (0, 1)]
+    cells += [selected("l1svm", {"C": C, "q": 2}, number, 0.5) for C, number in ((0.1, 0), (1.0, 7))]
+    inputs = made.read(made.write(tmp_path, cells))
+    lines = inputs.table.blocks[0].lines
+    sbcw, svm = ([line for line in lines if line.algorithm == name] for name in ("sbcw", "l1svm"))
+    assert {path_of(line) for line in sbcw} == {("sbcw", Variant())}
+    found = along_path(sbcw, "relevant_found", 100.0)
+    assert [(x, y) for x, y, _ in found] == [pytest.approx((x, x)) for x in (5, 10, 20)]
+    assert {path_of(line) for line in svm} == {("l1svm", Variant({"q": 2}))}
+    assert [x for x, _, _ in along_path(svm, "relevant_found")] == [7.0], "zero features are no point"
+    svg = draw_all(inputs, ["relevant_selected"]).files["relevant_selected.svg"].decode()
+    assert svg.count("<!-- l1svm q=2 -->") == svg.count("<!-- sbcw -->") == 1, "an entry of the legend each"

@@ -1,0 +1,105 @@
+"""A user's own figure: one file in ./configs/figure, no change of the package."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.report import report
+from klr_bench.report.figures import check_names, draw_all, names
+from tests.report.figures import made
+
+MINE = """
+from matplotlib.figure import Figure as Drawing
+
+from klr_bench.report.figures import Figure, Needs
+
+
+def draw(inputs):
+    drawing = Drawing()
+    drawing.add_subplot().bar(inputs.records["algorithm"], inputs.records["accuracy"])
+    return drawing
+
+
+FIGURE = Figure(needs=Needs(metrics=("accuracy",)), draw=draw)
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the user's own figures, under the current folder."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "configs" / "figure"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def shown(folder: Path) -> tuple[set[str], str]:
+    """Return the names of the figures of a report, and what it says."""
+    console = Console(file=io.StringIO(), width=400)
+    files = {path.name for path in report(folder, console=console)}
+    return files, console.file.getvalue()
+
+
+def test_a_figure_from_a_file_stands_in_a_report(own: Path, tmp_path: Path) -> None:
+    (own / "mine.py").write_text(MINE)
+    (own / "_shared.py").write_text("")
+    assert set(names()) - set(names([own])) == {"mine"}
+    folder = made.write(tmp_path / "results" / "made", [made.cell()], figures=["mine", "accuracy_support"])
+    files, _ = shown(folder)
+    assert files == {f"{name}.{kind}" for name in ("mine", "accuracy_support") for kind in ("png", "svg")}
+    lacking = made.write(tmp_path / "results" / "lacking", [made.cell(metrics={})], figures=["mine"])
+    assert "figure mine: needs accuracy in records.csv; none of nc on magic has any." in shown(lacking)[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (MINE.replace("drawing = Drawing()", "1 / 0"), "ZeroDivisionError: division by zero"),
+        (MINE.replace("return drawing", "return 5"), "AttributeError: 'int' object has no attribute 'savefig'"),
+        ("import nothing_like_it", "cannot be imported (ModuleNotFoundError: No module named 'nothing_like_it')."),
+        ("FIGURE = (", "cannot be imported (SyntaxError: "),
+        ("FIGURE = 5", "expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got 5."),
+        ("", "expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got None."),
+        (MINE.replace("draw=draw", "draw=draw, usual=True"), "is drawn where it is asked for by name; leave usual"),
+    ],
+)
+def test_one_that_fails_is_named_and_the_others_are_drawn(own: Path, tmp_path: Path, content: str, note: str) -> None:
+    (own / "mine.py").write_text(content)
+    folder = made.write(tmp_path / "results" / "made", [made.cell()], figures=["mine", "accuracy_support"])
+    files, text = shown(folder)
+    assert files == {"accuracy_support.png", "accuracy_support.svg"}
+    (line,) = [line for line in text.splitlines() if line.startswith("figure ")]
+    assert line.startswith(f"figure mine: not drawn: {own / 'mine.py'}: ")
+    assert note in line
+    assert "Traceback" not in text
+
+
+def test_one_that_is_not_asked_for_is_not_run(own: Path, tmp_path: Path) -> None:
+    (own / "mine.py").write_text("open('was_run', 'w')")
+    assert draw_all(made.everything(tmp_path / "all"), None).files
+    assert not (tmp_path / "was_run").exists()
+
+
+def test_one_with_the_name_of_a_shipped_one_is_refused(own: Path) -> None:
+    (own / "accuracy_time.py").write_text(MINE)
+    with pytest.raises(
+        KlrBenchError, match=r"two figures are called accuracy_time: .*accuracy_time\.py\. Rename yours"
+    ):
+        check_names(["accuracy_support"])
+
+
+def test_nothing_is_imported_from_a_results_folder(own: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "made"
+    for place in (folder, folder / "configs" / "figure", folder / "figure", tmp_path):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "evil.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'w')")
+    for asked in ("evil", "../evil", str(folder / "evil"), "os.system", "results.made.evil"):
+        made.write(folder, [made.cell()], figures=[asked])
+        with pytest.raises(KlrBenchError, match=r"figures: unknown value '.*'\. Known: |Did you mean"):
+            shown(folder)
+    assert not (tmp_path / "was_run").exists()
