@@ -62,7 +62,6 @@ class Task:
         from klr_bench.estimators.core import jit
         from klr_bench.experiment import runner
         from klr_bench.report.figures import check_names
-        from klr_bench.report.published import check_published
 
         job = HydraConfig.get()
         console = Console(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
@@ -75,8 +74,6 @@ class Task:
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
             config = validate(cfg, job.overrides.task, sources)
             check_names(config.figures or ())
-            if config.published:
-                check_published(config.published)
             outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
         except BrokenPipeError:
             raise

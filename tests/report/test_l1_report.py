@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-import io
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from klr_bench.experiment.records import Record, Store
+from klr_bench.experiment.records import Record
+from klr_bench.experiment.variants import Variant
 from klr_bench.report import report
-from klr_bench.report.crossed import crossed
-from klr_bench.report.layout import caption
-from klr_bench.report.reading import read_records
-from klr_bench.report.tables import Table, build
+from klr_bench.report.render.caption import caption
+from klr_bench.report.render.crossed import crossed
+from klr_bench.report.render.labels import line_label
+from tests.report.folders import Make, quiet, record, shown, table, write
 
-PUBLISHED: dict[str, Any] = {
-    "paper": "qin2011",
-    "table": 2,
-    "columns": "lam",
-    "names": {"l1_multiscale_fista": "fista", "lam": "lambda_factor"},
-    "params": {"l1_multiscale_fista": {"features": "rff"}},
-}
 CONFIG: dict[str, Any] = {
+    "experiment": "l1_mnist10k",
     "title": "L1",
     "repeats": 2,
     "datasets": {"mnist10k": {"label": "MNIST 3"}},
-    "algorithms": {"l1_multiscale_fista": {"label": "FISTA"}, "l1_prox_newton": {"label": "prox-Newton"}},
+    "algorithms": {
+        "l1_multiscale_fista": {"label": "FISTA", "estimator": {"features": "fourier"}},
+        "l1_prox_newton": {"label": "prox-Newton"},
+    },
     "sweep": {"l1_multiscale_fista": {"lam": [0.5, 0.2]}, "l1_prox_newton": {"lam": [0.5, 0.2]}},
     "metrics": ["accuracy", "fit_time_s", "nonzero_fraction"],
     "figures": ["lambda_panels"],
-    "published": PUBLISHED,
 }
-Make = Callable[..., Path]
 
 
 def row(algorithm: str, variant: str, repeat: int, **values: Any) -> Record:
-    given = {"accuracy": 0.85, "fit_time_s": 2.0, "nonzero_fraction": 0.024, "n_iter": 10} | values
-    status = given.pop("status", "ok")
-    return Record(f"{algorithm}-{variant}-{repeat}", "l1", "mnist10k", algorithm, variant, {}, repeat, status, **given)
+    given = {"dataset": "mnist10k", "accuracy": 0.85, "fit_time_s": 2.0, "nonzero_fraction": 0.024, "n_iter": 10}
+    return record(algorithm, variant, repeat, **(given | {"params": {"features": "fourier"}} | values))
 
 
 def both() -> list[Record]:
@@ -52,18 +45,9 @@ def both() -> list[Record]:
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     def folder(rows: Sequence[Record], **config: Any) -> Path:
-        store = Store(tmp_path / "l1")
-        for record in rows:
-            store.write_cell(record, f"c-{record.algorithm}-{record.variant}", 1.0, [])
-        store.rebuild()
-        store.write_manifest({"experiment": "l1", "config": CONFIG | config, "machine": {"cpu": "A CPU"}})
-        return store.folder
+        return write(tmp_path / "l1", rows, CONFIG | config)
 
     return folder
-
-
-def table(folder: Path) -> Table:
-    return build(read_records(folder / "records.csv"), Store(folder).read_manifest())
 
 
 def test_cells_are_those_of_the_paper(make: Make) -> None:
@@ -80,13 +64,10 @@ def test_cells_are_those_of_the_paper(make: Make) -> None:
 
 
 def test_all_formats_have_the_cells(make: Make) -> None:
-    console = Console(file=io.StringIO(), width=150)
     folder = make(both())
-    paths = report(folder, console=console, formats=("terminal", "md", "tex", "csv"))
-    for text in (
-        console.file.getvalue(),
-        *[(folder / "report" / f"table.{kind}").read_text() for kind in ("md", "tex")],
-    ):
+    paths = report(folder, console=quiet(), formats=("terminal", "md", "tex", "csv"))
+    files = [(folder / "report" / f"table.{kind}").read_text() for kind in ("md", "tex")]
+    for text in (shown(folder, width=150), *files):
         assert "84.6 / 4.4 / 1.4" in text
     assert {path.name for path in paths} >= {"table.csv", "lambda_panels.png", "lambda_panels.svg"}
 
@@ -104,20 +85,19 @@ def test_the_gain_of_a_second_stage_is_taken_repeat_by_repeat(make: Make) -> Non
         for stage, accuracies in (("False", (0.8, 0.9)), ("True", (0.82, 0.89, 0.5)))
         for repeat, accuracy in enumerate(accuracies)
     ]
-    published = PUBLISHED | {"table": 6}
-    published["names"] = published["names"] | {"True": "true"}
-    against = {"accuracy_gain": {"two_stage": "False"}}
+    against = {"accuracy_gain": {"two_stage": False}}
     sweep = {"l1_multiscale_fista": {"two_stage": [False, True], "lam": [0.5]}}
-    config = {"metrics": ["accuracy", "accuracy_gain"], "published": published, "sweep": sweep, "against": against}
+    config = {"metrics": ["accuracy", "accuracy_gain"], "sweep": sweep, "against": against}
+    config["experiment"] = "l1_two_stage"
     one, two = table(make(rows, **config)).blocks[0].lines[:2]
-    assert one.cells["accuracy_gain"].mean is None
-    assert one.cells["accuracy"].published is None
-    gain = two.cells["accuracy_gain"]
+    assert one.entries["accuracy_gain"].mean is None
+    assert one.entries["accuracy"].published is None
+    gain = two.entries["accuracy_gain"]
     assert (gain.n, gain.mean) == (2, pytest.approx(0.005))
     assert gain.published is not None
     assert gain.published.mean == pytest.approx(0.003)
-    assert two.cells["accuracy"].published is not None
-    assert two.cells["accuracy"].published.mean == pytest.approx(0.849)
+    assert two.entries["accuracy"].published is not None
+    assert two.entries["accuracy"].published.mean == pytest.approx(0.849)
 
 
 def test_the_ratio_of_iterations_is_against_the_algorithm_named(make: Make) -> None:
@@ -128,35 +108,34 @@ def test_the_ratio_of_iterations_is_against_the_algorithm_named(make: Make) -> N
         for repeat, n in enumerate(counts)
     ]
     against = {"n_iter_ratio": {"algorithm": "l1_fista"}}
-    lines = table(make(rows, published=PUBLISHED | {"table": 7}, against=against)).blocks[0].lines
-    ratios = {(line.algorithm, line.variant): line.cells["n_iter_ratio"].mean for line in lines}
-    assert ratios["l1_fista", "lam=0.05"] is None
-    assert ratios["l1_multiscale_fista", "hessian=decreasing; lam=0.05"] == pytest.approx(0.55)
-    assert ratios["l1_multiscale_fista", "hessian=current; lam=0.05"] == pytest.approx(0.75)
+    lines = table(make(rows, experiment="l1_iterations", against=against)).blocks[0].lines
+    ratios = {(line.algorithm, line.variant): line.entries["n_iter_ratio"].mean for line in lines}
+    assert ratios["l1_fista", Variant({"lam": 0.05})] is None
+    assert ratios["l1_multiscale_fista", Variant({"hessian": "decreasing", "lam": 0.05})] == pytest.approx(0.55)
+    assert ratios["l1_multiscale_fista", Variant({"hessian": "current", "lam": 0.05})] == pytest.approx(0.75)
 
 
 def test_where_time_ends_every_repeat_the_numbers_are_those_at_its_limit(make: Make) -> None:
     limited = [row("l1_prox_newton", "lam=0.5", n, status="timeout", accuracy=0.7, message="after 9 s") for n in (0, 1)]
     mixed = [row("l1_prox_newton", "lam=0.2", 0), row("l1_prox_newton", "lam=0.2", 1, status="timeout", accuracy=0.1)]
     folder = make([*both()[:4], *limited, *mixed])
-    lines = {line.label: line for line in table(folder).blocks[0].lines}
+    lines = {line_label(line): line for line in table(folder).blocks[0].lines}
     timed_out, partly = lines["prox-Newton lam=0.5"], lines["prox-Newton lam=0.2"]
-    assert (timed_out.n_ok, timed_out.timed_out, timed_out.cells["accuracy"].mean) == (0, True, 0.7)
-    assert (partly.n_ok, partly.timed_out, partly.cells["accuracy"].mean) == (1, False, 0.85)
-    console = Console(file=io.StringIO(), width=150)
-    report(folder, console=console)
-    assert "Where no repeat ended within its time limit, the numbers are those at the limit." in console.file.getvalue()
-    assert "timeout (repeat 0, 1): after 9 s" in console.file.getvalue()
+    assert (timed_out.n_ok, timed_out.timed_out, timed_out.entries["accuracy"].mean) == (0, True, 0.7)
+    assert (partly.n_ok, partly.timed_out, partly.entries["accuracy"].mean) == (1, False, 0.85)
+    text = shown(folder, width=150)
+    assert "Where no repeat ended within its time limit, the numbers are those at the limit." in text
+    assert "timeout (repeat 0, 1): after 9 s" in text
 
 
 def test_a_ratio_of_log_losses_is_that_of_each_repeat_and_the_caption_says_of_what(make: Make) -> None:
     rows = [row("l1_multiscale_fista", "lam=0.5", r, log_loss=loss) for r, loss in enumerate((0.2, 0.4))]
     rows += [row("l1_prox_newton", "lam=0.5", repeat, log_loss=loss) for repeat, loss in enumerate((0.1, 0.1))]
     against = {"log_loss_ratio": {"algorithm": "l1_multiscale_fista"}}
-    shown = table(make(rows, metrics=["log_loss", "log_loss_ratio"], published=None, against=against))
-    cells = {line.label: line.cells["log_loss_ratio"] for line in shown.blocks[0].lines}
+    built = table(make(rows, metrics=["log_loss", "log_loss_ratio"], experiment="demo", against=against))
+    cells = {line_label(line): line.entries["log_loss_ratio"] for line in built.blocks[0].lines}
     assert cells["FISTA lam=0.5"].mean is None
     assert cells["prox-Newton lam=0.5"].mean == pytest.approx((0.1 / 0.2 + 0.1 / 0.4) / 2)
-    sentences = caption(shown)
-    assert any(s.startswith("Log loss ratio: over that of FISTA, repeat") for s in sentences)
+    sentences = caption(built)
+    assert any(s.startswith("Log loss ratio: divided by that of FISTA, repeat") for s in sentences)
     assert not any("Training times" in s for s in sentences)

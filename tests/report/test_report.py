@@ -8,23 +8,27 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.records import ADDED, REPORTED, Bin, Record, Store, Trace
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.records import Bin, Checkpoint, Record
+from klr_bench.experiment.variants import Variant
 from klr_bench.report import report
-from klr_bench.report.figures.core import curves
-from klr_bench.report.layout import caption, grid
-from klr_bench.report.plan import Plan
-from klr_bench.report.reading import read_records
-from klr_bench.report.tables import METRICS, Line, Table, build
+from klr_bench.report.manifest import Manifest
+from klr_bench.report.render.caption import caption
+from klr_bench.report.render.labels import line_label, path_label
+from klr_bench.report.render.layout import grid
+from klr_bench.report.table import Line
+from tests.report.folders import Make, quiet, record, shown, table, write
 
 ACCURACIES = {
     ("nc", ""): 0.858,
@@ -34,28 +38,27 @@ ACCURACIES = {
     ("oskl", "G=10"): 0.823,
 }
 CONFIG: dict[str, Any] = {
+    "experiment": "oskl_magic",
     "title": "Online sparse kernel learning",
     "repeats": 3,
     "datasets": {"magic": {"label": "MAGIC"}},
     "algorithms": {"nc": {"label": "Baseline"}, "pegasos": {"label": "Pegasos"}, "oskl": {"label": "OSKL"}},
     "sweep": {"oskl": {"G": [1, 10]}, "pegasos": {"lam": [1e-4, "cv"]}},
-    "published": {"paper": "zhang2013icml", "table": 3, "names": {"nc": "baseline"}},
 }
-Make = Callable[..., Path]
+ALONE = {"experiment": "demo"}
+"""An experiment that no paper names."""
 
 
 def row(algorithm: str, variant: str, repeat: int, **changes: Any) -> Record:
     values: dict[str, Any] = {
         "key": f"magic-{algorithm}-{variant}-{repeat}",
         "dataset": "magic",
-        "status": "ok",
         "accuracy": ACCURACIES.get((algorithm, variant), 0.8) + 0.002 * (repeat - 1),
         "sparsity": 0.774,
         "n_support": 3440 + repeat,
         "fit_time_s": 0.5,
     }
-    values |= changes
-    return Record(experiment="demo", algorithm=algorithm, variant=variant, params={}, repeat=repeat, **values)
+    return record(algorithm, variant, repeat, **(values | changes))
 
 
 @pytest.fixture
@@ -66,33 +69,19 @@ def make(tmp_path: Path) -> Make:
         rows: Sequence[Record] = (),
         *,
         only: bool = False,
-        traces: Sequence[Trace] = (),
+        traces: Sequence[Checkpoint] = (),
         bins: Sequence[Bin] = (),
         **config: Any,
     ) -> Path:
-        store = Store(tmp_path / "results" / "demo")
         default = [] if only else [row(*column, repeat) for column in ACCURACIES for repeat in range(3)]
-        for record in [*default, *rows]:
-            store.write_cell(record, f"c-{record.algorithm}-{record.variant}", 1.0, traces, bins)
-        store.rebuild()
-        store.write_manifest({"experiment": "demo", "config": CONFIG | config, "machine": {"cpu": "A CPU & co"}})
-        return store.folder
+        place = tmp_path / "results" / "demo"
+        return write(place, [*default, *rows], CONFIG | config, traces=traces, bins=bins)
 
     return folder
 
 
-def table(folder: Path, number: str | None = None) -> Table:
-    return build(read_records(folder / "records.csv"), Store(folder).read_manifest(), number)
-
-
 def lines(folder: Path) -> dict[str, Line]:
-    return {line.label: line for line in table(folder).blocks[0].lines}
-
-
-def shown(folder: Path, **options: Any) -> str:
-    file = io.StringIO()
-    report(folder, console=Console(file=file, **options))
-    return file.getvalue()
+    return {line_label(line): line for line in table(folder).blocks[0].lines}
 
 
 def test_lines_are_in_the_order_of_the_configuration_and_the_unknown_after_them(make: Make) -> None:
@@ -111,9 +100,9 @@ def test_lines_are_in_the_order_of_the_configuration_and_the_unknown_after_them(
 
 
 def test_a_cell_is_mean_and_std_beside_the_published_number(make: Make) -> None:
-    cell = lines(make())["OSKL G=1"].cells["accuracy"]
+    cell = lines(make())["OSKL G=1"].entries["accuracy"]
     assert cell.published is not None
-    assert (cell.n, cell.published.row.mean, cell.published.row.std) == (3, "85.5", "0.5")
+    assert (cell.n, cell.published.printed.mean, cell.published.printed.std) == (3, "85.5", "0.5")
     assert cell.mean == pytest.approx(0.855)
     assert cell.std == pytest.approx(0.002), "of a sample: n - 1"
     assert cell.difference == pytest.approx(0.0)
@@ -129,7 +118,7 @@ def test_the_mark_stands_where_ours_is_outside_the_published_spread(make: Make) 
 
 
 def test_times_have_a_ratio_and_no_mark(make: Make) -> None:
-    cell = lines(make())["Baseline"].cells["fit_time_s"]
+    cell = lines(make())["Baseline"].entries["fit_time_s"]
     assert cell.ratio == pytest.approx(11.8 / 0.5)
     block = grid(table(make()).blocks[0])
     assert block.header[-2:] == ["Training time (s)", "ratio"]
@@ -146,7 +135,7 @@ def test_times_are_in_the_unit_of_the_paper(make: Make) -> None:
 
 def test_one_repeat_has_no_standard_deviation(make: Make) -> None:
     folder = make([row("nc", "", 0)], only=True, repeats=1)
-    assert lines(folder)["Baseline"].cells["accuracy"].std is None
+    assert lines(folder)["Baseline"].entries["accuracy"].std is None
     text = shown(folder)
     assert "One repeat, so no standard deviation." in text
     assert re.search(r"Baseline +1/1 +85\.6 +-0\.2 ", text)
@@ -160,8 +149,8 @@ def test_failures_are_counted_and_named_and_enter_no_mean(make: Make) -> None:
     ]
     folder = make(failed, repeats=4)
     line = lines(folder)["Baseline"]
-    assert (line.n_ok, line.n_repeats, line.cells["accuracy"].n) == (1, 4, 1)
-    assert line.cells["accuracy"].mean == pytest.approx(0.856)
+    assert (line.n_ok, line.n_repeats, line.entries["accuracy"].n) == (1, 4, 1)
+    assert line.entries["accuracy"].mean == pytest.approx(0.856)
     text = shown(folder)
     assert re.search(r"Baseline +1/4 +85\.6 ", text)
     message = "Baseline: 1 of 4 ok; error (repeat 1): ValueError: bad value; timeout (repeat 2); 1 not run"
@@ -182,15 +171,15 @@ def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> No
 
 def test_a_table_where_all_failed(make: Make) -> None:
     failed = [row("nc", "", 0, status="error", accuracy=None, sparsity=None, n_support=None, fit_time_s=None)]
-    folder = make(failed, only=True, published=None, algorithms={"nc": {}}, repeats=1)
+    folder = make(failed, only=True, algorithms={"nc": {}}, repeats=1, **ALONE)
     text = shown(folder)
     assert re.search(r"nc +0/1", text)
-    assert report(folder, console=Console(file=io.StringIO()), formats=["csv"]) == [folder / "report" / "table.csv"]
+    assert report(folder, console=quiet(), formats=["csv"]) == [folder / "report" / "table.csv"]
 
 
 def test_without_published_numbers_there_are_no_columns_of_them(make: Make) -> None:
     rows = [row("nc", "", repeat, log_loss=0.3) for repeat in range(3)]
-    folder = make(rows, published=None)
+    folder = make(rows, **ALONE)
     block = grid(table(folder).blocks[0])
     heads = ["Accuracy (%)", "Log loss", "Sparsity (%)", "Support vectors", "Training time (s)"]
     assert block.header == ["MAGIC", "ok", *heads]
@@ -206,7 +195,7 @@ def test_what_is_no_terminal_gets_plain_text_in_which_no_number_is_cut_off(make:
     assert "…" not in text
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 120
     for label, line in lines(make()).items():
-        mean = line.cells["accuracy"].mean
+        mean = line.entries["accuracy"].mean
         assert mean is not None
         assert re.search(rf"{re.escape(label)} +3/3 +{100 * mean:.1f} ± 0\.2 .* 3,441 ± 1 +0\.500 ± 0\.000", text)
 
@@ -240,7 +229,7 @@ def test_labels_are_no_markup(make: Make) -> None:
     folder = make(datasets={"magic": {"label": label}})
     text = shown(folder)
     assert label.split(" ", 1)[0] in text
-    report(folder, console=Console(file=io.StringIO()), formats=["md", "tex"])
+    report(folder, console=quiet(), formats=["md", "tex"])
     markdown = (folder / "report" / "table.md").read_text(encoding="utf-8")
     assert r"\[red\]a\_b\|c & 50% \#1 {x} ~^\\\<\>$\*" in markdown
     latex = (folder / "report" / "table.tex").read_text(encoding="utf-8")
@@ -253,7 +242,7 @@ def test_labels_are_no_markup(make: Make) -> None:
 
 def test_markdown_is_a_table_in_every_row(make: Make) -> None:
     folder = make()
-    (path,) = (p for p in report(folder, console=Console(file=io.StringIO()), formats=["md"]) if p.suffix == ".md")
+    (path,) = (p for p in report(folder, console=quiet(), formats=["md"]) if p.suffix == ".md")
     rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 2 * len(ACCURACIES)
     assert {len(re.split(r"(?<!\\)\|", line)) for line in rows} == {11}
@@ -266,7 +255,7 @@ def test_markdown_is_a_table_in_every_row(make: Make) -> None:
 def test_latex_is_well_formed(make: Make) -> None:
     failed = row("nc", "", 1, status="error", message="x_1 is 100% {bad} & \\worse")
     folder = make([failed])
-    report(folder, console=Console(file=io.StringIO()), formats=["tex"])
+    report(folder, console=quiet(), formats=["tex"])
     text = (folder / "report" / "table.tex").read_text(encoding="utf-8")
     bare = re.sub(r"\\.", "", text)
     assert bare.count("{") == bare.count("}")
@@ -286,11 +275,11 @@ def test_latex_is_well_formed(make: Make) -> None:
 
 def test_csv_has_a_row_a_metric_with_all_digits(make: Make) -> None:
     folder = make([row("nc", "", repeat, accuracy=0.849) for repeat in range(3)])
-    report(folder, console=Console(file=io.StringIO()), formats=["csv"])
+    report(folder, console=quiet(), formats=["csv"])
     with (folder / "report" / "table.csv").open(encoding="utf-8", newline="") as file:
         rows = {(r["algorithm"], r["variant"], r["metric"]): r for r in csv.DictReader(file)}
     assert len(rows) == 4 * len(ACCURACIES)
-    accuracy = rows["nc", "", "accuracy"]
+    accuracy = rows["nc", "{}", "accuracy"]
     assert (accuracy["n_ok"], accuracy["n_repeats"], accuracy["n"], accuracy["outside"]) == (
         "3",
         "3",
@@ -303,33 +292,40 @@ def test_csv_has_a_row_a_metric_with_all_digits(make: Make) -> None:
         "0.004",
         "",
     )
-    time = rows["nc", "", "fit_time_s"]
+    time = rows["nc", "{}", "fit_time_s"]
     assert (float(time["ratio"]), time["difference"], time["outside"]) == (11.8 / 0.5, "", "")
-    assert rows["oskl", "G=1", "n_support"]["published_mean"] == "3443.0"
+    assert rows["oskl", '{"G": 1}', "n_support"]["published_mean"] == "3443.0"
+
+
+def budgets(**metrics: Any) -> tuple[list[Record], dict[str, Any]]:
+    """Return a row of tables 4 and 5 of zhang2013icml, and the changes to the configuration."""
+    changes: dict[str, Any] = {
+        "experiment": "budget_magic",
+        "algorithms": {"forgetron": {"label": "Forgetron"}},
+        "sweep": {"forgetron": {"budget": [962]}},
+    }
+    return [row("forgetron", "budget=962", 0, **metrics)], changes
 
 
 def test_another_table_of_the_paper(make: Make) -> None:
-    changes: dict[str, Any] = {
-        "algorithms": {"forgetron": {"label": "Forgetron"}},
-        "sweep": {"forgetron": {"budget": [962], "classifier": ["last", "average"]}},
-        "published": {"paper": "zhang2013icml", "table": 4},
-    }
-    variants = ["budget=962; classifier=last", "budget=962; classifier=average"]
-    folder = make([row("forgetron", variant, 0) for variant in variants], only=True, **changes)
+    rows, changes = budgets(last_accuracy=0.76)
+    folder = make(rows, only=True, **changes)
 
-    def published(number: str | None) -> list[str | None]:
-        cells = [line.cells["accuracy"].published for line in table(folder, number).blocks[0].lines]
-        return [cell.row.mean if cell else None for cell in cells]
+    def printed(number: str | None, metric: str) -> list[str | None]:
+        entries = [line.entries[metric].published for line in table(folder, number).blocks[0].lines]
+        return [entry.printed.mean if entry else None for entry in entries]
 
-    assert published(None) == published("4") == ["76.3", None]
-    assert published("5") == [None, "82.9"]
-    with pytest.raises(KlrBenchError, match=r"table=3: table 3 of zhang2013icml says nothing .* Known: 4, 5\."):
+    assert printed(None, "last_accuracy") == printed("4", "last_accuracy") == ["76.3"]
+    assert (printed("4", "accuracy"), printed("5", "accuracy")) == ([None], ["82.9"])
+    with pytest.raises(KlrBenchError, match=r"table=3: expected a table of zhang2013icml .*: 4, 5\."):
         table(folder, "3")
+    with pytest.raises(KlrBenchError, match=r"table=9: expected"):
+        table(folder, "9")
 
 
 def test_a_table_without_a_paper_is_refused(make: Make) -> None:
-    with pytest.raises(KlrBenchError, match=r"table=3: this experiment is compared with no published table"):
-        table(make(published=None), "3")
+    with pytest.raises(KlrBenchError, match=r"table=3: the experiment demo is in no table of a paper\.yaml"):
+        table(make(**ALONE), "3")
 
 
 def test_the_report_of_what_was_not_run_says_how_to_run_it(make: Make) -> None:
@@ -338,82 +334,72 @@ def test_the_report_of_what_was_not_run_says_how_to_run_it(make: Make) -> None:
     with pytest.raises(
         KlrBenchError, match=r"no records\.csv .*klr-bench run experiment=demos\. Did you mean 'demo'\?"
     ):
-        report(missing, console=Console(file=io.StringIO()))
+        report(missing, console=quiet())
     assert not missing.exists()
 
 
 def test_records_without_a_row_are_refused(make: Make) -> None:
     with pytest.raises(KlrBenchError, match=r"no rows in it\. Make some with: klr-bench run experiment=demo"):
-        report(make(only=True), console=Console(file=io.StringIO()))
+        report(make(only=True), console=quiet())
 
 
 def test_an_unknown_format_is_refused_before_anything_is_written(make: Make) -> None:
     folder = make()
     message = r"format=texx: expected some of terminal, md, tex, csv\. Did you mean 'tex'\?"
     with pytest.raises(KlrBenchError, match=message):
-        report(folder, console=Console(file=io.StringIO()), formats=["md", "texx"])
+        report(folder, console=quiet(), formats=["md", "texx"])
     assert not (folder / "report").exists()
-
-
-@pytest.mark.parametrize("content", ["", "experiment: demo\nconfig: {title: a, repeats: 1}\n", "config: [1"])
-def test_a_manifest_that_says_too_little_is_refused(make: Make, content: str) -> None:
-    folder = make()
-    (folder / "manifest.yaml").write_text(content)
-    with pytest.raises(KlrBenchError, match=r"manifest\.yaml: no config\..*algorithms.*Run the experiment again"):
-        report(folder, console=Console(file=io.StringIO()))
 
 
 def test_an_output_that_cannot_be_written_is_an_error(make: Make, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(KlrBenchError, match=r"taken/table\.md: cannot be written .*output="):
-        report(make(), console=Console(file=io.StringIO()), formats=["md"], output=tmp_path / "taken")
+        report(make(), console=quiet(), formats=["md"], output=tmp_path / "taken")
 
 
 def test_the_import_is_quick() -> None:
-    heavy = "{'pandas', 'matplotlib', 'numpy', 'rich'}"
+    heavy = "{'pandas', 'matplotlib', 'numpy', 'rich', 'pydantic'}"
     code = f"import sys, klr_bench.report; sys.exit(len({heavy} & set(sys.modules)))"
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
 
 @given(st.lists(st.one_of(st.integers(1, 1000), st.just("cv")), min_size=1, max_size=6, unique=True))
 def test_variants_keep_the_order_of_the_sweep(values: list[int | str]) -> None:
-    plan = Plan.of({"config": CONFIG | {"sweep": {"oskl": {"G": values}}}})
-    asked = plan.columns()
-    assert sorted(asked[::-1], key=plan.order) == asked
-    unknown = [("oskl", "G=2000"), ("oskl", "G=10000"), ("zzz", "")]
-    assert sorted([*unknown, *asked], key=plan.order) == [*asked, *unknown]
+    manifest = Manifest.model_validate({"experiment": "demo", "config": CONFIG | {"sweep": {"oskl": {"G": values}}}})
+    asked = manifest.columns()
+    assert sorted(asked[::-1], key=manifest.order) == asked
+    unknown = [("oskl", Variant({"G": 2000})), ("oskl", Variant({"G": 10000})), ("zzz", Variant())]
+    assert sorted([*unknown, *asked], key=manifest.order) == [*asked, *unknown]
 
 
 def test_the_last_classifier_stands_beside_the_average(make: Make) -> None:
-    changes: dict[str, Any] = {
-        "algorithms": {"forgetron": {"label": "Forgetron"}},
-        "sweep": {"forgetron": {"budget": [962]}},
-        "published": {"paper": "zhang2013icml", "table": [4, 5]},
-    }
-    folder = make([row("forgetron", "budget=962", 0, accuracy=0.83, last_accuracy=0.76)], only=True, **changes)
+    rows, changes = budgets(accuracy=0.83, last_accuracy=0.76)
+    folder = make(rows, only=True, **changes)
 
-    def shown(number: str | None) -> dict[str, str | None]:
+    def printed(number: str | None) -> dict[str, str | None]:
         block = table(folder, number).blocks[0]
-        cells = {metric.name: block.lines[0].cells[metric.name].published for metric in block.metrics}
-        return {name: cell and cell.row.mean for name, cell in cells.items()}
+        entries = {metric.name: block.lines[0].entries[metric.name].published for metric in block.metrics}
+        return {name: entry and entry.printed.mean for name, entry in entries.items()}
 
-    assert shown("4") == {"last_accuracy": "76.3", "fit_time_s": "3.1"}
-    assert shown("5") == {"accuracy": "82.9", "sparsity": "72.9", "n_support": "4129"}
-    assert {**shown("4"), **shown("5")}.items() <= shown(None).items()
+    assert printed("4") == {"last_accuracy": "76.3", "fit_time_s": "3.1"}
+    assert printed("5") == {"accuracy": "82.9", "sparsity": "72.9", "n_support": "4129"}
+    assert {**printed("4"), **printed("5")}.items() <= printed(None).items()
 
 
 def test_records_of_before_there_were_all_columns(make: Make) -> None:
     folder = make([row("nc", "", 0)])
     path = folder / "records.csv"
-    lines = [line.rsplit(",", len(ADDED))[0] for line in path.read_text(encoding="utf-8").splitlines()]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert not set(ADDED) & set(lines[0].split(","))
-    assert table(folder).blocks[0].lines[0].cells["last_accuracy"].mean is None
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    frame.drop(columns=["last_accuracy", "ece"]).to_csv(path, index=False)
+    assert table(folder).blocks[0].lines[0].entries["last_accuracy"].mean is None
 
 
 def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
-    assert curves.verdicts(table(make())) == []
+    def said(folder: Path) -> list[str]:
+        return [sentence for sentence in caption(table(folder)) if "points of other methods" in sentence]
+
+    assert said(make()) == []
     found = {
         ("sbcw", 10): 0.2,
         ("sbcw", 30): 0.6,
@@ -428,36 +414,35 @@ def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
     ]
     algorithms = {"sbcw": {"label": "SBCW"}, "fgm": {"label": "FGM"}, "sofs": {"label": "SOFS"}}
     sweep = {name: {"n_features_to_select": [10, 20, 30, 40]} for name in algorithms}
-    config = {"algorithms": algorithms, "sweep": sweep, "published": None}
-    built = table(make(rows, only=True, **config))
-    begin = "MAGIC: At each number of features from 10 to 30, SBCW finds at least as many of the relevant ones as"
-    assert curves.verdicts(built) == [f"{begin} each other method, but for FGM at 20 (41.0 against 40.0 %)."]
-    assert curves.verdicts(built)[0] in caption(built)
-    rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
-    assert curves.verdicts(table(make(rows, only=True, **config))) == [f"{begin} each other method."]
-
-
-def test_parameters_are_called_as_in_the_paper(make: Make) -> None:
-    algorithms = {"auxiliary": {"label": "Auxiliary", "terms": {"aux_gamma": "gamma"}}}
-    folder = make([row("auxiliary", "aux_gamma=2; R=1", 0)], only=True, algorithms=algorithms, sweep={})
-    (line,) = table(folder).blocks[0].lines[-1:]
-    assert (line.label, line.variant_label, line.variant) == (
-        "Auxiliary gamma=2; R=1",
-        "gamma=2; R=1",
-        "aux_gamma=2; R=1",
+    config = {"algorithms": algorithms, "sweep": sweep, "experiment": "demo"}
+    begin = (
+        "MAGIC: of the 3 points of other methods from 10 to 30 features, SBCW finds at least as many of the relevant"
     )
+    folder = make(rows, only=True, **config)
+    assert said(folder) == [f"{begin} features in 2, and fewer in 1: FGM at 20 (41.0 against 40.0 %)."]
+    rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
+    assert said(make(rows, only=True, **config)) == [f"{begin} features in 3, and fewer in 0."]
 
 
-def test_the_metrics_that_can_be_asked_for_are_those_of_the_tables() -> None:
-    assert tuple(metric.name for metric in METRICS) == REPORTED
+def test_parameters_have_the_names_of_the_estimator(make: Make) -> None:
+    algorithms = {"auxiliary": {"label": "Auxiliary"}}
+    rows = [row("auxiliary", "aux_gamma=2; R=1", 0)]
+    (line,) = table(make(rows, only=True, algorithms=algorithms, sweep={})).blocks[0].lines[-1:]
+    assert (line_label(line), line.algorithm_label) == ("Auxiliary aux_gamma=2; R=1", "Auxiliary")
+    assert path_label(line) == line_label(line)
+    assert line.variant == {"aux_gamma": 2, "R": 1}
+
+
+def test_each_metric_of_the_catalogue_has_an_entry(make: Make) -> None:
+    assert list(lines(make())["Baseline"].entries) == list(METRICS)
 
 
 def test_when_a_fit_had_nearly_its_final_accuracy(make: Make) -> None:
     rises, wavers = (0.5, 0.796, 0.795, 0.8), (0.8, 0.79, 0.7, 0.71)  # 0.795 is within half a point, 0.794 is not
     rows = [row("nc", "", 0), row("nc", "", 1), row("oskl", "G=1", 0)]
-    for record, values in zip(rows, (rises, wavers), strict=False):
+    for fitted, values in zip(rows, (rises, wavers), strict=False):
         points = [(t, 0.1 * t, "accuracy", value) for t, value in enumerate(values, 1)]
-        folder = make([record], only=True, traces=[*points, (9, 9.0, "n_support", 3.0)])
+        folder = make([fitted], only=True, traces=[*points, (9, 9.0, "n_support", 3.0)])
     make(rows[2:], only=True, metrics=["accuracy", "settled_s"])
     text = shown(folder)
     assert "Settled" in text
@@ -467,11 +452,10 @@ def test_when_a_fit_had_nearly_its_final_accuracy(make: Make) -> None:
 
 
 def test_the_size_of_a_data_set_stands_beside_the_papers(make: Make) -> None:
-    published = {"paper": "tan2016aaai", "table": [1, 2], "data": {"covtype_450k": "covtype"}}
-    published["names"] = {"covtype_450k": "covtype-450k"}
     sizes = {"n_train": 450000, "n_test": 131012, "n_features": 54}
     rows = [row("arow", "", 0, dataset="covtype_450k", error_rate=0.25, pass_time_s=None, **sizes)]
-    folder = make(rows, only=True, published=published, datasets={"covtype_450k": {}}, metrics=["error_rate"])
+    config = {"experiment": "cw_covtype", "datasets": {"covtype_450k": {}}, "metrics": ["error_rate"]}
+    folder = make(rows, only=True, **config)
     assert caption(table(folder))[-1] == (
         "covtype_450k: training rows 450,000, test rows 131,012, features 54. "
         "In table 1, covtype: features 54, training rows 581,012, numbers a row that are not 0 12."
@@ -480,32 +464,86 @@ def test_the_size_of_a_data_set_stands_beside_the_papers(make: Make) -> None:
     assert printed[0] == "  paper"
 
 
+def test_a_time_that_is_printed_in_two_parts_stands_beside_both(make: Make) -> None:
+    rows = [row("bcw1", "", 0, dataset="covtype_450k", fit_time_s=0.5, pass_time_s=0.1)]
+    metrics = ["fit_time_s", "setup_time_s", "pass_time_s"]
+    config = {"experiment": "cw_covtype", "datasets": {"covtype_450k": {}}, "metrics": metrics}
+    (line,) = [line for line in table(make(rows, only=True, **config)).blocks[0].lines if line.algorithm == "bcw1"]
+    entries = [line.entries[name] for name in metrics]
+    assert [entry.mean for entry in entries] == [0.5, pytest.approx(0.4), 0.1]
+    assert [entry.published and entry.published.printed.mean for entry in entries] == [None, "0.41", "0.06"]
+
+
 PROBABLE: dict[str, Any] = {"log_loss": 0.3, "brier": 0.1, "ece": 0.02, "auc": 0.9}
 
 
 def test_an_experiment_asks_for_its_columns(make: Make) -> None:
     rows = [row("nc", "", repeat, **PROBABLE) for repeat in range(3)]
     usual = ["accuracy", "log_loss", "sparsity", "n_support", "fit_time_s"]
-    assert [metric.name for metric in table(make(rows, published=None)).blocks[0].metrics] == usual
+    assert [metric.name for metric in table(make(rows, **ALONE)).blocks[0].metrics] == usual
     asked = ["auc", "accuracy", "ece", "brier", "last_accuracy", "auc"]
-    block = grid(table(make(rows, metrics=asked, published=None)).blocks[0])
+    block = grid(table(make(rows, metrics=asked, **ALONE)).blocks[0])
     assert block.header == ["MAGIC", "ok", "AUC", "Accuracy (%)", "ECE", "Brier score"], "no row has a last accuracy"
     assert [text.strip() for text in block.rows[0][2:5]] == ["0.900 ± 0.000", "85.8 ± 0.2", "0.020 ± 0.000"]
 
 
-def test_the_papers_names_of_data_sets_and_parameters(make: Make) -> None:
-    names = {"rcv1": "rcv1.binary", "aux_gamma": "gamma", "lam": "lambda"}
+def test_published_numbers_of_variants(make: Make) -> None:
     changes: dict[str, Any] = {
+        "experiment": "klr_rcv1",
         "datasets": {"rcv1": {"label": "RCV1"}},
         "algorithms": {"auxiliary": {"label": "Auxiliary"}, "pegasos": {"label": "Pegasos"}},
         "sweep": {"auxiliary": {"aux_gamma": [1.01, 2]}, "pegasos": {"lam": [1e-5, 1e-6]}},
-        "published": {"paper": "zhang2012aaai", "table": 2, "names": names},
     }
     columns = [("auxiliary", "aux_gamma=1.01"), ("auxiliary", "aux_gamma=2"), ("pegasos", "lam=1e-05")]
     rows = [row(*column, 0, key=f"{column}", dataset="rcv1", accuracy=0.98) for column in columns]
     found = table(make(rows, only=True, **changes)).blocks[0]
-    published = [line.cells["accuracy"].published for line in found.lines]
-    assert [number and number.row.mean for number in published] == ["0.9794", "0.9783", "0.9778", None]
+    published = [line.entries["accuracy"].published for line in found.lines]
+    assert [number and number.printed.mean for number in published] == ["0.9794", "0.9783", "0.9778", None]
     block = grid(found)
     assert [text.strip() for text in block.rows[1]][:4] == ["paper", "", "97.94", ""], "percents under percents"
     assert [text.strip() for text in block.rows[1]][4:] == ["96.36", "", "24,654", "20779", ""]
+
+
+def test_a_stand_in_has_the_published_numbers_beside_it_and_nothing_else(make: Make) -> None:
+    config: dict[str, Any] = {
+        "experiment": "cw_epsilon50k",
+        "datasets": {"epsilon_50k_generated": {"label": "Generated"}},
+        "algorithms": {"arow": {"label": "AROW"}},
+        "sweep": {},
+        "metrics": ["error_rate", "fit_time_s"],
+    }
+    folder = make([row("arow", "", 0, dataset="epsilon_50k_generated", error_rate=0.9)], only=True, **config)
+    entry = table(folder).blocks[0].lines[0].entries["error_rate"]
+    assert entry.published is not None
+    assert (entry.published.printed.mean, entry.difference, entry.ratio, entry.outside) == ("0.1105", None, None, None)
+    block = grid(table(folder).blocks[0])
+    assert block.header == ["Generated", "ok", "Error rate (%)", "Training time (s)"]
+    assert [text.strip() for text in block.rows[1]] == ["paper", "", "11.05 ± 0.04", "3506.0"]
+    sentences = caption(table(folder))
+    assert any(said.startswith("Generated stands in for the paper's epsilon_50k") for said in sentences)
+    assert not any("diff:" in said or "ratio:" in said for said in sentences)
+
+
+def test_a_file_is_written_only_if_its_content_changes(make: Make) -> None:
+    folder = make([row("nc", "", 0)])
+    paths = report(folder, console=quiet(), formats=["md", "csv"])
+    stamps = {path: path.stat().st_mtime_ns for path in paths}
+    assert len(stamps) >= 4
+    assert report(folder, console=quiet(), formats=["md", "csv"]) == paths
+    assert {path: path.stat().st_mtime_ns for path in paths} == stamps
+    make([row("nc", "", 0, accuracy=0.5)])
+    assert report(folder, console=quiet(), formats=["md", "csv"]) == paths
+    assert all(path.stat().st_mtime_ns > stamps[path] for path in paths if path.suffix in (".md", ".csv"))
+
+
+def test_a_metric_of_the_users_own(make: Make) -> None:
+    rows = [row("nc", "", repeat, n_trees=10 + repeat) for repeat in range(3)]
+    folder = make(rows, only=True, metrics=["n_trees"], **ALONE)
+    write(
+        folder,
+        [],
+        CONFIG | ALONE | {"metrics": ["n_trees"]},
+        own_metrics={"n_trees": {"title": "Trees", "unit": "count"}},
+    )
+    block = grid(table(folder).blocks[0])
+    assert (block.header, block.rows[0][2].strip()) == (["MAGIC", "ok", "Trees"], "11 ± 1")

@@ -191,7 +191,6 @@ class AlgorithmConfig:
     estimator: dict[str, Parameter] | None = None
     grid: dict[str, Any] | None = None
     time_limit_s: Annotated[float, above(0, " seconds, or null")] | None = None
-    terms: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,6 @@ class Config:
     sweep: dict[Name, dict[str, Any]] = field(default_factory=dict)
     budget: list[Budget] | str | Budget | None = None
     figures: list[str] | None = None
-    published: dict[str, Any] | None = None  # see klr_bench.experiment.config.published
     metrics: Annotated[list[str], some("the metrics, or null")] | None = None
     against: dict[str, dict[str, Parameter]] = field(default_factory=dict)
 

@@ -177,10 +177,8 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
     for name, value in parameters.items():
         _check_finite(estimator, name, value, f"{where}estimator.{name}")
     _check_parameters(estimator, grid, f"{where}grid.")
-    _check_parameters(estimator, algorithm.terms or {}, f"{where}terms.")
     return asdict(algorithm) | {
         "label": algorithm.label or stem,
-        "terms": algorithm.terms or {},
         "estimator": dict(estimator),
         "grid": _value_lists(stem, estimator, grid, f"{where}grid.", given),
     }

@@ -11,7 +11,6 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.borrowed import with_borrowed
 from klr_bench.experiment.config.effects import check_effects
-from klr_bench.experiment.config.published import check_published_shape
 from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config, DataConfig, check_together
 from klr_bench.experiment.config.selected import check_against, check_algorithms, check_datasets, check_sweep
 from klr_bench.experiment.config.typed import parse
@@ -48,7 +47,6 @@ def checked(plain: dict[str, Any], given: set[str], searched: Sequence[Path]) ->
     if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
     config = parse(Config, plain)
-    check_published_shape(config.published)
     config = replace(config, results_dir=_expand(config.results_dir), data=_expand_paths(config.data))
     check_together(config, own_files(searched))
     algorithms = check_algorithms(config.algorithms, given, searched)

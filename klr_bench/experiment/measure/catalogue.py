@@ -83,6 +83,7 @@ CATALOGUE = (
     Metric("n_updates", "Updates", "count", "", "", whole=True),
     Metric("n_selected", "Features", "count", "", "", whole=True),
     Metric("relevant_found", "Relevant found", "percent", "higher", ""),
+    Metric("setup_time_s", "Before the pass", "s", "lower", "ratio", stored=False),
     Metric("pass_time_s", "Pass alone", "s", "lower", "ratio", usual=True),
     Metric("fit_time_s", "Training time", "s", "lower", "ratio", usual=True),
     Metric("predict_time_s", "Prediction time", "s", "lower", "ratio"),

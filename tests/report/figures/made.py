@@ -10,8 +10,8 @@ from typing import Any
 from klr_bench.experiment.records import CellFile, Record, Store
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.figures import Inputs
-from klr_bench.report.reading import read_records, read_reliability, read_rows, read_traces
-from klr_bench.report.tables import build
+from klr_bench.report.load import read_results
+from klr_bench.report.table import beside_papers
 
 METRICS = {
     **{"accuracy": 0.8, "sparsity": 0.5, "n_support": 40.0, "fit_time_s": 0.5, "log_loss": 0.3, "ece": 0.02},
@@ -33,7 +33,6 @@ CONFIG: dict[str, Any] = {
     "datasets": {},
     "algorithms": {},
     "sweep": {},
-    "published": None,
 }
 
 
@@ -68,10 +67,8 @@ def write(folder: Path, cells: Iterable[CellFile], **config: Any) -> Path:
 
 def read(folder: Path) -> Inputs:
     """Return what figures are drawn from."""
-    records = read_records(folder / "records.csv")
-    table = build(records, Store(folder).read_manifest())
-    traces, bins = read_traces(folder / "traces.csv"), read_reliability(folder / "reliability.csv")
-    return Inputs(table, records, traces, bins, read_rows(folder / "rows.csv"))
+    results = read_results(folder)
+    return Inputs(beside_papers(results), results.records, results.traces, results.reliability, results.rows)
 
 
 def everything(folder: Path, without: tuple[str, str] = ("", ""), **config: Any) -> Inputs:

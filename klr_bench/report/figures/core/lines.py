@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from klr_bench.experiment.variants import Variant
-from klr_bench.report.tables import Block, Line, Table
+from klr_bench.report.render.labels import line_label
+from klr_bench.report.table import Block, Line, Table
 
 __all__ = ["Block", "Curve", "Line", "Table"]
 
@@ -13,19 +14,19 @@ Curve = tuple[str, Variant]
 
 def mean(line: Line, metric: str) -> float | None:
     """Return the mean over the repeats, None where there is none."""
-    entry = line.cells.get(metric)
+    entry = line.entries.get(metric)
     return None if entry is None else entry.mean
 
 
 def spread(line: Line, metric: str) -> float:
     """Return the standard deviation over the repeats, 0 where there is none."""
-    entry = line.cells.get(metric)
+    entry = line.entries.get(metric)
     return (entry and entry.std) or 0.0
 
 
 def published(line: Line, metric: str) -> float | None:
     """Return the mean that a paper printed, None where there is none."""
-    entry = line.cells.get(metric)
+    entry = line.entries.get(metric)
     return entry.published.mean if entry and entry.published else None
 
 
@@ -36,7 +37,7 @@ def curve_of(line: Line, *along: str) -> Curve:
 
 def line_name(line: Line) -> str:
     """Return the print name of an algorithm and variant."""
-    return line.label
+    return line_label(line)
 
 
 def algorithm_name(line: Line) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from klr_bench.report.figures.core.curves import along_path, path_name, path_of
+from klr_bench.report.curves import along_path, path_of
 from klr_bench.report.figures.core.drawing import Axis, count_axis, looks_of, panel_each, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.lines import Block
+from klr_bench.report.render.labels import path_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ def against_selected(y: Axis) -> Figure:
 def _draw(inputs: Inputs, y: Axis) -> Drawing | None:
     blocks = [block for block in inputs.table.blocks if along_path(block.lines, y.metric)]
     lines = [line for block in blocks for line in block.lines if along_path([line], y.metric)]
-    looks = looks_of({path_of(line): path_name(line) for line in lines})
+    looks = looks_of({path_of(line): path_label(line) for line in lines})
 
     def draw(axes: Axes, block: Block) -> None:
         for curve, look in looks.items():

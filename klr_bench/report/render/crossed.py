@@ -10,11 +10,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from klr_bench.experiment.variants import as_number, value_text, variant_text
-from klr_bench.report.layout import NONE, Grid, comparison, failures_of, number, printed
-from klr_bench.report.tables import Block, Line
+from klr_bench.experiment.measure.metric import Metric
+from klr_bench.experiment.variants import as_number, value_text
+from klr_bench.report.render.caption import failures_of
+from klr_bench.report.render.labels import column_label
+from klr_bench.report.render.layout import NONE, Grid, comparison, grid, number, printed
+from klr_bench.report.table import Block, Entry, Line, Table
 
 SEPARATOR = " / "
+
+
+def grids(table: Table) -> list[Grid]:
+    """Return the texts of all blocks, with the values of a parameter as columns where the paper has it so."""
+    return [crossed(block, table.columns) if table.columns else grid(block) for block in table.blocks]
 
 
 def crossed(block: Block, parameter: str) -> Grid:
@@ -24,7 +32,7 @@ def crossed(block: Block, parameter: str) -> Grid:
     for line in block.lines:
         value = line.variant.get(parameter, NONE)
         values.setdefault(value)
-        groups.setdefault(_rest(line, parameter), {})[value] = line
+        groups.setdefault(column_label(line.algorithm_label, line.variant.without(parameter)), {})[value] = line
     order = sorted(values, key=lambda value: -(as_number(value) or 0.0))
     titles = SEPARATOR.join(metric.title for metric in block.metrics)
     header = [f"{block.label}: {titles}", *(f"{parameter}={value_text(value)}" for value in order)]
@@ -33,30 +41,27 @@ def crossed(block: Block, parameter: str) -> Grid:
     for label, lines in groups.items():
         cells = [lines.get(value) for value in order]
         rows.append([label, *(_joined(block, line, "ours") for line in cells)])
-        if any(line and any(line.cells[m.name].published for m in block.metrics) for line in cells):
-            papers += [len(rows), len(rows) + 1]
-            rows.append(["  paper", *(_joined(block, line, "theirs") for line in cells)])
-            rows.append(["  diff", *(_joined(block, line, "difference") for line in cells)])
+        entries = [line.entries[metric.name] for line in cells if line for metric in block.metrics]
+        for name, which, shown in (
+            ("  paper", "theirs", any(entry.published for entry in entries)),
+            ("  diff", "difference", any(entry.comparable for entry in entries)),
+        ):
+            if shown:
+                papers.append(len(rows))
+                rows.append([name, *(_joined(block, line, which) for line in cells)])
     columns = [[row[place] for row in rows] for place in range(len(header))]
     widths = [max(map(len, [head, *column])) for head, column in zip(header, columns, strict=True)]
     padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
     return Grid(header, padded, papers, failures_of(block))
 
 
-def _rest(line: Line, parameter: str) -> str:
-    """Return the label of a line without the parameter that the columns have."""
-    name = line.algorithm_label
-    return f"{name} {variant_text(line.variant.without(parameter))}".strip()
-
-
 def _joined(block: Block, line: Line | None, which: str) -> str:
     if line is None:
         return NONE
-    texts = []
-    for metric in block.metrics:
-        cell = line.cells[metric.name]
-        if which == "ours":
-            texts.append(number(cell, metric, spread=False))
-        else:
-            texts.append(printed(cell.published, metric) if which == "theirs" else comparison(cell, metric).strip(" *"))
-    return SEPARATOR.join(texts)
+    return SEPARATOR.join(_text(line.entries[metric.name], metric, which) for metric in block.metrics)
+
+
+def _text(entry: Entry, metric: Metric, which: str) -> str:
+    if which == "ours":
+        return number(entry, metric, spread=False)
+    return printed(entry.published, metric) if which == "theirs" else comparison(entry, metric).strip(" *")

@@ -1,0 +1,199 @@
+"""From the files of a results folder to typed values: each number, name and mapping is checked when it is read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.experiment.first_schema import algorithm_name
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.records import (
+    COLUMNS,
+    RELIABILITY_COLUMNS,
+    ROWS_COLUMNS,
+    STATUSES,
+    TRACE_COLUMNS,
+    read_variant,
+)
+from klr_bench.experiment.variants import Variant
+from klr_bench.report.manifest import Manifest, read_manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REBUILD = "Run the experiment again to rebuild it from its cells; nothing finished is computed twice."
+LONGEST = 15
+"""Digits of a whole number, which a float64 holds."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results folder: its manifest, and a frame for each of its files; empty frames for files that there are not."""
+
+    manifest: Manifest
+    records: pd.DataFrame
+    """A row a cell: `variant` holds Variants, `params` dicts, metrics are float64 (NaN where there is none)."""
+    traces: pd.DataFrame
+    reliability: pd.DataFrame
+    rows: pd.DataFrame
+
+
+def read_results(folder: Path) -> Results:
+    """Return what a results folder holds.
+
+    KlrBenchError where it has no records, and where a value of any of its files is not of the declared type.
+    """
+    path = folder / "records.csv"
+    if not path.is_file():
+        others = [path.parent.name for path in folder.parent.glob("*/records.csv")]
+        message = (
+            f"{folder}: no records.csv there. Make it with: klr-bench run experiment={folder.name}."
+            f"{nearest(folder.name, others)}"
+        )
+        raise KlrBenchError(message)
+    manifest = read_manifest(folder)
+    records = read_records(path, manifest)
+    if records.empty:
+        message = f"{path}: no rows in it. Make some with: klr-bench run experiment={folder.name}."
+        raise KlrBenchError(message)
+    return Results(
+        manifest,
+        records,
+        _read_if_there(folder / "traces.csv", TRACE_COLUMNS),
+        _read_if_there(folder / "reliability.csv", RELIABILITY_COLUMNS),
+        _read_if_there(folder / "rows.csv", ROWS_COLUMNS),
+    )
+
+
+def read_records(path: Path, manifest: Manifest) -> pd.DataFrame:
+    """Return a records.csv as a frame.  Columns beside the declared ones are metrics of the user's own estimators."""
+    optional = {name: "" for name in METRICS if name in COLUMNS}
+    frame = _read(path, COLUMNS, optional, own=True)
+    if manifest.schema_version == 1:
+        frame["algorithm"] = frame["algorithm"].map(algorithm_name)
+    return frame
+
+
+def _read_if_there(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    return _read(path, columns, {}) if path.is_file() else pd.DataFrame(columns=list(columns))
+
+
+def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: bool = False) -> pd.DataFrame:
+    """Return a file as a frame whose columns are of the declared types."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except OSError as error:
+        message = f"{path}: cannot be read ({error.strerror or error}). Run the experiment to make it."
+        raise KlrBenchError(message) from error
+    except ValueError as error:  # also what pandas raises for an empty file and for ragged rows
+        message = f"{path}: expected a table with a header, got something else ({error}). {REBUILD}"
+        raise KlrBenchError(message) from error
+    missing = [name for name in columns if name not in frame.columns and name not in optional]
+    if missing or not isinstance(frame.index, pd.RangeIndex):
+        message = (
+            f"{path}: expected the columns {', '.join(columns)}, got {', '.join(frame.columns) or 'none'}: "
+            f"{'no ' + ', '.join(missing) if missing else 'more values than columns'}. {REBUILD}"
+        )
+        raise KlrBenchError(message)
+    names = [*columns, *(name for name in frame.columns if own and name not in columns)]
+    read = {name: _column(frame[name] if name in frame else [""] * len(frame), name, path) for name in names}
+    return pd.DataFrame(read, columns=names, index=frame.index)
+
+
+def _column(texts: Iterable[str], name: str, path: Path) -> pd.Series[Any]:
+    """Parse the values of a column; KlrBenchError names the row of one that is not of its type."""
+    import pandas as pd
+
+    parse, expected, kind = COLUMN_TYPES.get(name, NUMBER)
+    values = []
+    for row, text in enumerate(texts, 1):
+        try:
+            values.append(parse(text))
+        except (ValueError, TypeError, RecursionError) as error:
+            message = f"{path}: row {row}, {name}: expected {expected}, got {text[:80]!r}. {REBUILD}"
+            raise KlrBenchError(message) from error
+    return pd.Series(values, dtype=kind)
+
+
+def _number(text: str) -> float:
+    """The built-in float, unlike the fast parsers, gives back what repr wrote."""
+    value = float(text) if text else math.nan
+    if text and (math.isnan(value) or "_" in text or not text.isascii()):
+        raise ValueError(text)
+    return value
+
+
+def _whole(text: str) -> float:
+    if not text.isascii() or not text.isdigit() or len(text) > LONGEST:
+        raise ValueError(text)
+    return float(text)
+
+
+def _name(text: str) -> str:
+    """A name may become part of the name of a file."""
+    if not text.strip() or not text.isprintable() or text.startswith(".") or "/" in text or "\\" in text:
+        raise ValueError(text)
+    return text
+
+
+def _status(text: str) -> str:
+    if text not in STATUSES:
+        raise ValueError(text)
+    return text
+
+
+def _message(text: str) -> str:
+    """Any text; what is not printable, such as a colour of a terminal, is left out."""
+    return "".join(character for character in " ".join(text.split()) if character.isprintable())
+
+
+def _variant(text: str) -> Variant:
+    variant = read_variant(text)
+    if text and "=" not in text and not text.startswith("{"):
+        raise ValueError(text)
+    if not all(_simple(part) for pair in variant.items() for part in pair):
+        raise ValueError(text)
+    return variant
+
+
+def _params(text: str) -> dict[str, Any]:
+    values = json.loads(text) if text else {}
+    if not isinstance(values, dict):
+        raise ValueError(text)
+    return values
+
+
+def _simple(value: Any) -> bool:
+    return not isinstance(value, str) or value.isprintable()
+
+
+Reader = tuple[Callable[[str], Any], str, str]
+"""What parses a text, what it expects in words, and the type of the column."""
+
+NUMBER: Reader = (_number, "a number", "float64")
+NAME: Reader = (_name, "a name without slashes", "object")
+WHOLE: Reader = (_whole, "a whole number of at least 0", "float64")
+COLUMN_TYPES: dict[str, Reader] = {
+    "key": NAME,
+    "experiment": NAME,
+    "dataset": NAME,
+    "algorithm": NAME,
+    "metric": NAME,
+    "status": (_status, " or ".join(STATUSES), "object"),
+    "message": (_message, "text", "object"),
+    "variant": (_variant, 'a variant such as {"G": 1}', "object"),
+    "params": (_params, 'parameters such as {"G": 1}', "object"),
+    "repeat": WHOLE,
+    "t": WHOLE,
+    "bin": WHOLE,
+    "n": WHOLE,
+}

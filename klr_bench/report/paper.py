@@ -1,0 +1,330 @@
+"""Papers as data: configs/paper/<paper>/paper.yaml says what there is, tables.csv has each printed number.
+
+A line of tables.csv is in klr-bench's own names (data set, algorithm, parameters, metric), so it belongs to the columns
+of a results table that have the same; number, spread and unit are as printed.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.experiment.config import files
+from klr_bench.experiment.measure.metric import Metric
+from klr_bench.report.typed import Name, Part, Text, checked, read_yaml
+
+SCALES = {
+    "percent": Decimal("0.01"),
+    "fraction": Decimal(1),
+    "count": Decimal(1),
+    "s": Decimal(1),
+    "min": Decimal(60),
+    "": Decimal(1),
+}
+"""One printed unit in the unit of records.csv."""
+UNITS = {"percent": ("percent", "fraction"), "count": ("count",), "s": ("s", "min")}
+"""Units that a number may be printed in, for each unit of a metric; for others, "fraction" or none."""
+FACTS = ("n_train", "n_test", "n_features", "n_examples", "nnz_per_instance", "lam")
+"""What tables say of a data set itself, in lines without an algorithm."""
+NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
+OWN_FILE = re.compile(r".+-[0-9a-f]{6}")
+"""The name of the user's own file in records: its stem and a part of its hash."""
+
+
+def _number(text: str) -> str:
+    if not NUMBER.fullmatch(text):
+        raise ValueError("a number as printed")
+    return text
+
+
+def _spread(text: str) -> str:
+    if text and (not NUMBER.fullmatch(text) or Decimal(text) < 0):
+        raise ValueError("a number of at least 0 as printed, or nothing")
+    return text
+
+
+def _params(text: Any) -> Any:
+    try:
+        return json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise ValueError("JSON such as {'lam': 0.1} with double quotes, or nothing") from error
+
+
+def _text_keys(content: Any) -> Any:
+    """Turn the number 3 of a table into "3"."""
+    return {str(k) if type(k) is int else k: v for k, v in content.items()} if isinstance(content, dict) else content
+
+
+class PrintedTable(Part):
+    """A table of a paper, or a figure, and the experiments that make it."""
+
+    title: Text
+    experiments: list[Name] = Field(default_factory=list)
+    columns: Text | None = None
+    """A parameter whose values are the columns of our table."""
+
+
+class PrintedFigure(Part):
+    """A figure of a paper and the experiments that make it."""
+
+    title: Text
+    experiments: list[Name] = Field(default_factory=list)
+
+
+class Paper(Part):
+    """paper.yaml."""
+
+    title: Text
+    authors: Text
+    venue: Text
+    year: Annotated[int, Field(ge=1000, le=9999)]
+    reference: Text
+    tables: Annotated[dict[Text, PrintedTable], BeforeValidator(_text_keys)] = Field(default_factory=dict)
+    figures: Annotated[dict[Text, PrintedFigure], BeforeValidator(_text_keys)] = Field(default_factory=dict)
+    stand_ins: dict[Name, Name] = Field(default_factory=dict)
+    """Data sets of ours that stand for one of the paper's that cannot be had."""
+
+
+class Printed(Part):
+    """A line of tables.csv.  `mean` and `std` are text: "85.8" and "85.80" have different last digits."""
+
+    table: Text
+    dataset: Name
+    algorithm: Text
+    params: Annotated[dict[str, Any], BeforeValidator(_params)]
+    metric: Text
+    mean: Annotated[str, AfterValidator(_number)]
+    std: Annotated[str, AfterValidator(_spread)]
+    unit: Literal["percent", "fraction", "count", "s", "min", ""]
+    label: Text
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published number: as printed, and in the unit of records.csv (fractions, seconds, counts)."""
+
+    printed: Printed
+    mean: float
+    std: float | None
+    half_unit: float
+    """Half a unit of the last printed digit of the mean: the most that rounding can have moved it."""
+    stand_in: bool = False
+    """Whether ours are of other data, so that the two cannot be compared."""
+
+    @classmethod
+    def of(cls, printed: Printed, *, stand_in: bool = False) -> Published:
+        """Read a line; in decimals, so that 85.8 percent is 0.858."""
+        mean, scale = Decimal(printed.mean), SCALES[printed.unit]
+        half_unit = Decimal((0, (5,), int(mean.as_tuple().exponent) - 1)) * scale
+        std = float(Decimal(printed.std) * scale) if printed.std else None
+        return cls(printed, float(mean * scale), std, float(half_unit), stand_in)
+
+    @property
+    def tolerance(self) -> float:
+        """How far from the published mean is within the published spread: max(2 std, half a unit)."""
+        return max(2 * (self.std or 0.0), self.half_unit)
+
+    def outside(self, mean: float) -> bool:
+        """Say whether a mean lies outside the published spread; on its edge is within, up to rounding."""
+        return not abs(mean - self.mean) <= self.tolerance * (1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The tables of a paper that stand beside an experiment, and all of its lines."""
+
+    name: str
+    paper: Paper
+    lines: Sequence[Printed]
+    tables: Collection[str]
+
+    def published(self, dataset: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Published]:
+        """Return the numbers of these tables for a column, by metric; `values` are its parameters.
+
+        All parameters of a line must be among them, with the same value.  Where several lines fit, the one with the
+        most parameters is meant.
+        """
+        stand_in = dataset in self.paper.stand_ins
+        key = self.paper.stand_ins.get(dataset, dataset), algorithm
+        best: dict[str, Printed] = {}
+        for line in self._lines():
+            if (line.dataset, line.algorithm) == key and fits(line, values):
+                rival = best.get(line.metric)
+                if rival is None or len(line.params) > len(rival.params):
+                    best[line.metric] = line
+        return {metric: Published.of(line, stand_in=stand_in) for metric, line in best.items()}
+
+    def facts(self, dataset: str) -> list[Printed]:
+        """Return what these tables say of a data set, or of that which it stands in for."""
+        name = self.paper.stand_ins.get(dataset, dataset)
+        return [line for line in self._lines() if line.dataset == name and not line.algorithm]
+
+    def _lines(self) -> list[Printed]:
+        return [line for line in self.lines if line.table in self.tables]
+
+
+def fits(line: Printed, values: Mapping[str, Any]) -> bool:
+    """Say whether all parameters of a line are among the values; true is not 1."""
+    return all(
+        name in values and values[name] == value and (type(values[name]) is bool) == (type(value) is bool)
+        for name, value in line.params.items()
+    )
+
+
+def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
+    """Return the folders of all papers by name; those that ship with klr-bench first."""
+    found: dict[str, Path] = {}
+    for folder in searched:
+        for path in sorted(folder.glob("paper/*/paper.yaml")):
+            name = path.parent.name
+            if name in found:
+                message = f"two papers called {name!r}: {found[name]} and {path.parent}. Give yours another name."
+                raise KlrBenchError(message)
+            found[name] = path.parent
+    return found
+
+
+def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
+    """Return a paper.yaml; KlrBenchError where it names an experiment that there is not, or is not well formed."""
+    path = folder / "paper.yaml"
+    paper = checked(Paper, read_yaml(path), str(path))
+    experiments = files.names("experiment", searched)
+    for kind, group in (("tables", paper.tables), ("figures", paper.figures)):
+        for number, entry in group.items():
+            for name in entry.experiments:
+                if name not in experiments:
+                    message = (
+                        f"{path}: {kind}.{number}.experiments: expected names of experiments, got {name!r}."
+                        f"{nearest(name, experiments)}"
+                    )
+                    raise KlrBenchError(message)
+    return paper
+
+
+def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], searched: Sequence[Path]) -> list[Printed]:
+    """Return the lines of a tables.csv, [] where there is none; KlrBenchError names a line that is wrong."""
+    path = folder / "tables.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file, strict=True))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, csv.Error) as error:
+        message = f"{path}: expected a CSV file, got something that cannot be read ({error})."
+        raise KlrBenchError(message) from error
+    header, expected = (rows[0] if rows else []), list(Printed.model_fields)
+    if header != expected:
+        message = f"{path}: expected the columns {', '.join(expected)}, got {', '.join(header) or 'none'}."
+        raise KlrBenchError(message)
+    known = {
+        "table": list(paper.tables),
+        "dataset": files.names("dataset", searched),
+        "algorithm": ["", *files.names("algorithm", searched)],
+    }
+    lines = []
+    for number, row in enumerate(rows[1:], 2):
+        where = f"{path}, line {number}"
+        if len(row) != len(header):
+            message = f"{where}: expected {len(header)} values, got {len(row)}."
+            raise KlrBenchError(message)
+        line = checked(Printed, dict(zip(header, row, strict=True)), where)
+        _check_line(line, where, known, metrics)
+        lines.append(line)
+    return lines
+
+
+def _check_line(line: Printed, where: str, known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> None:
+    """Refuse names that there are not, and a unit that the metric cannot be printed in."""
+    names = dict(known)
+    names["metric"] = list(metrics) if line.algorithm else list(FACTS)
+    for key, choices in names.items():
+        value = getattr(line, key)
+        if value not in choices and not (key == "dataset" and OWN_FILE.fullmatch(value)):
+            message = f"{where}: {key}: expected a known name, got {value!r}.{nearest(value, filter(None, choices))}"
+            raise KlrBenchError(message)
+    if line.algorithm:
+        units = UNITS.get(metrics[line.metric].unit, ("", "fraction"))
+        if line.unit not in units:
+            message = f"{where}: unit: expected {' or '.join(map(repr, units))} for {line.metric}, got {line.unit!r}."
+            raise KlrBenchError(message)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All published tables that stand beside an experiment."""
+
+    sources: Sequence[Source] = ()
+
+    @property
+    def columns(self) -> str | None:
+        """The parameter whose values are the columns, where all of these tables have the same."""
+        found = {source.paper.tables[table].columns for source in self.sources for table in source.tables}
+        return found.pop() if len(found) == 1 else None
+
+    def published(self, dataset: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Published]:
+        """Return the published numbers of a column, by metric; the first paper that has one is meant."""
+        found: dict[str, Published] = {}
+        for source in self.sources:
+            found = source.published(dataset, algorithm, values) | found
+        return found
+
+    def facts(self, dataset: str) -> list[Printed]:
+        """Return what the tables say of a data set."""
+        return [line for source in self.sources for line in source.facts(dataset)]
+
+    def stands_for(self, dataset: str) -> str | None:
+        """Return the data set that this one stands in for, None where it is that of the paper or in none."""
+        names = (source.paper.stand_ins.get(dataset) for source in self.sources)
+        return next((name for name in names if name), None)
+
+
+def comparison(
+    experiment: str,
+    keys: Collection[tuple[str, str]],
+    metrics: Mapping[str, Metric],
+    searched: Sequence[Path],
+    table: str | None = None,
+) -> Comparison:
+    """Return the tables beside an experiment: those whose paper.yaml names it, or the one asked for.
+
+    `keys` are the data sets and algorithms of the experiment.  KlrBenchError where `table` says nothing about them.
+    """
+    sources = []
+    usual: set[str] = set()
+    for name, folder in paper_files(searched).items():
+        paper = read_paper(folder, searched)
+        tables = [number for number, entry in paper.tables.items() if experiment in entry.experiments]
+        if tables:
+            sources.append(Source(name, paper, read_lines(folder, paper, metrics, searched), tables))
+            usual |= set(tables)
+    if table is None:
+        return Comparison(sources)
+    if not sources:
+        message = f"table={table}: the experiment {experiment} is in no table of a paper.yaml; leave `table` out."
+        raise KlrBenchError(message)
+    asked = [Source(s.name, s.paper, s.lines, (table,)) for s in sources if _speaks(s, table, keys)]
+    if not asked:
+        known = usual | {number for s in sources for number in s.paper.tables if _speaks(s, number, keys)}
+        message = (
+            f"table={table}: expected a table of {' or '.join(s.name for s in sources)} that says something about the "
+            f"data sets and algorithms of this experiment: {', '.join(sorted(known))}."
+        )
+        raise KlrBenchError(message)
+    return Comparison(asked)
+
+
+def _speaks(source: Source, table: str, keys: Collection[tuple[str, str]]) -> bool:
+    """Say whether a table has a number of one of these data sets and algorithms, or is made by the experiment."""
+    theirs = {(source.paper.stand_ins.get(dataset, dataset), algorithm) for dataset, algorithm in keys}
+    return table in source.tables or any(
+        line.table == table and (line.dataset, line.algorithm) in theirs for line in source.lines
+    )

@@ -1,0 +1,47 @@
+"""A table as LaTeX."""
+
+from __future__ import annotations
+
+import re
+
+from klr_bench.report.render.caption import caption
+from klr_bench.report.render.crossed import grids
+from klr_bench.report.table import Table
+
+TEX_ESCAPES = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"},
+}
+
+
+def latex(table: Table) -> str:
+    """Return a table as LaTeX, a ``table`` a data set, for the booktabs package."""
+    parts = [r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}"]
+    for block in grids(table):
+        sentences = [f"{block.header[0]}.", *caption(table), *(f"{note}." for note in block.notes)]
+        lines = [
+            r"\begin{table}",
+            r"\centering\small\setlength{\tabcolsep}{4pt}",
+            rf"\caption{{{_tex(' '.join(sentences))}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(block.header) - 1)}}}",
+            r"\toprule",
+            _tex_row(block.header),
+            r"\midrule",
+            *map(_tex_row, block.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _tex_row(row: list[str]) -> str:
+    return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + _tex(row[0]), *map(_tex, row[1:])]) + r" \\"
+
+
+def _tex(text: str) -> str:
+    """Escape what LaTeX takes for markup; signs of numbers become mathematics."""
+    escaped = "".join(TEX_ESCAPES.get(character, character) for character in text.strip())
+    return re.sub(r"^([+-])(?=\d)", r"$\1$", escaped)

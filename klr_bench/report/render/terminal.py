@@ -1,0 +1,85 @@
+"""A table on the terminal, as wide as it is, or as plain text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from klr_bench.report.render.caption import MARK, caption
+from klr_bench.report.render.crossed import grids
+from klr_bench.report.render.layout import Grid
+from klr_bench.report.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+PLAIN_WIDTH = 120  # of what is no terminal, at least: numbers are never cut off there
+
+
+def show(table: Table, console: Console) -> None:
+    """Print a table; plain text, wide enough for all numbers, where the console is no terminal."""
+    from rich.text import Text
+
+    blocks = grids(table)
+    width, left_out = console.width, dict[str, None]()
+    if not console.is_terminal:
+        console.width = max(PLAIN_WIDTH, width)
+    try:
+        console.print(Text(_for(console, table.title or table.experiment), style="bold"))
+        for block in blocks:
+            console.print()
+            narrow = _fitting(block, console.width)
+            console.print(_rich_table(narrow, console))
+            left_out |= dict.fromkeys(head for head in block.header[1:] if head not in narrow.header)
+            for note in block.notes:
+                console.print(Text(_for(console, f"! {note}"), style="yellow"))
+        console.print()
+        for line in caption(table):
+            console.print(Text(_for(console, line), style="dim"))
+        if left_out:
+            message = f"Left out, for want of width: {', '.join(left_out)}. format=md has all columns."
+            console.print(Text(message, style="dim"))
+    finally:
+        console.width = width
+
+
+def _fitting(block: Grid, width: int) -> Grid:
+    """Leave out columns that others imply until a block fits into a width: no number is broken in two."""
+
+    def columns(head: str) -> int:
+        position = block.header.index(head)
+        words = head.split(" ", 1) if position else [head]
+        return max(len(text) for text in [*words, *(row[position] for row in block.rows)]) + 1
+
+    kept = list(block.header)
+    for name in ("ok", "Support vectors", "ratio"):
+        incomplete = name == "ok" and block.notes
+        if sum(map(columns, kept)) > width and name in kept and not incomplete:
+            kept.remove(name)
+    places = [place for place, head in enumerate(block.header) if head in kept]
+    rows = [[row[place] for place in places] for row in block.rows]
+    return Grid([block.header[place] for place in places], rows, block.papers, block.notes)
+
+
+def _rich_table(block: Grid, console: Console) -> RichTable:
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, head in enumerate(block.header):
+        # Two lines for a head of two words: the numbers decide how wide a column is.
+        text = "\n".join(head.split(" ", 1)) if " " in head and number else f"\n{head}"
+        title = Text(_for(console, text), style="bold", justify="right" if number else "left")
+        shown.add_column(title, overflow="fold")
+    for number, row in enumerate(block.rows):
+        texts = [Text(_for(console, text), style="bold red" if text.endswith(MARK) else "") for text in row]
+        shown.add_row(*texts, style="dim" if number in block.papers else "")
+    return shown
+
+
+def _for(console: Console, text: str) -> str:
+    """Spell a text in what the console can write."""
+    if console.encoding.startswith("utf"):
+        return text
+    return text.replace("±", "+-").encode(console.encoding, "backslashreplace").decode(console.encoding)

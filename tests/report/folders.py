@@ -1,0 +1,66 @@
+"""Results folders for tests of the report, from a few rows."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from klr_bench.experiment.first_schema import parse_variant
+from klr_bench.experiment.records import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
+from klr_bench.experiment.variants import Variant
+from klr_bench.report import report
+from klr_bench.report.load import read_results
+from klr_bench.report.table import Table, beside_papers
+
+Make = Callable[..., Path]
+
+
+def record(algorithm: str, variant: str, repeat: int, **values: Any) -> Record:
+    """Return a record; `variant` as text such as "G=1; R=2", metrics among the values; None: no such metric."""
+    given: dict[str, Any] = {"key": f"{algorithm}-{variant}-{repeat}".replace("/", ":"), "status": "ok", "params": {}}
+    given |= {"experiment": "demo", "seed": None} | values
+    metrics = {name: value for name, value in given.items() if name not in IDENTITY and value is not None}
+    identity = {name: value for name, value in given.items() if name in IDENTITY}
+    return Record(
+        algorithm=algorithm, variant=Variant(parse_variant(variant)), repeat=repeat, metrics=metrics, **identity
+    )
+
+
+def write(
+    folder: Path,
+    rows: Sequence[Record],
+    config: Mapping[str, Any],
+    *,
+    traces: Sequence[Checkpoint] = (),
+    bins: Sequence[Bin] = (),
+    **manifest: Any,
+) -> Path:
+    """Write a results folder with these rows, beside those that are there, and return it."""
+    store = Store(folder)
+    for row in rows:
+        store.write_cell(CellFile(row, f"c-{row.algorithm}-{dict(row.variant)}", 1.0, traces, bins))
+    store.rebuild()
+    content = {"experiment": folder.name, "config": dict(config), "machine": {"cpu": "A CPU & co"}}
+    store.write_manifest(content | manifest)
+    return folder
+
+
+def table(folder: Path, number: str | None = None) -> Table:
+    """Return the table of a results folder."""
+    return beside_papers(read_results(folder), number)
+
+
+def shown(folder: Path, **options: Any) -> str:
+    """Return what a report prints."""
+    file = io.StringIO()
+    report(folder, console=Console(file=file, **options))
+    return file.getvalue()
+
+
+def quiet() -> Console:
+    """Return a console that nobody sees."""
+    return Console(file=io.StringIO(), width=150)

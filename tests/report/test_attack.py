@@ -1,0 +1,404 @@
+"""What a report reads is held against declared keys and types; the cases are made from the declarations."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import itertools
+import os
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from klr_bench.cli import main
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.files import folders
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.records import COLUMNS, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
+from klr_bench.report.load import COLUMN_TYPES, read_results
+from klr_bench.report.manifest import Manifest, read_manifest
+from klr_bench.report.paper import Paper, Printed, read_lines, read_paper
+from tests.report.folders import record, write
+
+Place = tuple[str, ...]
+
+CONFIG: dict[str, Any] = {
+    "experiment": "mine",
+    "title": "Mine",
+    "repeats": 1,
+    "datasets": {"moons": {"label": "Moons"}},
+    "algorithms": {"nc": {"label": "NC", "estimator": {"eta": 1.0}}},
+    "sweep": {"nc": {"R": [1.0]}},
+    "figures": ["accuracy_support"],
+    "metrics": ["accuracy", "n_trees"],
+    "against": {"accuracy_gain": {"R": 1.0}},
+}
+MANIFEST: dict[str, Any] = {
+    "experiment": "mine",
+    "schema_version": 2,
+    "config": CONFIG,
+    "machine": {"cpu": "A CPU"},
+    "labels": {"algorithms": {"nc": "NC"}, "datasets": {"moons": "Moons"}},
+    "own_metrics": {"n_trees": {"title": "Trees", "unit": "count", "better": "lower", "compared": ""}},
+}
+PAPER: dict[str, Any] = {
+    "title": "A paper",
+    "authors": "Somebody",
+    "venue": "Somewhere",
+    "year": 2020,
+    "reference": "Somebody (2020)",
+    "tables": {"1": {"title": "One", "experiments": ["mine"], "columns": "R"}},
+    "figures": {"1": {"title": "One", "experiments": ["mine"]}},
+    "stand_ins": {"moons": "digits"},
+}
+LINE = {
+    **{"table": "1", "dataset": "digits", "algorithm": "nc", "params": "", "metric": "accuracy"},
+    **{"mean": "85.8", "std": "0.4", "unit": "percent", "label": "Baseline"},
+}
+WRONG: list[Any] = [5, 2.5, float("nan"), True, None, "", "x", [], [5], {}, {"x": 5}, yaml.safe_load("2020-01-01")]
+EXTREMES = {int: (-1, 0, 10**30), str: ("a\x1b[31mb",)}
+"""Values of the right type that no number and no text of these files may have."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with an own experiment, an own paper and results."""
+    root = tmp_path_factory.mktemp("attack")
+    rows = [record("nc", "R=1.0", 0, dataset="moons", accuracy=0.9, n_support=9, n_train=80, n_trees=3)]
+    traces, bins = [(1, 0.1, "accuracy", 0.5), (9, 0.2, "accuracy", 0.9)], [(0, 50, 0.02, 0.04)]
+    folder = write(root / "results" / "mine", rows, CONFIG, traces=traces, bins=bins)
+    (folder / "rows.csv").write_text("key,x1,x2,label\nnc-R=1.0-0,0.5,0.5,1\n", encoding="utf-8")
+    (folder / "manifest.yaml").write_text(yaml.safe_dump(MANIFEST), encoding="utf-8")
+    own = root / "configs" / "paper" / "own"
+    own.mkdir(parents=True)
+    (own.parents[1] / "experiment").mkdir()
+    (own.parents[1] / "experiment" / "mine.yaml").write_text("# @package _global_\n", encoding="utf-8")
+    (own / "paper.yaml").write_text(yaml.safe_dump(PAPER), encoding="utf-8")
+    (own / "tables.csv").write_text(_csv([LINE]), encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def place(whole: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Go to the folder; when the test is over it is as it was."""
+    monkeypatch.chdir(whole)
+    before = {path: path.read_bytes() for path in whole.rglob("*") if path.is_file()}
+    yield whole
+    for path in [path for path in whole.rglob("*") if path not in before and not path.is_dir()]:
+        path.unlink()
+    for path, content in before.items():
+        if not path.is_file() or path.read_bytes() != content:
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
+
+
+def _csv(lines: list[dict[str, str]]) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> None:
+    """Make the report; assert that it is refused with a message that has these words."""
+    capsys.readouterr()
+    status = main(["report", "experiment=mine"])
+    out = capsys.readouterr()
+    assert status == 2, f"accepted: {out.out}"
+    assert out.err.startswith("error: ")
+    assert "Traceback" not in out.err
+    assert_clear(out.err, words)
+
+
+def rejected(read: Callable[[], object], *words: str) -> None:
+    """Read something; assert that it is refused with a message that has these words: the command line prints it."""
+    with pytest.raises(KlrBenchError) as error:
+        read()
+    assert_clear(str(error.value), words)
+
+
+def assert_clear(message: str, words: tuple[str, ...]) -> None:
+    assert ("expected" in message and "got" in message) or "unknown key" in message, message
+    for word in words:
+        assert word in message, message
+
+
+def own_lines(place: Path) -> list[Printed]:
+    folder = place / "configs" / "paper" / "own"
+    return read_lines(folder, Paper.model_validate(PAPER), METRICS, folders())
+
+
+def kinds(annotation: Any) -> set[type]:
+    """Return the types that YAML may give a field."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return kinds(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return set().union(*map(kinds, typing.get_args(annotation)))
+    if origin is typing.Literal:
+        return set()
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {dict}
+    return {origin or annotation}
+
+
+def fields(annotation: Any, content: Any, place: Place = ()) -> Iterator[tuple[Place, set[type]]]:
+    """Return the place of each declared field in a content that has them all, and its types."""
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        yield from fields(parts[0], content, place)
+    elif origin in (typing.Union, types.UnionType):
+        for part in parts:
+            yield from fields(part, content, place)
+    elif origin is dict:
+        for key, value in content.items():
+            yield from fields(parts[1], value, (*place, key))
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, field in annotation.model_fields.items():
+            assert name in content, f"the tests need a value of {'.'.join((*place, name))}"
+            yield (*place, name), kinds(field.annotation)
+            yield from fields(field.annotation, content[name], (*place, name))
+
+
+def attacks(model: type[BaseModel], content: Mapping[str, Any]) -> list[Any]:
+    """Return (place, wrong value) for each declared field."""
+    found = []
+    for place, right in fields(model, content):
+        values = [value for value in WRONG if type(value) not in right and not (not right and value == "")]
+        values += [value for kind in right for value in EXTREMES.get(kind, ())]
+        found += [pytest.param(place, value, id=f"{'.'.join(place)}={value!r}"[:60]) for value in values]
+    return found
+
+
+def changed(content: Mapping[str, Any], place: Place, value: Any) -> dict[str, Any]:
+    new: dict[str, Any] = copy.deepcopy(dict(content))
+    inner = new
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return new
+
+
+def test_the_right_values_are_accepted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "experiment=mine"]) == 0
+    out = capsys.readouterr().out
+    assert "85.8" in out
+    assert "Trees" in out
+
+
+@pytest.mark.parametrize(("where", "value"), attacks(Manifest, MANIFEST))
+def test_a_wrong_value_in_a_manifest(place: Path, where: Place, value: Any) -> None:
+    path = place / "results" / "mine" / "manifest.yaml"
+    path.write_text(yaml.safe_dump(changed(MANIFEST, where, value), allow_unicode=True), encoding="utf-8")
+    rejected(lambda: read_manifest(path.parent), "manifest.yaml")
+
+
+@pytest.mark.parametrize("where", sorted({place for place, _ in fields(Manifest, MANIFEST)}), ids=".".join)
+def test_a_misspelt_key_in_a_manifest(place: Path, where: Place) -> None:
+    """Parts of a configuration that a report does not read in full, such as a data set, have other keys as well."""
+    content = changed(MANIFEST, where, None)
+    inner = content
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[f"{where[-1]}s"] = inner.pop(where[-1])
+    (place / "results" / "mine" / "manifest.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    if len(where) == 1 or where[0] in ("labels", "own_metrics") or (where[0] == "config" and len(where) == 2):
+        rejected(lambda: read_manifest(place / "results" / "mine"))
+    else:
+        read_manifest(place / "results" / "mine")
+
+
+@pytest.mark.parametrize(("where", "value"), attacks(Paper, PAPER))
+def test_a_wrong_value_in_a_paper(place: Path, where: Place, value: Any) -> None:
+    path = place / "configs" / "paper" / "own" / "paper.yaml"
+    path.write_text(yaml.safe_dump(changed(PAPER, where, value)), encoding="utf-8")
+    rejected(lambda: read_paper(path.parent, folders()), "paper.yaml")
+
+
+@pytest.mark.parametrize("where", sorted({place for place, _ in fields(Paper, PAPER)}), ids=".".join)
+def test_a_misspelt_key_in_a_paper(place: Path, where: Place) -> None:
+    content = changed(PAPER, (*where[:-1], f"{where[-1]}s"), None)
+    (place / "configs" / "paper" / "own" / "paper.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    path = place / "configs" / "paper" / "own"
+    rejected(lambda: read_paper(path, folders()), "unknown key", f"Did you mean '{where[-1]}'?")
+
+
+LINES = {
+    "table": ["2", "", "one"],
+    "dataset": ["", "digit", "../digits", "a/b", "x\x1b[31m"],
+    "algorithm": ["ncc", "nc\x1b[31m", "7"],
+    "params": ["{", "[1]", "5", "'a'", "{'R': 1}", "lam=0.1", "[" * 100_000],
+    "metric": ["acuracy", "", "n_features", "5"],
+    "mean": ["", "x", "nan", "inf", "1,000", "8_5", "1e999999999", "85.8 ", "\u0665"],
+    "std": ["-0.1", "x", "nan", "inf", "0,4"],
+    "unit": ["", "percents", "s", "count", "%"],
+    "label": ["a\x1b[31mb"],
+}
+
+
+def test_every_column_of_tables_csv_is_attacked() -> None:
+    assert list(LINES) == list(LINE) == list(Printed.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [(column, value) for column, values in LINES.items() for value in values], ids=repr
+)
+def test_a_wrong_line_of_a_paper(place: Path, column: str, value: str) -> None:
+    path = place / "configs" / "paper" / "own" / "tables.csv"
+    path.write_text(_csv([LINE | {column: value}]), encoding="utf-8")
+    rejected(lambda: own_lines(place), "tables.csv, line 2")
+
+
+@pytest.mark.parametrize(
+    "content", ["", "table\n1\n", "a,b\n1,2\n", _csv([LINE]) + "1,2\n", '"unclosed', "\0", "\ufeff" + _csv([LINE])]
+)
+def test_a_tables_csv_of_another_shape(place: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+    (place / "configs" / "paper" / "own" / "tables.csv").write_text(content, encoding="utf-8")
+    refused(capsys, "tables.csv")
+
+
+WRONG_TEXTS = {
+    "float64": ["x", "nan", "1_0", "\u0665", "0x1f", "1,5", "[]"],
+    "object": ["a\x1b[31mb", "../x"],
+}
+WRONG_BY_COLUMN = {
+    "status": ["", "okay", "OK"],
+    "variant": ["{", "[1]", '{"G": 1', '{"G": "a\\u001b[31m"}', "{" * 100_000],
+    "params": ["{", "[1]", "5", "[" * 100_000],
+    "repeat": ["-1", "0.5", "1e400", "9" * 5000],
+    "t": ["-1", "0.5", ""],
+    "bin": ["-1", "0.5", ""],
+    "n": ["-1", "inf", ""],
+}
+FILES = {"records": COLUMNS, "traces": TRACE_COLUMNS, "reliability": RELIABILITY_COLUMNS, "rows": ROWS_COLUMNS}
+
+
+def wrong_cells() -> list[Any]:
+    found = []
+    for name, columns in FILES.items():
+        for column in columns:
+            kind = COLUMN_TYPES.get(column, (None, "", "float64"))[2]
+            values = WRONG_BY_COLUMN.get(column, [] if column == "message" else WRONG_TEXTS[kind])
+            found += [pytest.param(name, column, value, id=f"{name}.{column}={value[:20]!r}") for value in values]
+    return found
+
+
+@pytest.mark.parametrize(("name", "column", "value"), wrong_cells())
+def test_a_wrong_value_in_a_file_of_results(place: Path, name: str, column: str, value: str) -> None:
+    path = place / "results" / "mine" / f"{name}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[0][column] = value
+    path.write_text(_csv(rows), encoding="utf-8")
+    rejected(lambda: read_results(path.parent), f"{name}.csv: row 1, {column}:")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), list(itertools.product(FILES, ["", "\0\0", "key\nx\n", "key,key\n1,2,3\n"]))
+)
+def test_a_file_of_results_of_another_shape(
+    place: Path, capsys: pytest.CaptureFixture[str], name: str, content: str
+) -> None:
+    (place / "results" / "mine" / f"{name}.csv").write_text(content, encoding="utf-8")
+    refused(capsys, f"{name}.csv")
+
+
+COMMAND = "touch ran"
+TAGS = [
+    f"!!python/object/apply:os.system ['{COMMAND}']",
+    f"!!python/object/new:os.system ['{COMMAND}']",
+    "!!python/name:os.system",
+    "!own tag",
+    "[" * 1000,
+    "9" * 5000,
+    "&a [*a]",
+    "{a: b",
+]
+
+
+@pytest.mark.parametrize("text", TAGS, ids=lambda text: text[:30])
+@pytest.mark.parametrize("path", ["results/mine/manifest.yaml", "configs/paper/own/paper.yaml"])
+def test_tags_and_bombs_are_refused(place: Path, capsys: pytest.CaptureFixture[str], path: str, text: str) -> None:
+    content = (place / path).read_text(encoding="utf-8")
+    (place / path).write_text(f"{content}\ntitle: {text}\n", encoding="utf-8")
+    refused(capsys, Path(path).name)
+    assert not (place / "ran").exists()
+
+
+def test_a_hostile_manifest_runs_nothing(place: Path) -> None:
+    """Mappings that name what to call are plain values wherever they are accepted."""
+    call = {"_target_": "os.system", "command": COMMAND, "_partial_": False}
+    content = copy.deepcopy(MANIFEST)
+    config = content["config"]
+    config["datasets"]["moons"] |= call | {"source": call, "split": call, "derive": call, "format": "generated"}
+    config["algorithms"]["nc"] |= call | {"estimator": call, "grid": {"R": [call]}}
+    config["sweep"] = {"nc": {"R": [1.0]}}
+    config["against"] = {"accuracy_gain": call}
+    config["figures"] = ["prototype_pictures", "accuracy_support"]
+    config["kernel"] = config["selection"] = call
+    content["machine"] |= call
+    folder = place / "results" / "mine"
+    for version in (1, 2):
+        content["schema_version"] = version
+        (folder / "manifest.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+        assert main(["report", "experiment=mine", "format=terminal,md,tex,csv"]) == 0
+    assert not (place / "ran").exists()
+
+
+def test_no_file_is_written_outside_of_the_report(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path for path in place.rglob("*") if path.is_file()}
+    path = place / "results" / "mine" / "records.csv"
+    for name in ("../../evil", "/tmp/evil", "..", ".hidden", "a\\b", " "):
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        path.write_text(_csv([rows[0] | {"dataset": name}]), encoding="utf-8")
+        refused(capsys, "dataset")
+    assert {path for path in place.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("name", ["records.csv", "traces.csv", "manifest.yaml"])
+def test_what_is_no_file_does_not_hang(place: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    path = place / "results" / "mine" / name
+    path.unlink()
+    os.mkfifo(path)
+    status = main(["report", "experiment=mine"])
+    assert status == (0 if name == "traces.csv" else 2)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_sweep_of_endless_columns_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = {"nc": {f"p{number}": list(range(100)) for number in range(6)}}
+    content = changed(MANIFEST, ("config", "sweep"), sweep)
+    (place / "results" / "mine" / "manifest.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    refused(capsys, "config.sweep: expected at most 100,000 variants, got 1,000,000,000,000")
+
+
+@pytest.mark.parametrize("version", [0, 3, "2", 2.0, None, True])
+def test_another_schema_version_is_refused(place: Path, capsys: pytest.CaptureFixture[str], version: Any) -> None:
+    content = MANIFEST | {"schema_version": version}
+    (place / "results" / "mine" / "manifest.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    refused(capsys, "schema_version")
+
+
+def test_a_paper_that_names_no_experiment_that_there_is(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = changed(PAPER, ("tables", "1", "experiments"), ["mien"])
+    (place / "configs" / "paper" / "own" / "paper.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    refused(capsys, "tables.1.experiments", "'mien'", "Did you mean 'mine'?")
+
+
+def test_two_papers_of_one_name_are_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = place / "configs" / "paper" / "own"
+    try:
+        own.rename(own.with_name("qin2011"))
+        assert main(["report", "experiment=mine"]) == 2
+    finally:
+        own.with_name("qin2011").rename(own)
+    assert "two papers called 'qin2011'" in capsys.readouterr().err

@@ -1,0 +1,36 @@
+"""Reports are the records: each committed table is made again from the records beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from klr_bench.report.render import WRITERS
+from tests.report.folders import table
+
+REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
+FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/records.csv"))
+
+
+def test_there_are_references() -> None:
+    assert len(FOLDERS) >= 35
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_committed_tables_are_those_of_the_records(folder: Path) -> None:
+    built = table(folder)
+    for name, made in WRITERS.items():
+        committed = folder / "report" / f"table.{name}"
+        assert made(built) == committed.read_text(encoding="utf-8"), (
+            f"{committed} is not what the records say; make it anew: "
+            f"klr-bench report experiment={folder.name} results_dir=results/reference format=md,tex,csv"
+        )
+
+
+def test_a_number_that_the_records_have_is_shown() -> None:
+    folder = REFERENCE / "klr_figure5"
+    (line,) = [line for line in table(folder).blocks[-1].lines if line.algorithm == "pcd"]
+    assert line.timed_out
+    assert line.entries["accuracy"].mean == pytest.approx(0.967, abs=1e-3)
+    assert "96.7 ± 0.8" in (folder / "report" / "table.md").read_text(encoding="utf-8")

@@ -1,0 +1,69 @@
+"""A paper of the user's own is one folder, and stands beside the results of an experiment of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from klr_bench.cli import main
+from tests.report.folders import record, write
+
+PAPER = """\
+title: My paper
+authors: Me
+venue: Here
+year: 2026
+reference: Me (2026)
+tables:
+  1: {title: Results, experiments: [my_experiment]}
+stand_ins: {checkerboard: digits}
+"""
+TABLES = """\
+table,dataset,algorithm,params,metric,mean,std,unit,label
+1,moons,,,n_train,80,,count,Two moons
+1,moons,nc,,accuracy,85.8,0.4,percent,Baseline
+1,moons,oskl,"{""G"": 4}",accuracy,85.5,0.5,percent,Mine
+1,moons,oskl,"{""G"": 4}",fit_time_s,2.5,,min,Mine
+1,digits,nc,,accuracy,99.0,,percent,Baseline
+"""
+CONFIG = {
+    "experiment": "my_experiment",
+    "title": "Mine",
+    "repeats": 1,
+    "datasets": {"moons": {"label": "Moons"}, "checkerboard": {"label": "Checkerboard"}},
+    "algorithms": {"nc": {"label": "NC"}, "oskl": {"label": "OSKL", "estimator": {"G": 4}}},
+    "sweep": {},
+}
+
+
+def test_a_paper_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paper = tmp_path / "configs" / "paper" / "mine"
+    paper.mkdir(parents=True)
+    (paper / "paper.yaml").write_text(PAPER, encoding="utf-8")
+    (paper / "tables.csv").write_text(TABLES, encoding="utf-8")
+    experiment = tmp_path / "configs" / "experiment" / "my_experiment.yaml"
+    experiment.parent.mkdir()
+    experiment.write_text("# @package _global_\n", encoding="utf-8")
+    sizes = {"n_train": 80, "n_test": 20, "n_features": 2}
+    rows = [
+        record("nc", "", 0, dataset="moons", accuracy=0.86, fit_time_s=1.0, **sizes),
+        record("oskl", "", 0, dataset="moons", accuracy=0.9, fit_time_s=60.0, params={"G": 4}, **sizes),
+        record("nc", "", 0, key="c", dataset="checkerboard", accuracy=0.5, **sizes),
+    ]
+    write(tmp_path / "results" / "a_name_of_its_own", rows, CONFIG)
+    assert main(["report", "experiment=a_name_of_its_own"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "NC 1/1 86.0 +0.2 " in text
+    assert "paper 85.8 ± 0.4" in text
+    assert "OSKL 1/1 90.0 +4.5* 1.00 2.5x paper 85.5 ± 0.5 2.5" in text
+    assert "paper: mine, table 1. diff: ours less the paper's" in text
+    assert "Moons: training rows 80, test rows 20, features 2. In table 1, Two moons: training rows 80." in text
+    assert "Checkerboard stands in for the paper's digits" in text
+    assert "NC 1/1 50.0 paper 99.0" in text
+    (paper / "tables.csv").write_text(TABLES.replace("moons,nc", "moons,ncc"), encoding="utf-8")
+    assert main(["report", "experiment=a_name_of_its_own"]) == 2
+    assert "tables.csv, line 3: algorithm: expected a known name, got 'ncc'" in capsys.readouterr().err
