@@ -141,7 +141,7 @@ class Manifest(PartOfMore):
         return self.config.sweep.get(algorithm) or {}
 
 
-KEYS = {*Manifest.model_fields, "started", "updated", "git_commit", "versions"}
+KEYS = {*Manifest.model_fields, "started", "updated", "git_commit", "changed", "versions"}
 CONFIG_KEYS = {*Asked.model_fields, *(field.name for field in fields(schema.Config))}
 """With those that a report has no use for."""
 
