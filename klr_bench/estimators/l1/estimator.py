@@ -1,4 +1,4 @@
-"""The scikit-learn interface of L1KLR: parameters, validation, features, the loop over iterates, prediction."""
+"""The scikit-learn interface of L1KLR: parameters, validation, features, the loop over iterates."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
+from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
-from klr_bench.estimators.l1.matrix import FeatureMatrix, rows_of_a_block
+from klr_bench.estimators.l1.fitted import L1Classifier
+from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Iterate, Problem
 from klr_bench.estimators.l1.solvers import SOLVERS, iterates, length
 
@@ -21,7 +22,7 @@ SECOND_STAGE = 0.1
 """Multiple of lambda that the second stage uses (line 296)."""
 
 
-class L1KLR(BinaryKernelClassifier):
+class L1KLR(L1Classifier):
     """Sparse kernel logistic regression: min sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1.
 
     z_i are the features of example i.  The losses are added, not averaged.  The intercept b, which the paper does not
@@ -112,7 +113,7 @@ class L1KLR(BinaryKernelClassifier):
     True
     """
 
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
+    _parameter_constraints = L1Classifier._parameter_constraints | {
         "solver": [StrOptions(set(SOLVERS))],
         "lam": [POSITIVE],
         "lam_relative": ["boolean"],
@@ -268,77 +269,14 @@ class L1KLR(BinaryKernelClassifier):
                 return iterate, False
         raise AssertionError
 
-    def _publish(self, iterate):
-        """Set the fitted attributes from an iterate."""
-        D = self._map.n_features
-        D_here = iterate.problem.matrix.shape[1]
-        self._iterate = iterate
-        self.coef_ = np.zeros(D)
-        self.coef_[self._places] = iterate.x[:D_here]
-        self.intercept_ = float(iterate.x[D_here]) if iterate.problem.intercept else 0.0
-        if self.features == "kernel":
-            self.support_vectors_ = self._map.centres[np.flatnonzero(self.coef_)]
-            self.n_support_ = self.support_vectors_.shape[0]
-
-    def _finish(self, iterate):
-        """Publish the last iterate, and release the problem."""
-        self._publish(iterate)
-        objective, gap = iterate.objective, iterate.relative_gap
-        self._iterate = None
-        self._final = objective, gap
-        self.converged_ = gap <= self.tol
-
-    @property
-    def objective_(self):
-        """F(w, b); while `fit` runs, that of the current iterate."""
-        return self._iterate.objective if self._iterate is not None else self._final[0]
-
-    @property
-    def duality_gap_(self):
-        """The duality gap divided by F; while `fit` runs, that of the current iterate."""
-        return self._iterate.relative_gap if self._iterate is not None else self._final[1]
-
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
         last, first = length(self, n_samples)
         return last * (1 + self.two_stage), first
 
-    def ended_at(self):
-        """Return the t at which the fit ended."""
-        return self.n_iter_
-
-    def progress(self):
-        """Return what a checkpoint keeps: support vectors, objective, gap and the share of non-zero coefficients."""
-        sizes = {"n_support": self.n_support_} if self.features == "kernel" else {}
-        objectives = {"objective": self.objective_, "duality_gap": self.duality_gap_}
-        return sizes | objectives | {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
-
-    def summary(self):
-        """Return what a checkpoint keeps, and the iterations."""
-        return {**self.progress(), "n_iter": self.n_iter_}
-
-    def selected_features(self):
-        """Return the columns of X with a coefficient other than 0, for features="linear"; else None."""
-        return np.flatnonzero(self.coef_) if self.features == "linear" else None
-
     def stand_in(self):
         """Return an estimator with the same solver, whose fit compiles and loads it."""
         return type(self)(solver=self.solver)
-
-    def decision_function(self, X):
-        """Return w'z(x) + b for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
-        check_is_fitted(self, "coef_")
-        X = validate_data(self, X, dtype=self._dtypes(), accept_sparse="csr", reset=False)
-        J = np.flatnonzero(self.coef_)
-        part, w = self._map.take(J), self.coef_[J]
-        values, step = np.full(X.shape[0], self.intercept_), rows_of_a_block(max(len(J), X.shape[1]))
-        for start in range(0, X.shape[0], step):
-            values[start : start + step] += part.transform(X[start : start + step]) @ w
-        return values
-
-    def predict_proba(self, X):
-        """Return the probabilities of the two classes, (n_samples, 2)."""
-        return self._probabilities(X)
 
     def _feature_map(self, X, random):
         if self.features == "linear":

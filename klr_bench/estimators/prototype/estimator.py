@@ -20,7 +20,7 @@ from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
 from klr_bench.estimators.prototype.passes import in_batches, on_all_rows
 from klr_bench.estimators.prototype.prediction import PrototypeClassifier
-from klr_bench.estimators.prototype.start import first_coefficients, first_prototypes, typical_distance, unit_of
+from klr_bench.estimators.prototype.start import first_point, unit_of
 
 USUAL = 10
 """Default number of prototypes."""
@@ -241,43 +241,24 @@ class PrototypeKLR(PrototypeClassifier):
         origin = None
         if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
             origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        rows, held_out = Rows(X, codes, origin), None
-        if self.validation_fraction:
-            order, out = random.permutation(len(codes)), np.zeros(len(codes), dtype=bool)
-            for code in range(len(self.classes_)):
-                own = order[codes[order] == code]
-                out[own[: int(self.validation_fraction * len(own))]] = True
-            if out.any():
-                rows, held_out = rows.taken(np.flatnonzero(~out)), rows.taken(np.flatnonzero(out))
+        rows, held_out = Rows(X, codes, origin).split(self.validation_fraction, random)
         if self.n_prototypes is not None and self.n_prototypes > len(rows):
-            message = (
-                f"n_prototypes={self.n_prototypes}: more prototypes than the {len(rows)} training rows; ask for fewer."
-            )
+            excess = f"more prototypes than the {len(rows)} training rows"
+            message = f"n_prototypes={self.n_prototypes}: {excess}; ask for fewer."
             raise ValueError(message)
         return rows, held_out
 
     def _start(self, rows, random):
         """Return x at the start, and set the model."""
         n, d = rows.X.shape
-        n_classes = len(self.classes_)
+        M = 1 if len(self.classes_) == 2 else len(self.classes_)
         J = min(USUAL, n) if self.n_prototypes is None else self.n_prototypes
-        layout = Layout(1 if n_classes == 2 else n_classes, J, d)
         kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
-        self._model = Model(layout, kernel, float(self.l1), float(self.l2))
+        self._model = Model(Layout(M, J, d), kernel, float(self.l1), float(self.l2))
         self._origin = rows.origin
-        x = np.zeros(layout.size, dtype=rows.X.dtype)
-        _, _, U, theta = layout.views(x)
-        U[:] = first_prototypes(rows, J, self.init, random).T
-        gamma = self.gamma
-        if gamma is None:
-            gamma = 1 / typical_distance(kernel, rows, U, random) if self.kernel == "rbf" else 1 / d
-        theta[:] = np.log(gamma)
-        b = layout.places["b"]
-        if not self.learn_coef:
-            x[b] = random.uniform(-1, 1, b.stop)
-        else:
-            x[: layout.M] = first_coefficients(rows.y, n_classes)
-        return x
+        return first_point(
+            self._model, rows, init=self.init, gamma=self.gamma, learn_coef=self.learn_coef, random=random
+        )
 
     def _learn(self, x, rows, held_out, random, callback):
         parts = self._parts()
@@ -366,7 +347,3 @@ class PrototypeKLR(PrototypeClassifier):
     def _warn(self):
         message = f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes."
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
-
-    def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
-        return self.max_iter, 1

@@ -92,6 +92,16 @@ class Rows:
         """Return some of the rows, as an object of the same kind."""
         return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin)
 
+    def split(self, share, random):
+        """Return the rows to learn from, and those held out: the same share of each class, or None if that is none."""
+        if not share:
+            return self, None
+        order, out = random.permutation(len(self)), np.zeros(len(self), dtype=bool)
+        for code in range(self.y.max() + 1):
+            own = order[self.y[order] == code]
+            out[own[: int(share * len(own))]] = True
+        return (self.taken(np.flatnonzero(~out)), self.taken(np.flatnonzero(out))) if out.any() else (self, None)
+
 
 @dataclass(frozen=True)
 class Model:

@@ -41,6 +41,10 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
                 kept |= {"_".join([name, *map(str, at)]): float(value) for at, value in np.ndenumerate(array)}
         return kept
 
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
+        return self.max_iter, 1
+
     def summary(self):
         """Return what the fit has led to: prototypes, passes and the objective."""
         return {"n_support": self.n_support_, "n_iter": self.n_iter_, "objective": self.objective_}

@@ -11,6 +11,27 @@ CLUSTERED = 10_000
 """Largest number of rows given to k-means."""
 
 
+def first_point(model, rows, *, init, gamma, learn_coef, random):
+    """Return x at the start, (size,), in the precision of the rows.
+
+    Without `learn_coef` the coefficients are drawn from [-1, 1], else b = 0 but for b_0.  gamma=None is
+    1 / the median squared distance for rbf, 1 / n_features for the other kernels.
+    """
+    layout, kernel = model.layout, model.kernel
+    x = np.zeros(layout.size, dtype=rows.X.dtype)
+    _, _, U, theta = layout.views(x)
+    U[:] = first_prototypes(rows, layout.J, init, random).T
+    if gamma is None:
+        gamma = 1 / typical_distance(kernel, rows, U, random) if kernel.name == "rbf" else 1 / layout.d
+    theta[:] = np.log(gamma)
+    if learn_coef:
+        x[: layout.M] = first_coefficients(rows.y, 2 if layout.M == 1 else layout.M)
+    else:
+        b = layout.places["b"]
+        x[b] = random.uniform(-1, 1, b.stop)
+    return x
+
+
 def first_prototypes(rows, J, init, random):
     """Return J prototypes (J, d): rows drawn at random, or centres of k-means on some rows, relative to the origin."""
     n = len(rows)

@@ -20,7 +20,7 @@ from klr_bench import (
     ProjectronPlusPlus,
     RandomizedBudgetPerceptron,
 )
-from klr_bench.estimators.budget import engine, projectron
+from klr_bench.estimators.budget import engine, projection
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
 from klr_bench.estimators.core import expansion
 from tests.cover import cover
@@ -79,8 +79,8 @@ def kernel_matrix(X, kernel):
 )
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
-    monkeypatch.setattr(projectron, "BLOCK", block)
-    monkeypatch.setattr(projectron, "AHEAD", block)
+    monkeypatch.setattr(projection, "BLOCK", block)
+    monkeypatch.setattr(projection, "AHEAD", block)
     monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
     X, y = toy(n=150)
     learner = fitted(case, X, y, budget, layout=layout, average=average, **kernel)
@@ -231,8 +231,8 @@ def test_duplicates_take_no_room(case):
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("case", ["projectron", "projectron++"])
 def test_panels_of_the_factor_change_nothing(case, repeated, panel, monkeypatch):
-    monkeypatch.setattr(projectron, "PANEL", panel)
-    monkeypatch.setattr(projectron, "AHEAD", 64)
+    monkeypatch.setattr(projection, "PANEL", panel)
+    monkeypatch.setattr(projection, "AHEAD", 64)
     X, y = toy(n=400)
     if repeated:
         X, y = np.vstack([X, X[:200]]), np.r_[y, -y[:200]]

@@ -1,0 +1,237 @@
+"""The state of a Projectron: support vectors that are never removed, and the coordinates of f in their span.
+
+Let K = L L' be the kernel matrix of the support vectors.  In an orthonormal basis of the span, f is a vector v of
+coordinates, its coefficients a solve L'a = v, and the projection P k(x, .) has the coordinates w with L w = k.  Matrix
+products give w for a block of examples; the updates within the block work on the matrix of the inner products of the w.
+
+While there is room, a Projectron is a kernel perceptron, because a mistake in the span is its own projection: the block
+is then processed by the perceptron, and w is computed for its mistakes only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numba import boolean, float64, int64, types
+from scipy.linalg.lapack import dtrtri
+
+from klr_bench.estimators.core.expansion import layout_of
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import growing_like, grown, in_layout
+
+BLOCK = 128
+AHEAD = 512
+"""Examples per block while mistakes are only inserted."""
+PANEL = 128
+"""Rows of L per matrix product."""
+_DEPENDENT = 1e-10
+"""An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
+
+
+@compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
+                float64[::1], int64[::1], float64[:, ::1], int64[::1]))  # fmt: skip
+def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
+    """Process a block of b examples; return the number of inserted ones.
+
+    gram and projected (b, b) are the inner products of the k(x_i, .) and of their projections; `projected` changes with
+    each insertion.  f (b,) is the function at the start of the block.  Written: c (b,), the steps along the
+    projections; inserted (b,), the places of the inserted examples; new (b, b), the coordinates along each new
+    direction; counts, the number of mistakes and the place where f was not finite, or 0.
+    """
+    n = 0
+    for i in range(len(y)):
+        if not math.isfinite(f[i] + gram[i, i]):
+            counts[1] = i + 1
+            break
+        z = y[i] * f[i]
+        counts[0] += z <= 0.0
+        away = max(gram[i, i] - projected[i, i], 0.0)
+        if z <= 0.0:
+            c[i] = y[i]
+            if n < room and away > _DEPENDENT * gram[i, i]:
+                for j in range(i, len(y)):
+                    new[n, j] = (gram[i, j] - projected[i, j]) / math.sqrt(away)
+                for k in range(i, len(y)):
+                    for j in range(i, len(y)):
+                        projected[k, j] += new[n, k] * new[n, j]
+                inserted[n] = i
+                n += 1
+        elif margins and z < 1.0 and projected[i, i] > 0.0:
+            gain = (1.0 - z) - math.sqrt(away) / eta
+            if gain > 0.0:
+                c[i] = y[i] * min((1.0 - z) / projected[i, i], 2.0 * gain / projected[i, i], 1.0)
+        if c[i] != 0.0:
+            for j in range(i + 1, len(y)):
+                f[j] += c[i] * projected[i, j]
+    return n
+
+
+@compiled(types.UniTuple(int64, 2)(float64[::1], float64[:, ::1], float64[::1], int64, int64[::1]))
+def _perceptron(y, gram, f, room, mistakes):
+    """Process a block as a kernel perceptron, until there is no room or f is not finite.
+
+    gram (b, b) and f (b,) as in `_block`.  Written: the places of the mistakes.  Returned: the numbers of examples
+    seen and of mistakes.
+    """
+    n = 0
+    for i in range(len(y)):
+        if not math.isfinite(f[i] + gram[i, i]):
+            return i, n
+        if y[i] * f[i] <= 0.0:
+            if n == room:
+                return i, n
+            mistakes[n] = i
+            n += 1
+            f[i:] += y[i] * gram[i, i:]
+    return len(y), n
+
+
+@compiled(int64(float64[:, ::1], float64[::1], int64[::1], float64[:, ::1]))
+def _new_directions(left_over, lengths, inserted, new):
+    """Return how many of b examples are linearly independent of those before them.
+
+    left_over (b, b), overwritten: inner products of the k(x_i, .) without their parts in the old span; lengths (b,):
+    k(x_i, x_i).  Written: inserted (b,) and new (b, b), as in `_block`.
+    """
+    n = 0
+    for i in range(len(lengths)):
+        away = left_over[i, i]
+        if away > _DEPENDENT * lengths[i]:
+            new[n, i:] = left_over[i, i:] / math.sqrt(away)
+            for k in range(i + 1, len(lengths)):
+                left_over[k, k:] -= new[n, k] * new[n, k:]
+            inserted[n] = i
+            n += 1
+    return n
+
+
+class ProjectionState:
+    """The state of a Projectron between two blocks.
+
+    Attributes: `support` and `left`, the support vectors and their operand in float64; `v` and `v_sum`, the coordinates
+    of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L; `inverses`,
+    those of its diagonal blocks of PANEL rows and columns.
+    """
+
+    def __init__(self, kernel, X, budget):
+        """Start on rows like those of X, dense or CSR."""
+        self.kernel, self.budget = kernel, budget
+        self.sparse = sp.issparse(X)
+        self.by_index, self.origin = layout_of(X)
+        self.support = growing_like(X)
+        self._left = growing_like(self._operand(X[:1]))
+        self.factor, self.inverses = np.zeros((0, 0)), np.zeros((0, PANEL))
+        self.v, self.v_sum, self.a = np.zeros(0), np.zeros(0), None
+        self.t = self.n_mistakes = self.refused = 0
+        self.last_value = 0.0
+
+    def _operand(self, X):
+        return self.kernel.left(in_layout(X, self.by_index).astype(np.float64), self.origin)
+
+    def learn(self, X, y, *, margins, eta):
+        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0; `margins`: also if 0 < y f(x) < 1."""
+        start = 0
+        while start < len(y) and not self.refused:
+            if not margins and self.budget - len(self.support) > AHEAD // 8:
+                start += self._learn_as_perceptron(X[start : start + AHEAD], y[start : start + AHEAD])
+            else:
+                self._learn_block(X[start : start + BLOCK], y[start : start + BLOCK], margins, eta)
+                start += BLOCK
+
+    def _learn_as_perceptron(self, X, y):
+        """Learn from rows until the budget may be full; return the number of rows."""
+        room = self.budget - len(self.support)
+        left, k, gram = self._kernel_values(X)
+        if self.a is None:
+            self.a = self._coefficients(self.v)
+        f, mistakes = self.a @ k, np.zeros(len(y), dtype=np.int64)
+        seen, m = _perceptron(y, gram, f, room, mistakes)
+        mistakes = mistakes[:m]
+        w, gram = self._coordinates(k[:, mistakes]), gram[np.ix_(mistakes, mistakes)]
+        inserted, new, c = np.zeros(m, dtype=np.int64), np.zeros((m, m)), y[mistakes]
+        m = _new_directions(gram - w.T @ w, gram.diagonal().copy(), inserted, new)
+        inserted, new = inserted[:m], new[:m]
+        self._insert(X[mistakes[inserted]], left[mistakes[inserted]], w[:, inserted], new[:, inserted])
+        self._step(np.vstack([w, new]), c, seen - 1 - mistakes, seen)
+        self.a = np.append(self.a, c) if m == len(c) else None
+        self.n_mistakes += len(c)
+        if seen < len(y) and len(c) < room:
+            self.refused, self.last_value = self.t + 1, f[seen]
+        else:
+            self.last_value = f[seen - 1]
+        return seen
+
+    def _learn_block(self, X, y, margins, eta):
+        n, b = len(self.support), len(y)
+        left, k, gram = self._kernel_values(X)
+        w = self._coordinates(k)
+        f = self.v[:n] @ w
+        c, inserted, new = np.zeros(b), np.zeros(b, dtype=np.int64), np.zeros((b, b))
+        counts = np.zeros(2, dtype=np.int64)
+        m = _block(y, gram, w.T @ w, f, self.budget - n, margins, eta, c, inserted, new, counts)
+        inserted, new, self.a = inserted[:m], new[:m], None
+        self._insert(X[inserted], left[inserted], w[:, inserted], new[:, inserted])
+        self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
+        self.n_mistakes += int(counts[0])
+        self.refused = self.t - b + int(counts[1]) if counts[1] else 0
+        self.last_value = f[counts[1] - 1]  # the last f(x) of the block if none was refused
+
+    def _kernel_values(self, X):
+        """Return the left operand of rows X (b, d), and their kernel values with the support and each other."""
+        left = self._operand(X)
+        right = self.kernel.right(in_layout(X, self.by_index).astype(np.float64), self.origin)
+        k = self.kernel.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))
+        return left, k, np.ascontiguousarray(self.kernel.values(left, right))
+
+    def _coordinates(self, k):
+        """Return w (n, b) with L w = k, for kernel values k (n, b) with the support vectors."""
+        w = np.empty(k.shape)
+        for start in range(0, len(k), PANEL):
+            rows = slice(start, min(start + PANEL, len(k)))
+            rest = k[rows] - self.factor[rows, :start] @ w[:start]
+            w[rows] = self._inverse(rows) @ rest
+        return w
+
+    def _coefficients(self, v):
+        """Return a (n,) with L'a = v."""
+        n = len(self.support)
+        a = np.empty(n)
+        for start in reversed(range(0, n, PANEL)):
+            rows = slice(start, min(start + PANEL, n))
+            a[rows] = (v[rows] - a[rows.stop :] @ self.factor[rows.stop : n, rows]) @ self._inverse(rows)
+        return a
+
+    def _inverse(self, rows):
+        return self.inverses[rows, : rows.stop - rows.start]
+
+    def _insert(self, X, left, old, new):
+        """Insert rows X (m, d), with coordinates old (n, m) along the old directions and new (m, m) along their own."""
+        n, m = old.shape
+        self.support.append(X)
+        self._left.append(left)
+        self._grow(n + m)
+        self.factor[n : n + m, :n], self.factor[n : n + m, n : n + m] = old.T, new.T
+        for start in range(n - n % PANEL, n + m, PANEL):
+            rows = slice(start, min(start + PANEL, n + m))
+            self._inverse(rows)[...] = dtrtri(self.factor[rows, rows], lower=1)[0]
+
+    def _step(self, w, c, behind, b):
+        """Add c[i] P k(x_i, .), with coordinates w[:, i], to f; `behind`: number of the b examples after each."""
+        n = len(w)
+        self.v_sum[:n] += b * self.v[:n] + w @ (c * behind)
+        self.v[:n] += w @ c
+        self.t += b
+
+    def _grow(self, n):
+        self.v, self.v_sum, self.inverses = grown(self.v, n), grown(self.v_sum, n), grown(self.inverses, n)
+        if n > len(self.factor):
+            factor = np.zeros((len(self.v), len(self.v)))
+            factor[: len(self.factor), : len(self.factor)] = self.factor
+            self.factor = factor
+
+    def coefficients(self, *, average):
+        """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""
+        v = self.v_sum / max(self.t, 1) if average else self.v
+        return np.arange(len(self.support)), self._coefficients(v)
