@@ -42,12 +42,15 @@ class Labels(Part):
 
 
 class OwnMetric(Part):
-    """A number that a user's own estimator reports; as a `Metric` of the catalogue."""
+    """A metric of the user's own, without its function; as a `Metric` of the catalogue."""
 
     title: Text
+    name: Name | None = None
     unit: Literal["percent", "count", "s", "MB", "", "small"] = ""
     better: Literal["higher", "lower", ""] = ""
     compared: Literal["difference", "ratio", ""] = ""
+    usual: bool = False
+    whole: bool = False
 
 
 class DatasetAsked(PartOfMore):
@@ -98,9 +101,9 @@ class Manifest(PartOfMore):
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The catalogue, and the metrics of the user's own estimators."""
+        """The catalogue, and the user's own metrics."""
         own = {
-            name: Metric(name, metric.title, metric.unit, metric.better, metric.compared)
+            name: Metric(**(metric.model_dump() | {"name": name}))
             for name, metric in self.own_metrics.items()
             if name not in METRICS
         }

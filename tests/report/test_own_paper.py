@@ -1,4 +1,4 @@
-"""A paper of the user's own is one folder, and stands beside the results of an experiment of the user's own."""
+"""A paper of the user's own: which of its lines stand where, what stands in for what, which line is refused."""
 
 from __future__ import annotations
 

@@ -1,0 +1,131 @@
+"""A stranger's touches: the files of README.md, "Adding to it", in a folder of their own, stand in a run's report."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_circles
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"^(?:`([\w./]+)`\n\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TOUCHES = {
+    "configs/algorithm/nearest_mean.yaml",
+    "configs/dataset/rings.yaml",
+    "configs/experiment/mine.yaml",
+    "configs/figure/bars.py",
+    "configs/metric/recall.py",
+    "configs/paper/mine/paper.yaml",
+    "configs/paper/mine/tables.csv",
+    "my_learner.py",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """The files and the commands that a section of README.md shows."""
+
+    files: dict[str, str]
+    commands: list[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the commands have led to: the text of the report, and the results folder."""
+
+    report: str
+    folder: Path
+
+    def line(self, beginning: str) -> list[str]:
+        """Return the words of the line of the report that begins like this."""
+        return next(line for line in self.report.splitlines() if line.startswith(beginning)).split()
+
+
+def section() -> Section:
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Adding to it\n")[1].split("\n## ")[0]
+    blocks = BLOCK.findall(text)
+    commands = [line for _, language, content in blocks if language == "sh" for line in content.splitlines()]
+    return Section({path: content for path, _, content in blocks if path}, commands)
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """Write the files and run the commands in their folder, as the script `klr-bench` does there."""
+    folder = tmp_path_factory.mktemp("stranger")
+    shown = section()
+    for path, content in shown.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content, encoding="utf-8")
+    write_rings(folder / "files" / "rings" / "rings.csv")
+    said = [run(command, folder) for command in shown.commands]
+    return Outcome(said[-1], folder / "results" / "mine")
+
+
+def write_rings(path: Path) -> None:
+    """Write 200 rows of two rings with the label in the last column."""
+    path.parent.mkdir(parents=True)
+    X, y = make_circles(200, noise=0.05, factor=0.3, random_state=0)
+    rows = [f"{a:.6f},{b:.6f},{name}" for (a, b), name in zip(X, np.where(y, "inner", "outer"), strict=True)]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def run(command: str, folder: Path) -> str:
+    program, verb, *arguments = shlex.split(command)
+    assert program == "klr-bench"
+    if verb == "run":
+        arguments += ["data.cache=cache", "n_jobs=2"]
+    # -P: the current folder is not on the path, as in the script; the repository is, in place of an installation.
+    line = [sys.executable, "-P", "-m", "klr_bench", verb, *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120", "PYTHONSAFEPATH": ""}
+    done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def test_the_readme_shows_the_six_touches() -> None:
+    assert set(section().files) == TOUCHES
+
+
+def test_an_algorithm(outcome: Outcome) -> None:
+    _, _, finished, accuracy, *_ = outcome.line("Nearest mean")
+    assert finished == "2/2"
+    assert 20 < float(accuracy) < 80  # the rings have the same centre
+
+
+def test_a_data_set(outcome: Outcome) -> None:
+    with (outcome.folder / "records.csv").open(encoding="utf-8") as file:
+        sizes = {(row["dataset"], row["n_train"], row["n_test"], row["n_features"]) for row in csv.DictReader(file)}
+    assert sizes == {("rings", "160", "40", "2")}
+    assert outcome.line("Rings")[:3] == ["Rings", "ok", "(%)"]
+
+
+def test_an_experiment(outcome: Outcome) -> None:
+    assert outcome.report.startswith("My experiment\n")
+    assert outcome.line("OSKL G=1")[2] == outcome.line("OSKL G=4")[2] == "2/2"
+
+
+def test_a_metric(outcome: Outcome) -> None:
+    with (outcome.folder / "records.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = [float(row["recall"]) for row in rows if row["algorithm"] == "oskl"]
+    assert len(found) == 4
+    assert min(found) > 0.8
+    assert "Recall" in outcome.report
+
+
+def test_a_figure(outcome: Outcome) -> None:
+    assert {path.name for path in (outcome.folder / "report").iterdir()} >= {"bars.png", "bars.svg"}
+
+
+def test_a_table_of_a_paper(outcome: Outcome) -> None:
+    published = [line.split()[:4] for line in outcome.report.splitlines() if line.split()[:1] == ["paper"]]
+    assert published == [["paper", mean, "±", std] for mean, std in (("50.2", "0.9"), ("99.1", "0.4"), ("98.7", "0.5"))]
+    assert "paper: mine, table 1." in outcome.report
