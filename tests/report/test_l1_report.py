@@ -76,7 +76,7 @@ def test_a_column_that_was_not_run_is_empty(make: Make) -> None:
     grid = crossed(table(make(both()[:2], sweep={"l1_multiscale_fista": {"lam": [0.5, 0.2]}})).blocks[0], "lam")
     assert [text.strip() for text in grid.rows[0]] == ["FISTA", "- / - / -", "85.0 / 2.00 / 2.4", "-"]
     assert grid.rows[-1][0] == "prox-Newton"
-    assert grid.notes == ["FISTA lam=0.5: 0 of 2 ok; 2 not run", "prox-Newton: 0 of 2 ok; 2 not run"]
+    assert grid.notes == ["FISTA lam=0.5: 0 of 2 repeats ok; 2 not run", "prox-Newton: 0 of 2 repeats ok; 2 not run"]
 
 
 def test_the_gain_of_a_second_stage_is_taken_repeat_by_repeat(make: Make) -> None:
@@ -137,5 +137,5 @@ def test_a_ratio_of_log_losses_is_that_of_each_repeat_and_the_caption_says_of_wh
     assert cells["FISTA lam=0.5"].mean is None
     assert cells["prox-Newton lam=0.5"].mean == pytest.approx((0.1 / 0.2 + 0.1 / 0.4) / 2)
     sentences = caption(built)
-    assert any(s.startswith("Log loss ratio: divided by that of FISTA, repeat") for s in sentences)
+    assert any(s.startswith("Log loss ratio: the log loss divided by that of FISTA, repeat") for s in sentences)
     assert not any("Training times" in s for s in sentences)

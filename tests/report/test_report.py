@@ -153,10 +153,10 @@ def test_failures_are_counted_and_named_and_enter_no_mean(make: Make) -> None:
     assert line.entries["accuracy"].mean == pytest.approx(0.856)
     text = shown(folder)
     assert re.search(r"Baseline +1/4 +85\.6 ", text)
-    message = "Baseline: 1 of 4 ok; error (repeat 1): ValueError: bad value; timeout (repeat 2); 1 not run"
+    message = "Baseline: 1 of 4 repeats ok; error (repeat 1): ValueError: bad value; timeout (repeat 2); 1 not run"
     assert message in " ".join(text.split())
-    assert "OSKL G=1: 2 of 4 ok; killed (repeat 0); 1 not run" in text
-    assert "OSKL G=10: 3 of 4 ok; 1 not run" in text
+    assert "OSKL G=1: 2 of 4 repeats ok; killed (repeat 0); 1 not run" in text
+    assert "OSKL G=10: 3 of 4 repeats ok; 1 not run" in text
 
 
 def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> None:
@@ -164,8 +164,8 @@ def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> No
     folder = make([row("nc", "", 0), row("nc", "", 0, key="f", dataset="mine-abc123")], only=True, datasets=datasets)
     text = shown(folder)
     assert re.search(r"OSKL G=10 +0/3 +- +- +- ", text)
-    assert "OSKL G=10: 0 of 3 ok; 3 not run" in text
-    assert "No rows yet: adult." in text
+    assert "OSKL G=10: 0 of 3 repeats ok; 3 not run" in text
+    assert "No results yet: adult." in text
     assert [block.label for block in table(folder).blocks] == ["MAGIC", "mine-abc123"]
 
 
@@ -397,7 +397,7 @@ def test_records_of_before_there_were_all_columns(make: Make) -> None:
 
 def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
     def said(folder: Path) -> list[str]:
-        return [sentence for sentence in caption(table(folder)) if "points of other methods" in sentence]
+        return [sentence for sentence in caption(table(folder)) if "the other methods have" in sentence]
 
     assert said(make()) == []
     found = {
@@ -416,12 +416,13 @@ def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
     sweep = {name: {"n_features_to_select": [10, 20, 30, 40]} for name in algorithms}
     config = {"algorithms": algorithms, "sweep": sweep, "experiment": "demo"}
     begin = (
-        "MAGIC: of the 3 points of other methods from 10 to 30 features, SBCW finds at least as many of the relevant"
+        "MAGIC: the other methods have 3 points from 10 to 30 features. With the same number of features, SBCW finds "
+        "at least as many of the relevant ones as"
     )
     folder = make(rows, only=True, **config)
-    assert said(folder) == [f"{begin} features in 2, and fewer in 1: FGM at 20 (41.0 against 40.0 %)."]
+    assert said(folder) == [f"{begin} 2 of these points, and fewer than 1: FGM at 20 (41.0 against 40.0 %)."]
     rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
-    assert said(make(rows, only=True, **config)) == [f"{begin} features in 3, and fewer in 0."]
+    assert said(make(rows, only=True, **config)) == [f"{begin} 3 of these points, and fewer than 0."]
 
 
 def test_parameters_have_the_names_of_the_estimator(make: Make) -> None:
@@ -447,7 +448,7 @@ def test_when_a_fit_had_nearly_its_final_accuracy(make: Make) -> None:
     text = shown(folder)
     assert "Settled" in text
     assert "0.300 ± 0.141" in text, "0.2 and 0.4 s"
-    assert "at most 0.5 point below its last" in text
+    assert "at most 0.5 percentage points below its final" in text
     assert "Settled" not in shown(make(metrics=["accuracy"]))
 
 
@@ -457,8 +458,8 @@ def test_the_size_of_a_data_set_stands_beside_the_papers(make: Make) -> None:
     config = {"experiment": "cw_covtype", "datasets": {"covtype_450k": {}}, "metrics": ["error_rate"]}
     folder = make(rows, only=True, **config)
     assert caption(table(folder))[-1] == (
-        "covtype_450k: training rows 450,000, test rows 131,012, features 54. "
-        "In table 1, covtype: features 54, training rows 581,012, numbers a row that are not 0 12."
+        "covtype_450k: 450,000 training rows, 131,012 test rows, 54 features. "
+        "Table 1 says of covtype: 54 features, 581,012 training rows, 12 non-zero entries per row."
     )
     (printed,) = [texts for texts in grid(table(folder).blocks[0]).rows if "24.61 ± 0.00" in texts[2]]
     assert printed[0] == "  paper"

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.metric import Metric
 from klr_bench.report.curves import along_path, path_of
 from klr_bench.report.paper import Comparison
 from klr_bench.report.render.labels import line_label, other_label, path_label
-from klr_bench.report.table import Block, Line, Table
+from klr_bench.report.table import Block, Line, Other, Table
 
 MARK = "*"
 LESS = 5e-4
 """A difference of shares that is printed."""
 FACTS = {
-    "n_train": "training rows",
-    "n_test": "test rows",
-    "n_examples": "rows",
-    "n_features": "features",
-    "nnz_per_instance": "numbers a row that are not 0",
-    "lam": "lambda / lambda_max",
+    "n_train": "{} training rows",
+    "n_test": "{} test rows",
+    "n_examples": "{} rows",
+    "n_features": "{} features",
+    "nnz_per_instance": "{} non-zero entries per row",
+    "lam": "lambda = {} lambda_max",
 }
 TIMES = {"fit_time_s", "pass_time_s", "setup_time_s", "settled_s"}
 
@@ -39,18 +41,17 @@ def caption(table: Table) -> list[str]:
     lines += _times(table, compared=compared)
     for name, other in table.others.items():
         if name in table.shown:
-            over = "divided by" if name.endswith("_ratio") else "less"
-            lines.append(f"{table.shown[name].title}: {over} that of {other_label(other)}, repeat by repeat.")
+            lines.append(_comparison(table.shown[name], other))
     lines += [said for block in table.blocks if (said := _sizes(block))]
     if table.absent:
-        lines.append(f"No rows yet: {', '.join(table.absent)}.")
+        lines.append(f"No results yet: {', '.join(table.absent)}.")
     return lines
 
 
 def failures_of(block: Block) -> list[str]:
-    """Return a sentence for each line of which a repeat did not end well."""
+    """Return a sentence for each line with a repeat that failed or is missing."""
     return [
-        f"{line_label(line)}: {line.n_ok} of {line.n_repeats} ok; {_failures(line)}"
+        f"{line_label(line)}: {line.n_ok} of {line.n_repeats} repeats ok; {_failures(line)}"
         for line in block.lines
         if line.failures or line.n_missing
     ]
@@ -74,11 +75,17 @@ def _sources(comparison: Comparison, *, compared: bool, crossed: bool) -> str:
     if not compared:
         return f"paper: {papers}."
     if crossed:
-        rule = "; differences in percentage points; for times, the paper's divided by ours"
+        rule = "in percentage points; for times, the paper's divided by ours"
     else:
-        rule = f", in the unit of the column; {MARK}: more than max(2 published standard deviations, half a unit of the"
-        rule += " last printed digit)"
-    return f"paper: {papers}. diff: ours less the paper's{rule}."
+        rule = f"in the unit of the column; {MARK}: by more than two published standard deviations, and by more than"
+        rule += " half a unit of the last printed digit"
+    return f"paper: {papers}. diff: our value minus the paper's, {rule}."
+
+
+def _comparison(metric: Metric, other: Other) -> str:
+    compared = METRICS[metric.compares].title.lower()
+    operation = "divided by" if metric.name.endswith("_ratio") else "minus"
+    return f"{metric.title}: the {compared} {operation} that of {other_label(other)}, repeat by repeat."
 
 
 def _has_published(block: Block) -> bool:
@@ -96,13 +103,14 @@ def _times(table: Table, *, compared: bool) -> list[str]:
     said = []
     if table.machine and table.shown.keys() & TIMES:
         ratio = "; ratio: the paper's time, on its own machine, divided by ours" if compared else ""
-        said.append(f"Training times on {table.machine}{ratio}.")
+        said.append(f"Training times were measured on {table.machine}{ratio}.")
     if "settled_s" in table.shown:
         said.append(
-            "Settled after: seconds of training from which on the test accuracy is at most 0.5 point below its last."
+            "Settled after: seconds of training after which the test accuracy stays at most 0.5 percentage points "
+            "below its final value."
         )
     if "setup_time_s" in table.shown:
-        said.append("Before the pass: the training time less that of the pass over the examples alone.")
+        said.append("Before the pass: the training time minus that of the pass over the examples alone.")
     return said
 
 
@@ -110,10 +118,10 @@ def _sizes(block: Block) -> str:
     """Return the size of a data set beside the paper's; "" where its tables have none."""
     if not block.facts or not block.sizes:
         return ""
-    ours = ", ".join(f"{FACTS[name]} {size:,.0f}" for name, size in block.sizes.items())
-    theirs = ", ".join(f"{FACTS[fact.metric]} {_grouped(fact.mean)}" for fact in block.facts)
+    ours = ", ".join(FACTS[name].format(f"{size:,.0f}") for name, size in block.sizes.items())
+    theirs = ", ".join(FACTS[fact.metric].format(_grouped(fact.mean)) for fact in block.facts)
     first = block.facts[0]
-    return f"{block.label}: {ours}. In table {first.table}, {first.label}: {theirs}."
+    return f"{block.label}: {ours}. Table {first.table} says of {first.label}: {theirs}."
 
 
 def _grouped(number: str) -> str:
@@ -123,7 +131,7 @@ def _grouped(number: str) -> str:
 def _most_found(block: Block) -> str:
     """Say at how many points of the other methods the first one finds fewer relevant features, and at which.
 
-    Between its points the share that the first method finds is taken to grow evenly.
+    The share that the first method finds is interpolated linearly between its points.
     """
     lines = [line for line in block.lines if along_path([line], "relevant_found")]
     if not lines:
@@ -144,7 +152,7 @@ def _most_found(block: Block) -> str:
     count = sum(map(len, fewer.values()))
     where = "; ".join(f"{label} at {', '.join(places)}" for label, places in fewer.items())
     return (
-        f"{block.label}: of the {n_points} points of other methods from {sizes[0]:.0f} to {sizes[-1]:.0f} features, "
-        f"{path_label(lines[0])} finds at least as many of the relevant features in {n_points - count}, and fewer in "
-        f"{count}{f': {where}' if where else ''}."
+        f"{block.label}: the other methods have {n_points} points from {sizes[0]:.0f} to {sizes[-1]:.0f} features. "
+        f"With the same number of features, {path_label(lines[0])} finds at least as many of the relevant ones as "
+        f"{n_points - count} of these points, and fewer than {count}{f': {where}' if where else ''}."
     )

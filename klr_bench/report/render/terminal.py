@@ -37,7 +37,9 @@ def show(table: Table, console: Console) -> None:
         for line in caption(table):
             console.print(Text(_for(console, line), style="dim"))
         if left_out:
-            message = f"Left out, for want of width: {', '.join(left_out)}. format=md has all columns."
+            message = (
+                f"Left out, because the terminal is too narrow: {', '.join(left_out)}. format=md shows all columns."
+            )
             console.print(Text(message, style="dim"))
     finally:
         console.width = width
