@@ -21,16 +21,16 @@ klr-bench run [key=value ...]                   run an experiment, or go on with
     klr-bench run                                   the quickstart: no download, half a minute
     klr-bench run experiment=oskl_magic repeats=1
     klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
-    Flags: -m (a run for each of key=a,b), --cfg job, --dry-run, --quiet, --debug, --help (all keys).
+    Flags: -m (key=a,b: one run with each value), --cfg job, --dry-run, --quiet, --debug, --help (all keys).
 """,
     "report": """\
-klr-bench report experiment=NAME                print the tables of finished work, draw the figures
+klr-bench report experiment=NAME                print tables and draw figures of finished work; runs nothing
     klr-bench report experiment=oskl_magic
     klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,tex,csv
-    Keys: experiment, results_dir, table (of the paper), format, output (a folder).
+    Keys: experiment, results_dir, table (of the paper), format (terminal, md, tex, csv), output (a folder).
 """,
     "data": """\
-klr-bench data list|fetch|verify|info [NAME]    the data sets: what there is, get it, check it
+klr-bench data list|fetch|verify|info [NAME]    list, fetch and check the data sets
     klr-bench data list
     klr-bench data fetch magic adult data.mirror=/mnt/data
     klr-bench data verify

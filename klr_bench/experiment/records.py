@@ -49,7 +49,7 @@ PlanePoint = tuple[float, float, int]
 
 @dataclass
 class Record:
-    """One row of records.csv.  Of `metrics`, which has names of the catalogue, rates are fractions, times seconds."""
+    """One row of records.csv.  `metrics` has names of the catalogue; rates are fractions, times seconds."""
 
     key: str
     experiment: str

@@ -87,7 +87,7 @@ def distance_percentile(X: Any, percentile: float, seed: int) -> float:
 
 
 def make(estimator: EstimatorSpec, kernel: EstimatorSpec, seed: int) -> Any:
-    """Build an estimator on a resolved kernel; what it names itself comes first."""
+    """Build an estimator with a resolved kernel; kernel parameters of its own take precedence."""
     known = parameters(estimator[TARGET])
     given = dict(kernel)
     if "random_state" in known:

@@ -93,7 +93,7 @@ def _share(dataset: Dataset, test_size: float, random: np.random.RandomState) ->
 
 
 def _drawn(dataset: Dataset, way: Draw, random: np.random.RandomState) -> Split:
-    """Draw n_test rows and n_train others, of each class alone where the classes shall be equal."""
+    """Draw n_test rows and n_train others; separately in each class where the classes are to have equal numbers."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if way.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]

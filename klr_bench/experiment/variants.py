@@ -59,7 +59,7 @@ def value_text(value: Any) -> str:
 
 
 def as_number(value: Any) -> float | None:
-    """Return the finite number that a value is, None where it is none; true and false are none."""
+    """Return the value if it is a finite number, else None; true and false are no numbers."""
     if isinstance(value, bool | str):
         return None
     try:

@@ -25,7 +25,7 @@ def check_effects(config: Config, given: Collection[str]) -> None:
     `config` is checked: its algorithms are the selected ones, its sweep has their lists.  Raises KlrBenchError.
     """
     reasons = {
-        "trace.": None if config.trace.points else "trace.points=0: no fit has checkpoints; add trace.points=20",
+        "trace.": None if config.trace.points else "trace.points=0, so no fit has checkpoints; add trace.points=20",
         "selection.": None if _selects(config) else "nothing is selected: no learner has a grid of values",
         "n_jobs": "the backend is serial: one process" if config.parallel.backend == "serial" else None,
     }
@@ -34,7 +34,7 @@ def check_effects(config: Config, given: Collection[str]) -> None:
         if key not in ("trace.points", "trace.rows"):
             reason = reason or next((why for start, why in reasons.items() if why and key.startswith(start)), None)
         if reason and _value(config, key) is not None:
-            message = f"{key}={_value(config, key)}: has no effect, for {reason}. Leave it out."
+            message = f"{key}={_value(config, key)}: has no effect, because {reason}. Leave it out."
             raise KlrBenchError(message)
 
 

@@ -18,7 +18,7 @@ BACKENDS = ("loky", "serial")
 MAX_SEED = 2**32 - 1
 MOST_FEATURES = 2**31 - 1
 LEFT_TO_SELECTION = "cv"
-"""In a sweep: the value of this variant is chosen by cross-validation over the grid."""
+"""In a sweep: the value for this variant is chosen by cross-validation over the grid."""
 TARGET = "_target_"
 FORMATS = ("csv", "svmlight", "idx", "generated", "bundled", "file")
 
@@ -249,7 +249,7 @@ def check_together(config: Config, own_metrics: Iterable[str] = ()) -> None:
 
     kernel, selection = config.kernel, config.selection
     if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
-        refuse("selection.max_examples", "at least two a fold, or null", selection.max_examples)
+        refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
     check_choice("selection.score", config.selection.score, [*SCORES, *own_metrics])
     for metric in config.metrics or ():
         check_choice("metrics", metric, [*METRICS, *own_metrics])

@@ -84,7 +84,7 @@ def check_sweep(
 def check_against(
     against: Mapping[str, Mapping[str, Any]], sweep: Mapping[str, Any], algorithms: Entries, searched: Sequence[Path]
 ) -> None:
-    """Refuse a comparison with an algorithm that there is none of, or by a parameter that no sweep varies."""
+    """Refuse a comparison with an algorithm that is not in the run, or by a parameter that no sweep varies."""
     varied = sorted({name for variants in sweep.values() for name in variants})
     for number, changes in against.items():
         if not changes:
@@ -223,7 +223,7 @@ def _value_lists(
     for name, values in lists.items():
         single, listed = f"algorithms.{stem}.estimator.{name}", f"{where}{name}"
         if single in given and listed in given:
-            message = f"{single} and {listed} are both given: one value, or a list? Leave one of them out."
+            message = f"{single} and {listed} are both given: one is a value, the other a list. Leave one of them out."
             raise KlrBenchError(message)
         if not isinstance(values, list) or not values:
             refuse(listed, "a list of values such as [1, 10]", values)

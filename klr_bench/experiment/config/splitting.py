@@ -50,7 +50,7 @@ class Folds:
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of rows in their order, pairs of a number of rows and how often it comes; the even ones are to train on."""
+    """Consecutive runs of rows, as pairs of their length and their number; train on the runs 0, 2, 4, ..."""
 
     runs: RunsOfRows
 

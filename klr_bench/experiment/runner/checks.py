@@ -38,7 +38,7 @@ def _check_split(dataset: Dataset, cell: Cell) -> None:
     if rarer < 1 or len(y) < 2 * n_folds:
         message = (
             f"{dataset.name}: repeat {source.repeat} has {len(y)} training rows, {rarer} of the rarest class; at "
-            f"least one of each class and {2 * n_folds} in all (two a fold) are needed: use more data, or "
+            f"least one of each class and {2 * n_folds} in all (two per fold) are needed: use more data, or "
             f"fewer folds (selection.folds={n_folds})."
         )
         raise KlrBenchError(message)

@@ -20,7 +20,7 @@ PLAIN_INTERVAL_S = 5.0
 
 
 class Display:
-    """A context manager; `advance` is called once a finished task."""
+    """A context manager; `advance` is called once per finished task."""
 
     def __init__(self, console: Console, title: str, total: int, *, quiet: bool) -> None:
         self._console = console

@@ -187,7 +187,7 @@ def _described(classes: Sequence[str]) -> str:
 
 
 def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Console) -> Outcome:
-    """Say what would run and what is done; fetch, parse and write nothing."""
+    """Print what would run and what is done; fetch, parse and write nothing."""
     store, scores = Store(folder), ScoreStore(folder, fresh=config.force)
     waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
     folds = scores.to_score(waiting)

@@ -66,7 +66,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An estimator among which selection chooses; `key` is that of its score within a fold."""
+    """One of the estimators that selection chooses from; `key` is the key of its score within a fold."""
 
     estimator: EstimatorSpec
     time_limit_s: float | None
@@ -102,7 +102,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit of one variant of one algorithm on one split, with what it is chosen from."""
+    """One fit of one variant of one algorithm on one split, with the candidates that selection chooses from."""
 
     source: Source
     experiment: str

@@ -1,4 +1,4 @@
-"""In which order folds and cells run: a cell as soon as its own folds are scored."""
+"""The order in which folds and cells run: a cell starts as soon as its own folds are scored."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Schedule:
                 self.waiting.append(cell)
 
     def scored(self, fold: Fold) -> None:
-        """Let the cells start that have waited for this fold alone."""
+        """Let those cells start that only this fold was missing for."""
         ready = []
         for cell in self._that_wait_for(fold):
             self._open[cell.key].remove(fold.key)
