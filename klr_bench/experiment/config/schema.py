@@ -18,7 +18,7 @@ BACKENDS = ("loky", "serial")
 MAX_SEED = 2**32 - 1
 MOST_FEATURES = 2**31 - 1
 LEFT_TO_SELECTION = "cv"
-"""In a sweep: the value for this variant is chosen by cross-validation over the grid."""
+"""In a sweep: the value of this variant is chosen by cross-validation over the grid."""
 TARGET = "_target_"
 FORMATS = ("csv", "svmlight", "idx", "generated", "bundled", "file")
 
