@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class KlrBenchError(Exception):
@@ -16,8 +17,18 @@ class KlrBenchError(Exception):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'magic'?``, or a list of all that is known where nothing is near, for a message."""
-    names = sorted(known)
+    names = sorted(filter(None, known))
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f" Did you mean {close[0]!r}?"
     return f" Known: {', '.join(names)}." if names else ""
+
+
+@contextmanager
+def located(where: object, advice: str = "") -> Iterator[None]:
+    """Put a place, such as a path, before the message of each KlrBenchError raised inside, and advice behind it."""
+    try:
+        yield
+    except KlrBenchError as error:
+        message = f"{where}: {error} {advice}".rstrip()
+        raise KlrBenchError(message) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.experiment.config.typed import is_file_name
 from klr_bench.experiment.first_schema import algorithm_name
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.records import (
@@ -140,7 +141,7 @@ def _whole(text: str) -> float:
 
 def _name(text: str) -> str:
     """A name may become part of the name of a file."""
-    if not text.strip() or not text.isprintable() or text.startswith(".") or "/" in text or "\\" in text:
+    if not is_file_name(text):
         raise ValueError(text)
     return text
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import schema
+from klr_bench.experiment.config.typed import (
+    PRINTABLE,
+    FileName,
+    PartOfMore,
+    between,
+    check_choice,
+    parse,
+    refuse,
+    refuse_unknown,
+)
 from klr_bench.experiment.first_schema import upgraded_manifest
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.records import SCHEMA_VERSION
 from klr_bench.experiment.variants import Variant
-from klr_bench.report.typed import Name, Part, PartOfMore, Text, checked, read_yaml
+from klr_bench.report.yaml_file import read_yaml
 
+Words = Annotated[str, PRINTABLE]
 Column = tuple[str, Variant]
 """An algorithm and its variant."""
 
@@ -28,71 +37,65 @@ MOST_COLUMNS = 100_000
 MOST_REPEATS = 1_000_000
 
 
+@dataclass(frozen=True)
 class Machine(PartOfMore):
     """Where it ran."""
 
-    cpu: Text = ""
+    cpu: Words = ""
 
 
-class Labels(Part):
+@dataclass(frozen=True)
+class Labels:
     """Print names, of all runs so far."""
 
-    algorithms: dict[Name, Text] = Field(default_factory=dict)
-    datasets: dict[Name, Text] = Field(default_factory=dict)
+    algorithms: dict[FileName, Words] = field(default_factory=dict)
+    datasets: dict[FileName, Words] = field(default_factory=dict)
 
 
-class OwnMetric(Part):
-    """A metric of the user's own, without its function; as a `Metric` of the catalogue."""
-
-    title: Text
-    name: Name | None = None
-    unit: Literal["percent", "count", "s", "MB", "", "small"] = ""
-    better: Literal["higher", "lower", ""] = ""
-    compared: Literal["difference", "ratio", ""] = ""
-    usual: bool = False
-    whole: bool = False
-
-
+@dataclass(frozen=True)
 class DatasetAsked(PartOfMore):
     """A data set of the configuration."""
 
-    label: Text | None = None
+    label: Words | None = None
 
 
+@dataclass(frozen=True)
 class AlgorithmAsked(PartOfMore):
     """An algorithm of the configuration; `estimator`: its parameters, as data."""
 
-    label: Text | None = None
-    estimator: dict[str, Any] = Field(default_factory=dict)
+    label: Words | None = None
+    estimator: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
 class Asked(PartOfMore):
     """The part of the resolved configuration that a report needs."""
 
-    title: Text
-    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)]
-    datasets: dict[Name, DatasetAsked]
-    algorithms: dict[Name, AlgorithmAsked]
-    sweep: dict[Name, dict[str, list[Any]] | None]
-    experiment: Text | None = None
-    figures: list[Text] | None = None
+    title: Words
+    repeats: Annotated[int, between(1, MOST_REPEATS)]
+    datasets: dict[FileName, DatasetAsked]
+    algorithms: dict[FileName, AlgorithmAsked]
+    sweep: dict[FileName, dict[str, list[Any]] | None]
+    experiment: Words | None = None
+    figures: list[Words] | None = None
     """Names of the figures; None: the usual ones."""
-    metrics: list[Text] | None = None
+    metrics: list[Words] | None = None
     """Names of the columns; None: the usual ones."""
     against: dict[str, dict[str, Any]] | None = None
     """For numbers that compare two columns, the changes that give the column to compare with."""
 
 
+@dataclass(frozen=True)
 class Manifest(PartOfMore):
     """All that a report reads of a manifest."""
 
-    experiment: Name
+    experiment: FileName
     """The name of the results folder."""
     config: Asked
     schema_version: Literal[1, 2] = 2
     machine: Machine | None = None
     labels: Labels | None = None
-    own_metrics: dict[Name, OwnMetric] = Field(default_factory=dict)
+    own_metrics: dict[str, Metric] = field(default_factory=dict)
 
     @property
     def chosen(self) -> str:
@@ -101,13 +104,8 @@ class Manifest(PartOfMore):
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The catalogue, and the user's own metrics."""
-        own = {
-            name: Metric(**(metric.model_dump() | {"name": name}))
-            for name, metric in self.own_metrics.items()
-            if name not in METRICS
-        }
-        return METRICS | own
+        """The catalogue, and the metrics of the user's own estimators."""
+        return METRICS | self.own_metrics | METRICS
 
     def columns(self) -> list[Column]:
         """Return the algorithms and variants in the order of the configuration."""
@@ -144,15 +142,16 @@ class Manifest(PartOfMore):
         return self.config.sweep.get(algorithm) or {}
 
 
-KEYS = {*Manifest.model_fields, "started", "updated", "git_commit", "changed", "versions"}
-CONFIG_KEYS = {*Asked.model_fields, *(field.name for field in fields(schema.Config))}
+KEYS = {*(key.name for key in fields(Manifest)), "started", "updated", "git_commit", "changed", "versions"}
 """With those that a report has no use for."""
+CONFIG_KEYS = {key.name for key in fields(schema.Config)}
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a results folder; KlrBenchError where a key is missing, unknown or of another type."""
     path = folder / "manifest.yaml"
-    content = read_yaml(path, AGAIN)
+    with located(path, AGAIN):
+        content = read_yaml(path)
     version = content.get("schema_version", SCHEMA_VERSION) if isinstance(content, Mapping) else SCHEMA_VERSION
     if type(version) is not int or version not in (1, SCHEMA_VERSION):
         message = (
@@ -160,37 +159,32 @@ def read_manifest(folder: Path) -> Manifest:
             "Use the klr-bench that wrote it, or run the experiment again with another results_dir."
         )
         raise KlrBenchError(message)
-    content = upgraded_manifest(content) if version == 1 else content
-    _refuse_unknown(content, KEYS, f"{path}: ")
+    with located(path, AGAIN):
+        manifest = _parsed(upgraded_manifest(content) if version == 1 else content)
+        _check_together(manifest)
+        return manifest
+
+
+def _parsed(content: Any) -> Manifest:
+    """Return a manifest of the newest schema; unlike their parts, it and its configuration have no other keys."""
     if isinstance(content, Mapping):
-        _refuse_unknown(content.get("config"), CONFIG_KEYS, f"{path}: config.")
-    manifest = checked(Manifest, content, str(path), AGAIN)
-    _check_names(manifest, path)
-    return manifest
+        refuse_unknown(content, KEYS, "")
+        if isinstance(content.get("config"), Mapping):
+            refuse_unknown(content["config"], CONFIG_KEYS, "config.")
+    return parse(Manifest, content)
 
 
-def _check_names(manifest: Manifest, path: Path) -> None:
+def _check_together(manifest: Manifest) -> None:
     """Refuse metrics that there are not, and sweeps of more columns than a table can have."""
-    compared = [name for name, metric in METRICS.items() if metric.compares]
-    for key, names, known in (
-        ("metrics", manifest.config.metrics or (), list(manifest.metrics)),
-        ("against", manifest.config.against or (), compared),
-    ):
-        for name in names:
-            if name not in known:
-                message = (
-                    f"{path}: config.{key}: expected names of metrics, got {name!r}.{nearest(name, known)} {AGAIN}"
-                )
-                raise KlrBenchError(message)
-    count = sum(prod(map(len, lists.values())) for lists in manifest.config.sweep.values() if lists)
+    config = manifest.config
+    for key, metric in manifest.own_metrics.items():
+        if metric.name != key:
+            refuse(f"own_metrics.{key}.name", repr(key), metric.name)
+    for name in config.metrics or ():
+        check_choice("config.metrics", name, manifest.metrics)
+    for name in config.against or ():
+        check_choice("config.against", name, [name for name, metric in METRICS.items() if metric.compares])
+    count = sum(prod(map(len, lists.values())) for lists in config.sweep.values() if lists)
     if count > MOST_COLUMNS:
-        message = f"{path}: config.sweep: expected at most {MOST_COLUMNS:,} variants, got {count:,}. {AGAIN}"
+        message = f"config.sweep: expected at most {MOST_COLUMNS:,} variants, got {count:,}."
         raise KlrBenchError(message)
-
-
-def _refuse_unknown(content: Any, known: Collection[str], where: str) -> None:
-    """Refuse a key that no run writes; `where` ends in a dot or a blank."""
-    for key in content if isinstance(content, Mapping) else ():
-        if key not in known:
-            message = f"{where}{key}: unknown key.{nearest(str(key), known)} {AGAIN}"
-            raise KlrBenchError(message)

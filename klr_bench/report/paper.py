@@ -10,17 +10,16 @@ import csv
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
-
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import files
+from klr_bench.experiment.config.typed import PRINTABLE, Check, FileName, Text, between, check_choice, parse, refuse
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.report.typed import Name, Part, Text, checked, read_yaml
+from klr_bench.report.yaml_file import read_yaml
 
 SCALES = {
     "percent": Decimal("0.01"),
@@ -40,72 +39,61 @@ OWN_FILE = re.compile(r".+-[0-9a-f]{6}")
 """The name of the user's own file in records: its stem and a part of its hash."""
 
 
-def _number(text: str) -> str:
-    if not NUMBER.fullmatch(text):
-        raise ValueError("a number as printed")
-    return text
+def _is_spread(text: str) -> bool:
+    return not text or (NUMBER.fullmatch(text) is not None and Decimal(text) >= 0)
 
 
-def _spread(text: str) -> str:
-    if text and (not NUMBER.fullmatch(text) or Decimal(text) < 0):
-        raise ValueError("a number of at least 0 as printed, or nothing")
-    return text
+Words = Annotated[str, PRINTABLE]
+TableNumber = Annotated[Text, PRINTABLE]
+"""The number or name of a table or figure: 3, "4.1", "C.2"."""
+Number = Annotated[str, Check("a number as printed", lambda text: NUMBER.fullmatch(text) is not None)]
+Spread = Annotated[str, Check("a number of at least 0 as printed, or nothing", _is_spread)]
 
 
-def _params(text: Any) -> Any:
-    try:
-        return json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
-        raise ValueError("JSON such as {'lam': 0.1} with double quotes, or nothing") from error
+@dataclass(frozen=True)
+class PrintedFigure:
+    """A figure of a paper and the experiments that make it."""
+
+    title: Words
+    experiments: list[FileName] = field(default_factory=list)
 
 
-def _text_keys(content: Any) -> Any:
-    """Turn the number 3 of a table into "3"."""
-    return {str(k) if type(k) is int else k: v for k, v in content.items()} if isinstance(content, dict) else content
-
-
-class PrintedTable(Part):
+@dataclass(frozen=True)
+class PrintedTable(PrintedFigure):
     """A table of a paper, or a figure, and the experiments that make it."""
 
-    title: Text
-    experiments: list[Name] = Field(default_factory=list)
-    columns: Text | None = None
+    columns: Words | None = None
     """A parameter whose values are the columns of our table."""
 
 
-class PrintedFigure(Part):
-    """A figure of a paper and the experiments that make it."""
-
-    title: Text
-    experiments: list[Name] = Field(default_factory=list)
-
-
-class Paper(Part):
+@dataclass(frozen=True)
+class Paper:
     """paper.yaml."""
 
-    title: Text
-    authors: Text
-    venue: Text
-    year: Annotated[int, Field(ge=1000, le=9999)]
-    reference: Text
-    tables: Annotated[dict[Text, PrintedTable], BeforeValidator(_text_keys)] = Field(default_factory=dict)
-    figures: Annotated[dict[Text, PrintedFigure], BeforeValidator(_text_keys)] = Field(default_factory=dict)
-    stand_ins: dict[Name, Name] = Field(default_factory=dict)
+    title: Words
+    authors: Words
+    venue: Words
+    year: Annotated[int, between(1000, 9999)]
+    reference: Words
+    tables: dict[TableNumber, PrintedTable] = field(default_factory=dict)
+    figures: dict[TableNumber, PrintedFigure] = field(default_factory=dict)
+    stand_ins: dict[FileName, FileName] = field(default_factory=dict)
     """Data sets of ours that stand for one of the paper's that cannot be had."""
 
 
-class Printed(Part):
+@dataclass(frozen=True)
+class Printed:
     """A line of tables.csv.  `mean` and `std` are text: "85.8" and "85.80" have different last digits."""
 
-    table: Text
-    dataset: Name
-    algorithm: Text
-    params: Annotated[dict[str, Any], BeforeValidator(_params)]
-    metric: Text
-    mean: Annotated[str, AfterValidator(_number)]
-    std: Annotated[str, AfterValidator(_spread)]
+    table: Words
+    dataset: FileName
+    algorithm: Words
+    params: dict[str, Any]
+    metric: Words
+    mean: Number
+    std: Spread
     unit: Literal["percent", "fraction", "count", "s", "min", ""]
-    label: Text
+    label: Words
 
 
 @dataclass(frozen=True)
@@ -196,17 +184,14 @@ def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
 def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
     """Return a paper.yaml; KlrBenchError where it names an experiment that there is not, or is not well formed."""
     path = folder / "paper.yaml"
-    paper = checked(Paper, read_yaml(path), str(path))
     experiments = files.names("experiment", searched)
-    for kind, group in (("tables", paper.tables), ("figures", paper.figures)):
-        for number, entry in group.items():
-            for name in entry.experiments:
-                if name not in experiments:
-                    message = (
-                        f"{path}: {kind}.{number}.experiments: expected names of experiments, got {name!r}."
-                        f"{nearest(name, experiments)}"
-                    )
-                    raise KlrBenchError(message)
+    with located(path):
+        paper = parse(Paper, read_yaml(path))
+        groups: dict[str, Mapping[Text, PrintedFigure]] = {"tables": paper.tables, "figures": paper.figures}
+        for kind, group in groups.items():
+            for number, entry in group.items():
+                for name in entry.experiments:
+                    check_choice(f"{kind}.{number}.experiments", name, experiments)
     return paper
 
 
@@ -221,41 +206,47 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
     except (OSError, ValueError, csv.Error) as error:
         message = f"{path}: expected a CSV file, got something that cannot be read ({error})."
         raise KlrBenchError(message) from error
-    header, expected = (rows[0] if rows else []), list(Printed.model_fields)
+    header, expected = (rows[0] if rows else []), [column.name for column in fields(Printed)]
     if header != expected:
         message = f"{path}: expected the columns {', '.join(expected)}, got {', '.join(header) or 'none'}."
         raise KlrBenchError(message)
     known = {
-        "table": list(paper.tables),
+        "table": [*map(str, paper.tables)],
         "dataset": files.names("dataset", searched),
         "algorithm": ["", *files.names("algorithm", searched)],
     }
     lines = []
     for number, row in enumerate(rows[1:], 2):
-        where = f"{path}, line {number}"
-        if len(row) != len(header):
-            message = f"{where}: expected {len(header)} values, got {len(row)}."
-            raise KlrBenchError(message)
-        line = checked(Printed, dict(zip(header, row, strict=True)), where)
-        _check_line(line, where, known, metrics)
-        lines.append(line)
+        with located(f"{path}, line {number}"):
+            if len(row) != len(header):
+                message = f"expected {len(header)} values, got {len(row)}."
+                raise KlrBenchError(message)
+            line = _line(dict(zip(header, row, strict=True)))
+            _check_line(line, known, metrics)
+            lines.append(line)
     return lines
 
 
-def _check_line(line: Printed, where: str, known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> None:
+def _line(values: Mapping[str, str]) -> Printed:
+    try:
+        params = json.loads(values["params"] or "{}")
+    except (ValueError, RecursionError):
+        refuse("params", 'JSON such as {"lam": 0.1} with double quotes, or nothing', values["params"])
+    return parse(Printed, {**values, "params": params})
+
+
+def _check_line(line: Printed, known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> None:
     """Refuse names that there are not, and a unit that the metric cannot be printed in."""
     names = dict(known)
     names["metric"] = list(metrics) if line.algorithm else list(FACTS)
     for key, choices in names.items():
         value = getattr(line, key)
-        if value not in choices and not (key == "dataset" and OWN_FILE.fullmatch(value)):
-            message = f"{where}: {key}: expected a known name, got {value!r}.{nearest(value, filter(None, choices))}"
-            raise KlrBenchError(message)
+        if not (key == "dataset" and OWN_FILE.fullmatch(value)):
+            check_choice(key, value, choices)
     if line.algorithm:
         units = UNITS.get(metrics[line.metric].unit, ("", "fraction"))
         if line.unit not in units:
-            message = f"{where}: unit: expected {' or '.join(map(repr, units))} for {line.metric}, got {line.unit!r}."
-            raise KlrBenchError(message)
+            refuse("unit", f"{' or '.join(map(repr, units))} for {line.metric}", line.unit)
 
 
 @dataclass(frozen=True)
@@ -267,7 +258,7 @@ class Comparison:
     @property
     def columns(self) -> str | None:
         """The parameter whose values are the columns, where all of these tables have the same."""
-        found = {source.paper.tables[table].columns for source in self.sources for table in source.tables}
+        found = {source.paper.tables[Text(table)].columns for source in self.sources for table in source.tables}
         return found.pop() if len(found) == 1 else None
 
     def published(self, dataset: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Published]:

@@ -66,4 +66,4 @@ def test_a_paper_of_ones_own(
     assert "NC 1/1 50.0 paper 99.0" in text
     (paper / "tables.csv").write_text(TABLES.replace("moons,nc", "moons,ncc"), encoding="utf-8")
     assert main(["report", "experiment=a_name_of_its_own"]) == 2
-    assert "tables.csv, line 3: algorithm: expected a known name, got 'ncc'" in capsys.readouterr().err
+    assert "tables.csv, line 3: algorithm: unknown value 'ncc'. Did you mean 'nc'?" in capsys.readouterr().err

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.typed import parse
 from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.records import Bin, Checkpoint, Record
 from klr_bench.experiment.variants import Variant
 from klr_bench.report import report
@@ -358,7 +360,7 @@ def test_an_output_that_cannot_be_written_is_an_error(make: Make, tmp_path: Path
 
 
 def test_the_import_is_quick() -> None:
-    heavy = "{'pandas', 'matplotlib', 'numpy', 'rich', 'pydantic'}"
+    heavy = "{'pandas', 'matplotlib', 'numpy', 'rich'}"
     code = f"import sys, klr_bench.report; sys.exit(len({heavy} & set(sys.modules)))"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
@@ -366,7 +368,7 @@ def test_the_import_is_quick() -> None:
 
 @given(st.lists(st.one_of(st.integers(1, 1000), st.just("cv")), min_size=1, max_size=6, unique=True))
 def test_variants_keep_the_order_of_the_sweep(values: list[int | str]) -> None:
-    manifest = Manifest.model_validate({"experiment": "demo", "config": CONFIG | {"sweep": {"oskl": {"G": values}}}})
+    manifest = parse(Manifest, {"experiment": "demo", "config": CONFIG | {"sweep": {"oskl": {"G": values}}}})
     asked = manifest.columns()
     assert sorted(asked[::-1], key=manifest.order) == asked
     unknown = [("oskl", Variant({"G": 2000})), ("oskl", Variant({"G": 10000})), ("zzz", Variant())]
@@ -544,7 +546,7 @@ def test_a_metric_of_the_users_own(make: Make) -> None:
         folder,
         [],
         CONFIG | ALONE | {"metrics": ["n_trees"]},
-        own_metrics={"n_trees": {"title": "Trees", "unit": "count"}},
+        own_metrics={"n_trees": Metric("n_trees", "Trees", "count").described()},
     )
     block = grid(table(folder).blocks[0])
     assert (block.header, block.rows[0][2].strip()) == (["MAGIC", "ok", "Trees"], "11 ± 1")

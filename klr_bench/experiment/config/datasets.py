@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import SOURCE_KEYS, DatasetConfig, SourceConfig
 from klr_bench.experiment.config.splitting import Official, Way, plain_split, read_split
@@ -41,11 +41,8 @@ def read_dataset(name: str, searched: Sequence[Path]) -> Spec:
     """Return the spec of a file of configs/dataset; messages begin with its path."""
     path = config_files.find("dataset", name, searched)
     content = config_files.read(path)
-    try:
+    with located(path):
         return dataset_spec(name, content, searched)
-    except KlrBenchError as error:
-        message = f"{path}: {error}"
-        raise KlrBenchError(message) from error
 
 
 def _source(source: SourceConfig | str, searched: Sequence[Path], where: str) -> SourceConfig:

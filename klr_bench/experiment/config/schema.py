@@ -6,21 +6,22 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import MOST_ROWS, PartOfRows, Rows
 from klr_bench.experiment.config.typed import Check, Text, above, between, check_choice, hints_of, refuse, some
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 
-KERNELS = ("rbf", "poly", "linear")
-BACKENDS = ("loky", "serial")
+Kernel = Literal["rbf", "poly", "linear"]
+Backend = Literal["loky", "serial"]
+KERNELS: tuple[str, ...] = get_args(Kernel)
+BACKENDS: tuple[str, ...] = get_args(Backend)
 MAX_SEED = 2**32 - 1
 MOST_FEATURES = 2**31 - 1
 LEFT_TO_SELECTION = "cv"
 """In a sweep: the value of this variant is chosen by cross-validation over the grid."""
 TARGET = "_target_"
-FORMATS = ("csv", "svmlight", "idx", "generated", "bundled", "file")
 
 
 def _is_name(text: str) -> bool:
@@ -83,7 +84,7 @@ class DataConfig:
 class KernelConfig:
     """The kernel that all learners of a run share; percentile null: gamma as given."""
 
-    kernel: Literal["rbf", "poly", "linear"] = "rbf"
+    kernel: Kernel = "rbf"
     percentile: Annotated[float, Check("above 0, at most 100, or null", lambda p: 0 < p <= 100)] | None = 20.0
     multiple: Annotated[float, above(0)] = 1.0
     gamma: Annotated[float, above(0, ", or null")] | None = None
@@ -113,7 +114,7 @@ class TraceConfig:
 class ParallelConfig:
     """Where the cells run: ``loky`` or ``serial``."""
 
-    backend: Literal["loky", "serial"] = "loky"
+    backend: Backend = "loky"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """A reader that holds plain values, of YAML or of a command line, against types and refuses what does not fit.
 
 A type is a dataclass, ``dict[...]``, ``list[...]``, ``Literal[...]``, bool, int, float, str, `Text`, Any, a union of
-these, or one of them ``Annotated`` with a `Check`.  Only the standard library is imported, so that completion is quick.
+these, or one of them ``Annotated`` with a `Check`.  A dataclass that has a class method ``from_description(content,
+where)`` is read by that.  Only the standard library is imported, so that completion is quick.
 """
 
 from __future__ import annotations
@@ -41,6 +42,19 @@ class Check:
     fits: Callable[[Any], bool]
 
 
+class PartOfMore:
+    """The base of a dataclass that reads some keys of a mapping; the others are of no use to it and of any type."""
+
+
+def is_file_name(text: str) -> bool:
+    """Say whether text may be part of the name of a file, and be printed."""
+    return bool(text.strip()) and text.isprintable() and not text.startswith(".") and not {"/", "\\"} & set(text)
+
+
+PRINTABLE = Check("printable characters on one line", str.isprintable)
+FileName = Annotated[str, Check("a name without slashes, which may be part of the name of a file", is_file_name)]
+
+
 def between(low: float, high: float, note: str = "") -> Check:
     """Return the check of a number from `low` to `high`; the `note` ends the message."""
     return Check(f"from {low} to {high}{note}", lambda value: low <= value <= high)
@@ -62,8 +76,10 @@ def parse(cls: type[T], values: Any, where: str = "") -> T:
     Raises KlrBenchError that names the dotted key, what was expected and what was got.
     """
     if not isinstance(values, Mapping):
-        refuse(where.rstrip("."), NAMES[dict], values)
+        refuse(where.rstrip(".") or "content", NAMES[dict], values)
     hints: dict[str, Any] = hints_of(typing.cast(Any, cls))
+    if issubclass(cls, PartOfMore):
+        values = {key: value for key, value in values.items() if key in hints}
     refuse_unknown(values, hints, where)
     for field in fields(typing.cast(Any, cls)):
         if field.name not in values and field.default is field.default_factory is MISSING:
@@ -90,6 +106,8 @@ def read(hint: Any, value: Any, key: str) -> Any:
                 refuse(key, described(hint), value)
             check_choice(key, value, [str(known) for known in parts])
         return value
+    if hasattr(chosen, "from_description"):
+        return chosen.from_description(value, key)
     if is_dataclass(chosen):
         return parse(typing.cast(type, chosen), value, f"{key}.")
     if kind is dict:

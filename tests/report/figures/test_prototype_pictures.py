@@ -33,11 +33,12 @@ def test_a_checkpoint_holds_the_classifier(n_classes: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = PrototypeKLR(4, random_state=0, max_iter=20).fit(X, y)
-    classifier = Classifier.of(fitted.checkpoint())
+        no_plane = PrototypeKLR(2, max_iter=1, solver="lbfgs").fit(np.eye(4), [0, 1, 0, 1])
+    classifier = Classifier.of(fitted.progress())
     assert classifier is not None
     np.testing.assert_array_equal(classifier.classes(X), fitted.predict(X))
     np.testing.assert_allclose(classifier.kernel(X), fitted.kernel_values(X), rtol=1e-6)
-    assert set(PrototypeKLR(2, max_iter=1, solver="lbfgs").fit(np.eye(4), [0, 1, 0, 1]).checkpoint()) == {"gamma"}
+    assert set(no_plane.progress()) == {"n_support", "gamma"}
 
 
 def test_a_fit_with_rows_has_a_picture(tmp_path: Path) -> None:
