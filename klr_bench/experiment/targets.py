@@ -18,10 +18,13 @@ def locate(target: str) -> Callable[..., Any]:
     try:
         found = getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
-        message = f"{TARGET}: {target!r} cannot be imported ({error}); give the dotted name of a class or function."
+        expected = f"{TARGET}: expected the dotted name of a class or function"
+        message = f"{expected}, got {target!r}, which cannot be imported ({error})."
         raise KlrBenchError(message) from error
     if not callable(found):
-        message = f"{TARGET}: {target!r} is not a class or a function."
+        message = (
+            f"{TARGET}: expected the dotted name of a class or function, got {target!r}, a {type(found).__name__}."
+        )
         raise KlrBenchError(message)
     return found  # type: ignore[no-any-return]
 
@@ -42,7 +45,7 @@ def classifier_class(target: str) -> type:
     from sklearn.base import RegressorMixin
 
     if issubclass(found, RegressorMixin):
-        message = f"{TARGET}: {target} is a regressor; a classifier is expected."
+        message = f"{TARGET}: expected a classifier, got {target!r}, a regressor."
         raise KlrBenchError(message)
     return found
 

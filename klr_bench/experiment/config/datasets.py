@@ -47,7 +47,8 @@ def read_dataset(name: str, searched: Sequence[Path]) -> Spec:
 
 def _source(source: SourceConfig | str, searched: Sequence[Path], where: str) -> SourceConfig:
     if isinstance(source, str):
-        path = config_files.find("source", source, searched)
+        with located(f"{where}source"):
+            path = config_files.find("source", source, searched)
         found, where = parse(SourceConfig, {"name": source, **config_files.read(path)}, f"{path}: "), f"{path}: "
     else:
         found, where = source, f"{where}source."
@@ -61,11 +62,13 @@ def _source(source: SourceConfig | str, searched: Sequence[Path], where: str) ->
 
 def _check_files(source: SourceConfig, where: str) -> None:
     if source.format in ("generated", "bundled") and source.generator is None:
-        refuse(f"{where}generator", "_target_: the dotted name of a function, and its parameters", None)
+        message = f"{where}generator: expected _target_: the dotted name of a function, and its parameters, got none."
+        raise KlrBenchError(message)
     if source.format not in ("csv", "svmlight", "idx"):
         return
     if source.train is None:
-        refuse(f"{where}train", "a file: {name, url, sha256}", None)
+        message = f"{where}train: expected a file: {{name, url, sha256}}, got none."
+        raise KlrBenchError(message)
     for part, entry in (("train", source.train), ("test", source.test)):
         if entry is not None and (entry.labels is None) == (source.format == "idx"):
             expected = "the file of the labels" if source.format == "idx" else f"none in the format {source.format}"

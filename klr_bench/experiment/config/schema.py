@@ -12,6 +12,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import MOST_ROWS, PartOfRows, Rows
 from klr_bench.experiment.config.typed import Check, Text, above, between, check_choice, hints_of, refuse, some
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
+from klr_bench.experiment.targets import TARGET
 
 Kernel = Literal["rbf", "poly", "linear"]
 Backend = Literal["loky", "serial"]
@@ -21,7 +22,6 @@ MAX_SEED = 2**32 - 1
 MOST_FEATURES = 2**31 - 1
 LEFT_TO_SELECTION = "cv"
 """In a sweep: the value of this variant is chosen by cross-validation over the grid."""
-TARGET = "_target_"
 
 
 def _is_name(text: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment import targets as build
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.datasets import dataset_spec
@@ -66,7 +66,8 @@ def check_sweep(
     kept: Sweep = {}
     for stem, variants in sweep.items():
         if stem not in algorithms:
-            config_files.find("algorithm", stem, searched)  # refuses a misspelt one
+            with located("sweep"):
+                config_files.find("algorithm", stem, searched)  # refuses a misspelt one
             continue
         where = f"sweep.{stem}."
         _check_parameters(algorithms[stem]["estimator"], variants, where)
@@ -74,7 +75,7 @@ def check_sweep(
         for name, values in lists.items():
             if LEFT_TO_SELECTION in values and name not in algorithms[stem]["grid"]:
                 choices = f"algorithms.{stem}.grid.{name}"
-                message = f"{where}{name} holds 'cv', but {choices} has no values to choose from."
+                message = f"{where}{name}: expected {choices} to choose from, for it holds 'cv', got none."
                 raise KlrBenchError(message)
         if lists:
             kept[stem] = lists
@@ -94,7 +95,9 @@ def check_against(
             if name != "algorithm":
                 check_choice(where, name, varied)
             elif value not in algorithms:
-                config_files.find("algorithm", read(str, value, where), searched)  # refuses a misspelt one
+                stem = read(str, value, where)
+                with located(where):
+                    config_files.find("algorithm", stem, searched)  # refuses a misspelt one
 
 
 def _selected(group: str, entries: Mapping[str, Any], given: Collection[str], searched: Sequence[Path]) -> Entries:
@@ -110,7 +113,8 @@ def _selected(group: str, entries: Mapping[str, Any], given: Collection[str], se
         if _has_essence(group, entry):
             kept[stem] = dict(entry)
             continue
-        path = config_files.find(group, stem, searched)
+        with located(f"{group}s"):
+            path = config_files.find(group, stem, searched)
         if not _has_essence(group, config_files.read(path)):
             expected = "source: ..." if group == "dataset" else "estimator: {_target_: ...}"
             message = f"{path}: expected {expected}, got none."

@@ -106,7 +106,7 @@ def read_split(values: Any, where: str = "split", given: Collection[str] = ()) -
     if not meant and set(keys) == {"n_train"}:
         meant = [Subset]
     if not meant:
-        refuse(where, f"one of {EXAMPLE}", keys)
+        refuse(where, f"one of {EXAMPLE}", values)
     if len(meant) > 1:
         raise KlrBenchError(_two_ways(keys, [fields(way)[0].name for way in meant], where, given))
     [way] = meant

@@ -1,0 +1,61 @@
+"""manifest.yaml as a run writes it is what a report reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.files import config_dir, names
+from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.records import Store
+from klr_bench.experiment.runner.manifest import manifest
+from klr_bench.report.manifest import CONFIG_KEYS, KEYS, Manifest, read_manifest
+from tests.experiment.composing import composed
+
+METRIC = """\
+from klr_bench.experiment.measure.metric import Metric
+
+METRIC = Metric("hits", "Hits", unit="count", better="higher", whole=True, of=lambda predictions: 1.0)
+"""
+
+
+def written(folder: Path, config: Config) -> Manifest:
+    """Write the manifest of a run and read it as a report does."""
+    store = Store(folder)
+    store.write_manifest(manifest(config.plain(), 1, {}))
+    return read_manifest(folder)
+
+
+@pytest.mark.parametrize("experiment", names("experiment", [config_dir()]))
+def test_a_report_reads_the_manifest_of_each_experiment(experiment: str, tmp_path: Path) -> None:
+    config = composed(f"experiment={experiment}", *(["data.path=mine.csv"] if experiment == "own_file" else []))
+    read = written(tmp_path, config)
+    assert (read.experiment, read.config.title) == (config.name, config.title)
+    assert list(read.config.datasets) == list(config.datasets)
+    assert read.config.sweep == config.sweep
+    assert (read.config.metrics, read.config.figures, read.config.against) == (
+        config.metrics,
+        config.figures,
+        config.against,
+    )
+    content = yaml.safe_load((tmp_path / "manifest.yaml").read_text(encoding="utf-8"))
+    assert set(content) == KEYS, "a report knows the keys that a run writes, and no others"
+    assert set(content["config"]) == CONFIG_KEYS
+
+
+def test_a_metric_of_the_user_is_described_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "configs" / "metric" / "hits.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(METRIC, encoding="utf-8")
+    folder = tmp_path / "results" / "quickstart"
+    config = composed("experiment=quickstart", "metrics=[accuracy,hits]")
+    own_metric = written(folder, config).metrics["hits"]
+    assert (own_metric.title, own_metric.unit, own_metric.better, own_metric.whole) == ("Hits", "count", "higher", True)
+    path = folder / "manifest.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("name: hits", "name: his"), encoding="utf-8")
+    with pytest.raises(KlrBenchError, match=r"own_metrics\.hits\.name: expected 'hits', got 'his'\."):
+        read_manifest(folder)
