@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import schema
 from klr_bench.experiment.config.typed import (
-    PRINTABLE,
     FileName,
     PartOfMore,
+    Words,
     between,
     check_choice,
     parse,
@@ -28,7 +28,6 @@ from klr_bench.experiment.records import SCHEMA_VERSION
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.yaml_file import read_yaml
 
-Words = Annotated[str, PRINTABLE]
 Column = tuple[str, Variant]
 """An algorithm and its variant."""
 

@@ -17,7 +17,17 @@ from typing import Annotated, Any, Literal
 
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import files
-from klr_bench.experiment.config.typed import PRINTABLE, Check, FileName, Text, between, check_choice, parse, refuse
+from klr_bench.experiment.config.typed import (
+    PRINTABLE,
+    Check,
+    FileName,
+    Text,
+    Words,
+    between,
+    check_choice,
+    parse,
+    refuse,
+)
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.report.yaml_file import read_yaml
 
@@ -43,7 +53,6 @@ def _is_spread(text: str) -> bool:
     return not text or (NUMBER.fullmatch(text) is not None and Decimal(text) >= 0)
 
 
-Words = Annotated[str, PRINTABLE]
 TableNumber = Annotated[Text, PRINTABLE]
 """The number or name of a table or figure: 3, "4.1", "C.2"."""
 Number = Annotated[str, Check("a number as printed", lambda text: NUMBER.fullmatch(text) is not None)]
@@ -60,7 +69,7 @@ class PrintedFigure:
 
 @dataclass(frozen=True)
 class PrintedTable(PrintedFigure):
-    """A table of a paper, or a figure, and the experiments that make it."""
+    """A table of a paper and the experiments that make it."""
 
     columns: Words | None = None
     """A parameter whose values are the columns of our table."""

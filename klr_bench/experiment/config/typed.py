@@ -52,6 +52,7 @@ def is_file_name(text: str) -> bool:
 
 
 PRINTABLE = Check("printable characters on one line", str.isprintable)
+Words = Annotated[str, PRINTABLE]
 FileName = Annotated[str, Check("a name without slashes, which may be part of the name of a file", is_file_name)]
 
 
