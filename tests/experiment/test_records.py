@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -38,12 +37,16 @@ from klr_bench.experiment.records import (
 )
 from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.files import read_json, write_atomic, write_json
-from klr_bench.report.reading import read_records, read_reliability, read_traces
+from klr_bench.report.load import read_results
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = [(10, 0.5, "accuracy", 0.75), (20, 1.0, "accuracy", 0.8)]
 BINS = [(0, 5, 0.03, 0.2), (14, 2, 0.95, 1.0)]
 ROWS = [(0.5, -1.5, 1)]
+MANIFEST = {
+    "experiment": "demo",
+    "config": {"title": "Demo", "repeats": 1, "datasets": {}, "algorithms": {}, "sweep": {}},
+}
 
 
 def record(key: str = "k0", **changes: Any) -> Record:
@@ -66,10 +69,10 @@ def rows(store: Store) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def python(code: str, *arguments: object, stdout: int | None = None) -> subprocess.Popen[bytes]:
+def python(code: str, *arguments: object, **pipes: int) -> subprocess.Popen[bytes]:
     """Run code in a process of its own, from the root of the checkout."""
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=stdout)
+    return subprocess.Popen(command, cwd=ROOT, **pipes)
 
 
 def test_the_columns_are_those_of_schema_version_2() -> None:
@@ -108,12 +111,14 @@ def test_records_keep_every_digit(tmp_path: Path) -> None:
     write(store, record(fit_time_s=1 / 3), "c", 1.0, TRACES)
     store.rebuild()
     assert rows(store)[0]["accuracy"] == repr(0.1 + 0.2)
-    frame = read_records(tmp_path / "records.csv")
+    store.write_manifest(MANIFEST)
+    found = read_results(tmp_path)
+    frame = found.records
     assert frame["fit_time_s"][0] == 1 / 3
     assert frame["variant"][0] == {"G": 2}
-    assert json.loads(frame["params"][0]) == {"G": 2, "R": 100.0}
+    assert frame["params"][0] == {"G": 2, "R": 100.0}
     assert np.isnan(frame["auc"][0])
-    assert read_traces(tmp_path / "traces.csv").to_numpy().tolist() == [["k0", *point] for point in TRACES]
+    assert found.traces.to_numpy().tolist() == [["k0", *point] for point in TRACES]
 
 
 def test_bins_are_rebuilt_from_the_cells(tmp_path: Path) -> None:
@@ -121,8 +126,10 @@ def test_bins_are_rebuilt_from_the_cells(tmp_path: Path) -> None:
     write(store, record("k0", ece=0.1), "c", 1.0, [], BINS)
     write(store, record("k1", repeat=1), "c", 1.0)
     store.rebuild()
-    assert read_reliability(tmp_path / "reliability.csv").to_numpy().tolist() == [["k0", *entry] for entry in BINS]
-    assert read_reliability(tmp_path / "none.csv").empty
+    store.write_manifest(MANIFEST)
+    assert read_results(tmp_path).reliability.to_numpy().tolist() == [["k0", *entry] for entry in BINS]
+    (tmp_path / "reliability.csv").unlink()
+    assert read_results(tmp_path).reliability.empty
 
 
 def test_cells_of_before_there_were_bins_are_read(tmp_path: Path) -> None:
@@ -145,8 +152,8 @@ def test_rows_are_sorted_and_the_file_does_not_depend_on_the_order_of_writing(tm
     contents = []
     for name, order in (("a", cells), ("b", cells[::-1])):
         store = Store(tmp_path / name)
-        for cell in order:
-            write(store, cell, "c", time.time(), TRACES)
+        for place, cell in enumerate(order):
+            write(store, cell, "c", float(place), TRACES)
         store.rebuild()
         contents.append([(store.folder / file).read_bytes() for file in ("records.csv", "traces.csv")])
     assert contents[0] == contents[1]
@@ -167,8 +174,9 @@ def test_only_the_newest_configuration_of_a_column_is_listed(tmp_path: Path) -> 
     write(store, record("new0"), "new", 3.0)
     write(store, record("other", variant={"G": 4}), "old", 1.0)
     summary = store.rebuild()
+    store.write_manifest(MANIFEST)
     assert [row["key"] for row in rows(store)] == ["new0", "other"]
-    assert read_traces(tmp_path / "traces.csv").empty
+    assert read_results(tmp_path).traces.empty
     assert (summary.listed, summary.older) == (2, {("magic", "oskl", Variant({"G": 2}), "old"): 2})
     assert summary.notes() == [
         "2 cells of older configurations are not listed: oskl G=2 on magic (2 of configuration old)."
@@ -357,28 +365,29 @@ def test_two_processes_rebuild_at_once(tmp_path: Path) -> None:
             write(store, record(f"{variant}-{repeat}", variant={"G": int(variant)}, repeat=repeat), "c", 1.0, TRACES)
             store.rebuild()
     """
+    Store(tmp_path).write_manifest(MANIFEST)
     processes = [python(code, tmp_path, variant) for variant in (1, 2)]
     while any(process.poll() is None for process in processes):
         if (tmp_path / "records.csv").exists():
-            assert len(read_records(tmp_path / "records.csv")) <= 50, "a reader never meets half a file"
+            assert len(read_results(tmp_path).records) <= 50, "a reader never meets half a file"
     assert [process.returncode for process in processes] == [0, 0]
     last = (tmp_path / "records.csv").read_bytes()
     assert Store(tmp_path).rebuild() == records.Summary(listed=50)
     assert (tmp_path / "records.csv").read_bytes() == last
-    assert len(read_traces(tmp_path / "traces.csv")) == 100
+    assert len(read_results(tmp_path).traces) == 100
 
 
 def test_a_lock_that_is_never_freed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "LOCK_TIMEOUT_S", 0.1)
     code = """
-        import filelock, sys, time
+        import filelock, sys
         lock = filelock.FileLock(sys.argv[1])
         lock.acquire()
         sys.stdout.write("held\\n")
         sys.stdout.flush()
-        time.sleep(60)
+        sys.stdin.read()
     """
-    process = python(code, tmp_path / ".lock", stdout=subprocess.PIPE)
+    process = python(code, tmp_path / ".lock", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
@@ -431,58 +440,64 @@ def built(tmp_path: Path) -> Path:
     store = Store(tmp_path)
     write(store, record(), "c", 1.0)
     store.rebuild()
+    store.write_manifest(MANIFEST)
     return tmp_path / "records.csv"
 
 
 def test_a_renamed_column_is_named(tmp_path: Path) -> None:
     path = built(tmp_path)
     path.write_text(path.read_text().replace("repeat", "number", 1))
-    message = r"no column repeat; schema version 2 has the columns key, .*beside these: number\. Run the"
+    message = r"expected the columns key, .* repeat, .*, got key, .* number, .*: no repeat\. Run the"
     with pytest.raises(KlrBenchError, match=message):
-        read_records(path)
+        read_results(tmp_path)
 
 
 def test_another_schema_version_is_named(tmp_path: Path) -> None:
-    path = built(tmp_path)
+    built(tmp_path)
     (tmp_path / "manifest.yaml").write_text("schema_version: 9\n")
-    with pytest.raises(KlrBenchError, match="schema version 9, this klr-bench reads version 2"):
-        read_records(path)
+    with pytest.raises(KlrBenchError, match="schema_version: expected at most 2, got 9"):
+        read_results(tmp_path)
 
 
-def test_columns_are_found_by_name_and_more_of_them_do_no_harm(tmp_path: Path) -> None:
+def test_columns_are_found_by_name_and_more_of_them_are_metrics_of_the_users_own(tmp_path: Path) -> None:
     path = built(tmp_path)
     with path.open(encoding="utf-8", newline="") as file:
         table = [line[::-1] for line in csv.reader(file)]
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([[*table[0], "extra"], [*table[1], "1"]])
-    assert tuple(read_records(path).columns) == COLUMNS
+    frame = read_results(tmp_path).records
+    assert tuple(frame.columns) == (*COLUMNS, "extra")
+    assert (frame["accuracy"][0], frame["extra"][0]) == (0.1 + 0.2, 1.0)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "expected a table with a header"),
-        (b"a,b\n1,2,3\n4\n1,2,3,4\n", "expected a table with a header|no column key"),
+        (b"a,b\n1,2,3\n4\n1,2,3,4\n", "expected a table with a header"),
         (b"\xff\xff,\xff\n", "expected a table with a header"),
     ],
 )
 def test_a_file_that_is_no_table_is_an_error(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "records.csv").write_bytes(content)
+    built(tmp_path).write_bytes(content)
     with pytest.raises(KlrBenchError, match=message):
-        read_records(tmp_path / "records.csv")
+        read_results(tmp_path)
 
 
 def test_text_where_a_number_belongs_is_named(tmp_path: Path) -> None:
     path = built(tmp_path)
     path.write_text(path.read_text().replace(repr(0.1 + 0.2), "high"))
     with pytest.raises(KlrBenchError, match=r"row 1, accuracy: expected a number, got 'high'"):
-        read_records(path)
+        read_results(tmp_path)
 
 
 def test_no_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(KlrBenchError, match=r"records\.csv: cannot be read .*Run the experiment"):
-        read_records(tmp_path / "records.csv")
-    assert tuple(read_traces(tmp_path / "traces.csv").columns) == TRACE_COLUMNS
+    path = built(tmp_path)
+    (tmp_path / "traces.csv").unlink()
+    assert tuple(read_results(tmp_path).traces.columns) == TRACE_COLUMNS
+    path.unlink()
+    with pytest.raises(KlrBenchError, match=r"no records\.csv there\. Make it with: klr-bench run experiment="):
+        read_results(tmp_path)
 
 
 def test_workers_do_not_pay_for_pandas() -> None:
