@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+PATIENCE_S = 60.0
+"""After this a gate that a failed test has left closed opens by itself."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Reply:
     checks_if_range: bool = True  # False: a range is honoured whatever If-Range says
     etag: str | None = '"one"'
     cut: int | None = None  # the connection is closed after so many bytes
-    pause: float = 0.0  # seconds before each piece of 20,000 bytes
+    gate: threading.Event | None = None  # what is awaited before the bytes from the `free`-th on are sent
+    free: int = 0
     shift: int = 0  # a partial answer begins so many bytes too late
 
 
@@ -93,7 +96,8 @@ class Loopback:
         allowed = body if reply.cut is None else body[: reply.cut]
         try:
             for offset in range(0, len(allowed), 20_000):
-                time.sleep(reply.pause)
+                if reply.gate and offset >= reply.free:
+                    reply.gate.wait(PATIENCE_S)
                 piece = allowed[offset : offset + 20_000]
                 handler.wfile.write(piece)
                 request.sent += len(piece)

@@ -9,7 +9,8 @@ import os
 import re
 import subprocess
 import sys
-import time
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -191,12 +192,12 @@ def check(loaded: Dataset) -> None:
     assert (loaded.classes, loaded.n_train_official) == (("-1", "+1"), 2)
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[Arrays]:
-    """Return the list to which every parsing adds what it gave."""
+def counted(monkeypatch: pytest.MonkeyPatch, wait: Callable[[], object] = int) -> list[Arrays]:
+    """Return the list to which every parsing adds what it gave, after a wait."""
     parsings: list[Arrays] = []
 
     def counting(*args: Any) -> Arrays:
-        time.sleep(0.05)  # long enough for another thread to come
+        wait()
         parsings.append(readers.read(*args))
         return parsings[-1]
 
@@ -271,10 +272,19 @@ def test_of_several_readers_one_parses(
     mirrored: tuple[dict[str, Any], str], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec, mirror = mirrored
-    parsings = counted(monkeypatch)
+    all_came = threading.Event()
+    parsings, waiting = counted(monkeypatch, lambda: all_came.wait(60)), []
+
+    def progress(done: int, total: int | None, what: str) -> None:
+        if what == "set: waiting for another process":
+            waiting.append(what)
+            if len(waiting) == 3:
+                all_came.set()
+
     with ThreadPoolExecutor(4) as threads:
-        for loaded in threads.map(lambda _: load("set", spec, cache=cache, mirror=mirror), range(4)):
+        for loaded in threads.map(lambda _: load("set", spec, cache=cache, mirror=mirror, progress=progress), range(4)):
             check(loaded)
+    assert len(waiting) == 3
     assert len(parsings) == 1
 
 

@@ -13,8 +13,9 @@ import random
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +170,8 @@ def test_upstream_files_are_unpacked(server: Loopback, cache: Path, suffix: str)
     assert leftovers(cache) == []
 
 
-def test_progress_counts_up_to_the_size_of_a_slow_download(server: Loopback, cache: Path) -> None:
-    server.replies["/up"] = [Reply(PLAIN, pause=0.005)]
+def test_progress_counts_up_to_the_size_of_a_download(server: Loopback, cache: Path) -> None:
+    server.replies["/up"] = [Reply(PLAIN)]
     seen: list[tuple[int, int | None, str]] = []
     fetch(entry(server), cache=cache, progress=lambda *step: seen.append(step))
     steps = [(done, total) for done, total, what in seen if what == f"{NAME}: downloading"]
@@ -215,8 +216,10 @@ def test_waits_grow_from_attempt_to_attempt(server: Loopback, cache: Path, monke
 def test_a_server_that_hangs_is_given_up(server: Loopback, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "TIMEOUT_S", (0.1, 0.05))
     monkeypatch.setattr(transfer, "ATTEMPTS", 2)
-    server.replies["/up"] = [Reply(PLAIN, pause=0.4)]
+    gate = threading.Event()
+    server.replies["/up"] = [Reply(PLAIN, gate=gate)]
     assert "(2 attempts)" in refused(entry(server), cache)
+    gate.set()
 
 
 def test_a_broken_download_is_resumed_where_it_stopped(server: Loopback, cache: Path) -> None:
@@ -508,15 +511,16 @@ from klr_bench.experiment.data.fetch import fetch
 entry = json.loads(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
-fetch(entry, cache=Path(sys.argv[2]), mirror=None)
+fetch(entry, cache=Path(sys.argv[2]), mirror=None, progress=lambda done, total, what: print(what, file=sys.stderr))
 """
 
 
-def child(entry: dict[str, Any], cache: Path) -> subprocess.Popen[str]:
+def child(entry: dict[str, Any], cache: Path, said: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", CHILD, json.dumps(entry), str(cache)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=said,
         text=True,
         cwd=Path(__file__).parents[2],
     )
@@ -532,10 +536,18 @@ def start(process: subprocess.Popen[str]) -> None:
 
 
 def test_of_several_processes_one_downloads(server: Loopback, cache: Path) -> None:
-    server.replies["/up"] = [Reply(PLAIN, pause=0.02)]
-    children = [child(entry(server), cache) for _ in range(3)]
+    gate = threading.Event()
+    server.replies["/up"] = [Reply(PLAIN, gate=gate)]
+    out, said = os.pipe()
+    children = [child(entry(server), cache, said) for _ in range(3)]
+    os.close(said)
     for process in children:
         start(process)
+    with open(out) as lines:
+        waiting = (line for line in lines if line == f"{NAME}: waiting for another process\n")
+        assert len(list(islice(waiting, 2))) == 2
+        gate.set()
+        lines.read()
     for process in children:
         process.communicate(timeout=30)
     assert [process.returncode for process in children] == [0, 0, 0]
@@ -544,16 +556,18 @@ def test_of_several_processes_one_downloads(server: Loopback, cache: Path) -> No
 
 
 def test_a_killed_download_is_resumed_by_the_next_run(server: Loopback, cache: Path) -> None:
-    server.replies["/up"] = [Reply(PLAIN, pause=0.05), Reply(PLAIN)]
-    process = child(entry(server), cache)
+    gate = threading.Event()
+    server.replies["/up"] = [Reply(PLAIN, gate=gate, free=120_000), Reply(PLAIN)]
+    out, said = os.pipe()
+    process = child(entry(server), cache, said)
+    os.close(said)
     start(process)
     part = cache / f"{NAME}.part"
-    limit = time.monotonic() + 20
-    while not (part.exists() and part.stat().st_size > 100_000):
-        assert time.monotonic() < limit
-        time.sleep(0.005)
+    with open(out) as lines:
+        assert any(part.exists() and part.stat().st_size > 90_000 for _ in lines)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=10)
+    gate.set()
     kept = part.stat().st_size
     assert not (cache / NAME).exists()
     assert fetch(entry(server), cache=cache).read_bytes() == PLAIN

@@ -1,22 +1,26 @@
-"""Learners that the runner's tests watch: slow, failing, deadly.  FITS_LOG names the file that counts their fits."""
+"""Learners that the runner's tests watch and hold up: failing, deadly.  FITS_LOG names the file that counts fits."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from klr_bench import KernelPerceptron
 
 
 class Watched(KernelPerceptron):
-    """Writes a line at the start and at the end of each fit, and takes its time in between."""
+    """Writes a line at the start and at the end of each fit, and waits in between where a test holds it.
 
-    def __init__(self, seconds=0.2, tag=0, kernel="rbf", gamma=None, random_state=None):
+    FITS_LOG + ".hold" has a number: the fits from that one on wait for as long as it says so.
+    """
+
+    def __init__(self, tag=0, choice=0, kernel="rbf", gamma=None, random_state=None):
         super().__init__(kernel=kernel, gamma=gamma, random_state=random_state)
-        self.seconds = seconds
         self.tag = tag
+        self.choice = choice
 
     _parameter_constraints = {}  # noqa: RUF012
 
@@ -24,10 +28,16 @@ class Watched(KernelPerceptron):
         with Path(os.environ["FITS_LOG"]).open("a") as file:
             file.write(f"{event} {os.getpid()} {self.tag} {n} {self.random_state}\n")
 
+    def wait(self):
+        number = Path(os.environ["FITS_LOG"]).read_text().count("start")
+        with suppress(FileNotFoundError):
+            while number >= int(Path(os.environ["FITS_LOG"] + ".hold").read_text()):
+                time.sleep(0.01)
+
     def fit(self, X, y, callback=None):
         if len(y) > 4:  # not the warm-up
             self.log("start", len(y))
-            time.sleep(self.seconds)
+            self.wait()
         super().fit(X, y, callback=callback)
         if len(y) > 4:
             self.log("end", len(y))

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +21,7 @@ TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb"]
 
 
 class Workplace:
-    """A folder with an experiment of its own, `tiny`: 3 slow learners, one of them with a grid, on a small set."""
+    """A folder with an experiment of its own, `tiny`: 3 learners, one of them with a grid, on a small set."""
 
     def __init__(self, folder: Path, algorithms: dict[str, dict] | None = None) -> None:
         self.folder = folder
@@ -31,7 +32,7 @@ class Workplace:
             "second": {"_target_": f"{LEARNERS}.Watched", "tag": 2},
             "chosen": {"_target_": f"{LEARNERS}.Watched", "tag": 3},
         }
-        grids = {"chosen": {"seconds": [0.1, 0.15]}}
+        grids = {"chosen": {"choice": [1, 2]}}
         for stem, estimator in algorithms.items():
             entry = {"label": stem, "estimator": estimator, "grid": grids.get(stem, {})}
             self.write(f"algorithm/{stem}", f"algorithms.{stem}", entry)
@@ -81,11 +82,18 @@ class Workplace:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return [tuple(line.split()[1:]) for line in lines if line.startswith(event)]
 
-    def wait_for(self, n: int, event: str = "end") -> None:
-        deadline = time.monotonic() + 60
-        while len(self.events(event)) < n:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    def hold(self, n: int) -> None:
+        """Let the fits from the n-th on wait, and no longer those before it."""
+        unfinished = Path(f"{self.log}.hold.part")
+        unfinished.write_text(str(n))
+        unfinished.replace(f"{self.log}.hold")
+
+    def release(self) -> None:
+        Path(f"{self.log}.hold").unlink()
+
+    def wait_for(self, n: int) -> None:
+        """Return when n fits have started; of those that are held, none has ended."""
+        patiently(lambda: len(self.events("start")) >= n)
 
     def records(self) -> pd.DataFrame:
         """The rows without what differs from run to run."""
@@ -93,6 +101,15 @@ class Workplace:
 
     def forget_fits(self) -> None:
         self.log.unlink(missing_ok=True)
+
+
+def patiently(happens: Callable[[], bool]) -> None:
+    """Return when it happens; fail where it never does."""
+    for _ in range(6000):
+        if happens():
+            return
+        time.sleep(0.01)
+    pytest.fail("it does not happen")
 
 
 def alive(pid: str) -> bool:
@@ -125,17 +142,16 @@ def place(tmp_path) -> Workplace:
     return Workplace(tmp_path)
 
 
-@pytest.mark.parametrize("moment", [1, 7, 18, 25])
+@pytest.mark.parametrize("moment", [1, 8, 19, 27])
 def test_a_killed_parent_loses_only_what_was_in_flight(place, undisturbed, moment):
+    place.hold(moment)
     process = place.start()
     place.wait_for(moment)
     workers = children(process.pid)  # also one that has not begun a fit yet
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 10
-    while any(map(alive, workers)):
-        assert time.monotonic() < deadline, "workers outlive their parent"
-        time.sleep(0.1)
+    place.release()
+    patiently(lambda: not any(map(alive, workers)))  # workers do not outlive their parent
     finished = {path.stem for path in (place.results / "cells").glob("[!.]*.json")}
     scored = len(list((place.results / "selections").glob("*/[!.]*.json")))
     place.forget_fits()
@@ -146,10 +162,13 @@ def test_a_killed_parent_loses_only_what_was_in_flight(place, undisturbed, momen
 
 
 def test_a_killed_worker_costs_nothing_but_time(place, undisturbed):
+    place.hold(2)
     process = place.start()
     for n in (2, 14, 22):  # in selection, and among the cells
-        place.wait_for(n, "start")
+        place.hold(n)
+        place.wait_for(n)
         os.kill(int(place.events("start")[-1][0]), signal.SIGKILL)
+    place.release()
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     pd.testing.assert_frame_equal(place.records(), undisturbed)
@@ -201,11 +220,13 @@ def test_raising_repeats_computes_only_the_new_cells(place, undisturbed):
 
 def test_an_interrupted_run_says_how_to_go_on(place, undisturbed):
     for number in (signal.SIGTERM, signal.SIGINT):
-        process = place.start("repeats=12")  # enough to do for the signal to come in time
-        done = len(place.events("end"))
-        place.wait_for(done + 3)
+        awaited = len(place.events("start")) + 5
+        place.hold(awaited)
+        process = place.start("repeats=12")
+        place.wait_for(awaited)
         process.send_signal(number)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=120)
+        place.release()
         assert process.returncode == 130, output
         assert "Run the same command again to go on." in " ".join(output.split())
         assert "Traceback" not in output
