@@ -103,8 +103,8 @@ class Manifest(PartOfMore):
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The catalogue, and the metrics of the user's own estimators."""
-        return METRICS | self.own_metrics | METRICS
+        """The catalogue, and the user's own metrics."""
+        return METRICS | self.own_metrics | METRICS  # shipped ones first, and not to be replaced
 
     def columns(self) -> list[Column]:
         """Return the algorithms and variants in the order of the configuration."""
