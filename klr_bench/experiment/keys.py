@@ -21,6 +21,7 @@ from typing import Any
 
 from klr_bench import _EXPORTS
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.targets import TARGET
 
 PACKAGE = "klr_bench"
 INSTALLED = {"site-packages", "dist-packages"}
@@ -43,7 +44,7 @@ def source_hash(target: str) -> str:
     """
     found = next((module for name in _parents(target) if (module := _module(_home(name)))), None)
     if found is None:
-        message = f"_target_: {target!r}: there is no such module; give the dotted name of a class or function."
+        message = f"{TARGET}: {target!r}: there is no such module; give the dotted name of a class or function."
         raise KlrBenchError(message)
     return _library(found.name) if found.library else _closure_hash(found)
 

@@ -24,7 +24,7 @@ from klr_bench.experiment.splits import Prepared, fold_rows
 from klr_bench.experiment.targets import TARGET, build, parameters
 
 EstimatorSpec = dict[str, Any]
-"""An estimator: ``_target_`` and parameters."""
+"""An estimator: the name of its class under `TARGET`, and parameters."""
 
 KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
 WIDTH_SAMPLE = 2000

@@ -1,4 +1,4 @@
-"""From a spec (``{"_target_": "klr_bench.OSKL", "G": 2}``) to an object."""
+"""From a spec, the dotted name of a class or function and its parameters, to an object."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from klr_bench.errors import KlrBenchError
 
 TARGET = "_target_"
+"""The key of a spec that holds the dotted name, as Hydra spells it."""
 
 
 def locate(target: str) -> Callable[..., Any]:

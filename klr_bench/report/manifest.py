@@ -56,6 +56,12 @@ class DatasetAsked(PartOfMore):
     """A data set of the configuration."""
 
     label: Words | None = None
+    source: Any = None
+
+    @property
+    def own_file(self) -> bool:
+        """Say whether it is the user's own file, whose rows carry the name and the hash of the file."""
+        return isinstance(self.source, Mapping) and self.source.get("format") == schema.FILE
 
 
 @dataclass(frozen=True)

@@ -172,8 +172,7 @@ def build(records: pd.DataFrame, manifest: Manifest, papers: Comparison, *, only
         comparison=papers,
         machine=manifest.machine.cpu if manifest.machine else "",
         figures=manifest.config.figures,
-        # The rows of the user's own file carry the name and the hash of that file.
-        absent=[name for name in asked if name not in groups and name != "file"],
+        absent=[name for name in asked if name not in groups and not manifest.config.datasets[name].own_file],
         others={name: _other(changes, manifest) for name, changes in (manifest.config.against or {}).items()},
     )
 

@@ -274,8 +274,14 @@ COMMANDS = [
         "algorithm=[sbcw] selection.folds=3",
         "selection.folds=3: has no effect, because nothing is selected: no learner has a grid",
     ),
-    ("algorithm=[sbcw] kernel.kernel=linear", "kernel.kernel=linear: has no effect, because no learner of this run has a"),
-    ("kernel.kernel=linear kernel.percentile=5", "kernel.percentile=5.0: has no effect, because it belongs to the kernel"),
+    (
+        "algorithm=[sbcw] kernel.kernel=linear",
+        "kernel.kernel=linear: has no effect, because no learner of this run has a",
+    ),
+    (
+        "kernel.kernel=linear kernel.percentile=5",
+        "kernel.percentile=5.0: has no effect, because it belongs to the kernel",
+    ),
     ("dataset=[adult] datasets.adult.split.test_size=0.3", "add datasets.adult.split.official=null"),
     ("dataset=[mnist] datasets.mnist.positive=8", "datasets.mnist.positive=8: has no effect with multiclass"),
     ("dataset=[adult] datasets.adult.split.n_test=0", "datasets.adult.split.n_test"),

@@ -357,7 +357,7 @@ def test_budgets_come_from_the_records_of_another_experiment(tmp_path: Path) -> 
     lines = [f"magic,oskl,G={G},ok,{n}" for G, n in ((10, 400), (2, 1800), (10, 411), (2, 1801))]
     others = ["magic,nc,,ok,15216", "adult,oskl,G=2,ok,3000", "magic,oskl,G=2,error,"]
     write_records(tmp_path / "mine", [*lines, *others])
-    config = composed("experiment=budget_magic", "budget=from:mine", f"results_dir={tmp_path}")
+    config = composed("experiment=budget_magic", "budget=from:mine/oskl", f"results_dir={tmp_path}")
     assert config.sweep == {"forgetron": {"budget": [1800, 406]}, "bogdpp": {"budget": [1800, 406]}}
     config = composed("experiment=budget_magic", "budget=from:mine/nc", f"results_dir={tmp_path}")
     assert config.sweep["forgetron"]["budget"] == [15216]
@@ -368,10 +368,17 @@ def test_budgets_come_from_the_records_of_another_experiment(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["budget=from:none"], r"budget=from:none: no records in .*none/records\.csv\. Make them with: klr-bench run"),
-        (["budget=from:mine", "dataset=[adult]"], r"has no finished fits of oskl on adult; it has oskl on magic\."),
+        (
+            ["budget=from:none/oskl"],
+            r"budget=from:none/oskl: no records in .*none/records\.csv\. Make them with: klr-bench run",
+        ),
+        (
+            ["budget=from:mine/oskl", "dataset=[adult]"],
+            r"has no finished fits of oskl on adult; it has oskl on magic\.",
+        ),
+        (["budget=from:mine"], r"expected from:<experiment>/<algorithm>; .*records\.csv has from:mine/oskl\."),
         (["budget=from:mine/nc"], r"has no finished fits of nc on magic"),
-        (["budget=from:mine", "dataset=[magic,adult]"], r"expected one data set, .* got magic, adult\."),
+        (["budget=from:mine/oskl", "dataset=[magic,adult]"], r"expected one data set, .* got magic, adult\."),
         (["budget=from:"], r"budget=from:: no records in"),
         (["budget=2.5"], r"budget: expected a list or text or a whole number or null, got 2\.5\."),
         (["budget=many"], r"sweep\.forgetron\.budget: expected a list of values such as \[1, 10\], got 'many'\."),

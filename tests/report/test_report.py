@@ -162,7 +162,8 @@ def test_failures_are_counted_and_named_and_enter_no_mean(make: Make) -> None:
 
 
 def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> None:
-    datasets = {"magic": {"label": "MAGIC"}, "adult": {"label": "Adult"}, "file": {"label": "yours"}}
+    datasets = {"magic": {"label": "MAGIC"}, "adult": {"label": "Adult"}}
+    datasets |= {"mine": {"label": "yours", "source": {"format": "file", "path": "mine.csv"}}}
     folder = make([row("nc", "", 0), row("nc", "", 0, key="f", dataset="mine-abc123")], only=True, datasets=datasets)
     text = shown(folder)
     assert re.search(r"OSKL G=10 +0/3 +- +- +- ", text)

@@ -43,8 +43,6 @@ class Projectron(BudgetKernelClassifier):
     (True, 6)
     """
 
-    _margins = False
-
     def __init__(
         self,
         budget=100,
@@ -64,8 +62,7 @@ class Projectron(BudgetKernelClassifier):
         return ProjectionState(self._kernel(), X, self.budget)
 
     def _learning(self):
-        eta = getattr(self, "eta", 1.0)
-        return lambda X, signs, draws: self._state.learn(X, signs, margins=self._margins, eta=eta)
+        return lambda X, signs, draws: self._state.learn(X, signs, margins=False, eta=1.0)
 
 
 class ProjectronPlusPlus(Projectron):
@@ -104,7 +101,6 @@ class ProjectronPlusPlus(Projectron):
     (True, 6)
     """
 
-    _margins = True
     _parameter_constraints = Projectron._parameter_constraints | {"eta": [POSITIVE]}
 
     def __init__(
@@ -133,3 +129,6 @@ class ProjectronPlusPlus(Projectron):
             n_epochs=n_epochs,
         )
         self.eta = eta
+
+    def _learning(self):
+        return lambda X, signs, draws: self._state.learn(X, signs, margins=True, eta=self.eta)

@@ -1,4 +1,4 @@
-"""Values that come from the records of another experiment: ``budget=from:oskl_magic``."""
+"""Values that come from the records of another experiment: ``budget=from:oskl_magic/oskl``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from klr_bench.experiment.records import read_variant
 from klr_bench.experiment.variants import Variant
 
 PREFIX = "from:"
-ALGORITHM = "oskl"
-"""Whose support vectors are meant where only the experiment is named."""
 
 
 def with_borrowed(sweep: Mapping[str, Any], results: Path, datasets: Collection[str]) -> dict[str, Any]:
-    """Return a sweep with lists in place of ``from:<experiment>[/<algorithm>]``, and of one budget.
+    """Return a sweep with lists in place of ``from:<experiment>/<algorithm>``, and of one budget.
 
     The list has the mean number of support vectors of each variant of that algorithm on the one data set of the run.
     KlrBenchError where there are several data sets, or no such records.
@@ -33,7 +31,6 @@ def with_borrowed(sweep: Mapping[str, Any], results: Path, datasets: Collection[
 
 def _support_vectors(said: str, source: str, results: Path, datasets: list[str]) -> list[int]:
     experiment, _, algorithm = source.partition("/")
-    algorithm = algorithm or ALGORITHM
     if len(datasets) != 1:
         message = f"{said}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}."
         raise KlrBenchError(message)
@@ -44,6 +41,10 @@ def _support_vectors(said: str, source: str, results: Path, datasets: list[str])
     except OSError as error:
         message = f"{said}: no records in {path}. Make them with: klr-bench run experiment={experiment}"
         raise KlrBenchError(message) from error
+    if not algorithm:
+        known = ", ".join(sorted({f"{PREFIX}{experiment}/{row.get('algorithm')}" for row in rows})) or "no records"
+        message = f"{said}: expected {PREFIX}<experiment>/<algorithm>; {path} has {known}."
+        raise KlrBenchError(message)
     counts: dict[Variant, list[float]] = {}
     for row in rows:
         if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):

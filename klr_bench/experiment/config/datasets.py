@@ -12,6 +12,7 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import SOURCE_KEYS, DatasetConfig, SourceConfig
 from klr_bench.experiment.config.splitting import Official, Way, plain_split, read_split
 from klr_bench.experiment.config.typed import parse, refuse
+from klr_bench.experiment.targets import TARGET
 
 Spec = dict[str, Any]
 
@@ -62,7 +63,7 @@ def _source(source: SourceConfig | str, searched: Sequence[Path], where: str) ->
 
 def _check_files(source: SourceConfig, where: str) -> None:
     if source.format in ("generated", "bundled") and source.generator is None:
-        message = f"{where}generator: expected _target_: the dotted name of a function, and its parameters, got none."
+        message = f"{where}generator: expected {TARGET}: the dotted name of a function, and its parameters, got none."
         raise KlrBenchError(message)
     if source.format not in ("csv", "svmlight", "idx"):
         return

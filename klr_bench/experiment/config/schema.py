@@ -22,6 +22,8 @@ MAX_SEED = 2**32 - 1
 MOST_FEATURES = 2**31 - 1
 LEFT_TO_SELECTION = "cv"
 """In a sweep: the value of this variant is chosen by cross-validation over the grid."""
+FILE = "file"
+"""The format of a user's own file, of which the section ``data`` says more."""
 
 
 def _is_name(text: str) -> bool:
@@ -60,7 +62,7 @@ Features = Annotated[int, between(1, MOST_FEATURES)]
 Budget = Annotated[int, between(1, MOST_ROWS)]
 Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list of these", _is_plain)]
 Call = Annotated[
-    dict[str, Parameter], Check("_target_: the dotted name of a function, and its parameters", _has_target)
+    dict[str, Parameter], Check(f"{TARGET}: the dotted name of a function, and its parameters", _has_target)
 ]
 
 

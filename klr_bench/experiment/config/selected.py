@@ -16,6 +16,7 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.datasets import dataset_spec
 from klr_bench.experiment.config.schema import (
     ENTRIES,
+    FILE,
     LEFT_TO_SELECTION,
     AlgorithmConfig,
     DataConfig,
@@ -26,9 +27,6 @@ from klr_bench.experiment.config.typed import check_choice, parse, read, refuse,
 
 Entries = dict[str, dict[str, Any]]
 Sweep = dict[str, dict[str, list[Any]]]
-
-FILE = "file"
-"""The format of a user's own file, of which the section ``data`` says more."""
 
 
 def check_datasets(
@@ -116,7 +114,7 @@ def _selected(group: str, entries: Mapping[str, Any], given: Collection[str], se
         with located(f"{group}s"):
             path = config_files.find(group, stem, searched)
         if not _has_essence(group, config_files.read(path)):
-            expected = "source: ..." if group == "dataset" else "estimator: {_target_: ...}"
+            expected = "source: ..." if group == "dataset" else f"estimator: {{{build.TARGET}: ...}}"
             message = f"{path}: expected {expected}, got none."
             raise KlrBenchError(message)
         changed = sorted(key for key in given if key.startswith(where))

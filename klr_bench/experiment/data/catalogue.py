@@ -12,6 +12,7 @@ from typing import Any
 
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.datasets import declared_rows, parts_of, read_dataset
+from klr_bench.experiment.config.schema import FILE
 from klr_bench.experiment.data.fetch import cached_path
 
 Spec = dict[str, Any]
@@ -53,7 +54,7 @@ def row(name: str, spec: Mapping[str, Any], cache: Path) -> Row:
     paths = [cached_path(entry, cache) for entry in files(spec)]
     there = [path for path in paths if path.is_file()]
     if not paths:
-        state = "your own" if spec["source"]["format"] == "file" else "built in"
+        state = "your own" if spec["source"]["format"] == FILE else "built in"
     else:
         state = "not fetched" if not there else "fetched" if len(there) == len(paths) else "partly fetched"
     n_bytes = sum(path.stat().st_size for path in there)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.datasets import declared_rows
+from klr_bench.experiment.config.schema import FILE
 from klr_bench.experiment.data.cache import Progress, sha256_of, silent
 from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.compression import SUFFIXES
@@ -56,7 +57,7 @@ def load(
         arrays = _made(name, spec)  # quicker than reading it from a disk
     else:
         report = progress or silent
-        if spec["source"]["format"] == "file":
+        if spec["source"]["format"] == FILE:
             paths = _own_files(spec)
         else:
             paths = [fetch(file, cache=cache, mirror=mirror, progress=report) for file in files(spec)]
@@ -71,7 +72,7 @@ def load(
 
 def dataset_name(name: str, spec: Mapping[str, Any]) -> str:
     """Return the name in results: the given one; of the user's file the stem and six digits of its hash."""
-    return _own_name(_own_files(spec)[0]) if spec["source"]["format"] == "file" else name
+    return _own_name(_own_files(spec)[0]) if spec["source"]["format"] == FILE else name
 
 
 def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
@@ -82,7 +83,7 @@ def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
     if generator := spec["source"].get("generator"):
         content = {"generator": generator, "code": source_hash(generator[TARGET]), "reading": _reading(spec)}
         return content_hash(content | _parts(spec))
-    if spec["source"]["format"] == "file":
+    if spec["source"]["format"] == FILE:
         sha256s = [_own_sha256(path) for path in _own_files(spec)]
     else:
         sha256s = [_known_sha256(file) for file in files(spec)]
@@ -111,7 +112,7 @@ def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the readers take from a spec; of the user's own file the format is `file_format`."""
     source = spec["source"]
     chosen = {key: source.get(key) for key in _READING} | {key: spec.get(key) or None for key in _SELECTING}
-    return chosen | ({"format": source.get("file_format")} if source["format"] == "file" else {})
+    return chosen | ({"format": source.get("file_format")} if source["format"] == FILE else {})
 
 
 def _own_files(spec: Mapping[str, Any]) -> list[Path]:

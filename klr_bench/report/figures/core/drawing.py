@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
 # Okabe and Ito's: told apart by the colour-blind, and of different lightness in print.
-FAMILIAR = ("nc", "margin", "auxiliary", "pegasos", "oskl", "perceptron", "ogd")
-"""Algorithms that have the same colour in every figure."""
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 STYLE = {
     **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.spines.top": False, "axes.spines.right": False},
@@ -71,24 +69,20 @@ NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
 
 
 def looks_of(labels: Mapping[Curve, str]) -> dict[Curve, Look]:
-    """Give each curve a marker of its own, each algorithm a colour, its variants a dash each.
+    """Give each curve a marker of its own, each algorithm a colour, its variants a dash each, all in their order.
 
     The variants of a single algorithm have a colour each.
     """
     found: dict[Curve, Look] = {}
     algorithms = list(dict.fromkeys(algorithm for algorithm, _ in labels))
     of_one = len(algorithms) == 1
-    others = [algorithm for algorithm in algorithms if algorithm not in FAMILIAR]
-    free = [colour for name, colour in zip(FAMILIAR, COLOURS, strict=True) if name not in algorithms] or COLOURS
-    colours = {name: free[place % len(free)] for place, name in enumerate(others)}
-    colours |= {name: COLOURS[FAMILIAR.index(name)] for name in algorithms if name in FAMILIAR}
     for number, ((algorithm, variant), label) in enumerate(labels.items()):
         variants = [name for stem, name in labels if stem == algorithm]
         found[algorithm, variant] = Look(
             label,
             MARKERS[number % len(MARKERS)],
             DASHES[variants.index(variant) % len(DASHES)],
-            COLOURS[number % len(COLOURS)] if of_one else colours[algorithm],
+            COLOURS[(number if of_one else algorithms.index(algorithm)) % len(COLOURS)],
         )
     return found
 
