@@ -81,8 +81,8 @@ class Declaring(Deciding):
     def pass_key(self, n_classes):
         return "declaring", n_classes
 
-    def fit_together(self, estimators, X, y):
-        return len(estimators)
+    def fit_together(self, estimators, X, y, callback=None):
+        return len(estimators), callback
 
     def stand_in(self):
         return Bare()
@@ -132,7 +132,8 @@ def test_what_is_declared_is_used():
     }
     assert last(learner, X, Y) == {"last_accuracy": accuracy, "last_n_support": 3}
     assert contract.pass_key(learner, 2) == ("declaring", 2)
-    assert contract.fit_together([learner, learner], X, Y) == 2
+    assert contract.fit_together([learner, learner], X, Y) == (2, None)
+    assert contract.fit_together([learner], X, Y, seen.append) == (1, seen.append)
     learner.average = False
     assert last(learner, X, Y) == {}
 

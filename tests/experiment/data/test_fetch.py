@@ -606,7 +606,7 @@ def test_covtype_comes_from_the_mirror(mirror: Path, cache: Path) -> None:
     from klr_bench.experiment.config import files as config_files
     from klr_bench.experiment.data import catalogue
 
-    train = catalogue.spec("covtype", config_files.folders())["train"]
+    train = catalogue.spec("covtype", config_files.folders())["source"]["train"]
     path = fetch(train, cache=cache, mirror=str(mirror))
     assert path.stat().st_size == 71_183_474
     assert verify(train, cache=cache) == "ok"

@@ -263,7 +263,7 @@ def test_training_rows_in_the_plane_are_kept_on_request(config):
     assert (rows.key == first.key).all(), "of repeat 0 alone"
     np.testing.assert_allclose(rows[["x1", "x2"]], data.X_train)
     assert rows.label.tolist() == (data.y_train > 0).astype(int).tolist()
-    wide = SMALL | {"source": {"_target_": "klr_bench.experiment.data.bundled.breast_cancer"}}
+    wide = SMALL | {"source": made({"_target_": "klr_bench.experiment.data.bundled.breast_cancer"})}
     with pytest.raises(KlrBenchError, match=r"trace\.rows=true: .* with two features .* small has 30"):
         run(replace(one, datasets={"small": wide}, name="wide"))
 
@@ -275,7 +275,7 @@ def test_labels_outlive_a_run_of_a_part(config):
     assert manifest["labels"]["algorithms"] == {"nc": "Baseline", "oskl": "klr_bench.OSKL"}
 
 
-def test_refuses_what_cannot_be_compared_or_learned(config):
+def test_refuses_what_cannot_be_learned(config):
     with pytest.raises(KlrBenchError, match="LinearRegression is a regressor; a classifier is expected"):
         run(replace(config, algorithms={"nc": algorithm("sklearn.linear_model.LinearRegression")}, sweep={}))
     with pytest.raises(KlrBenchError, match=r"has 240 training rows, .* and 400 in all \(two per fold\) are needed"):
@@ -523,11 +523,12 @@ def own_modules(tmp_path, monkeypatch):
     sys.modules.pop("hostile", None)
 
 
-@pytest.mark.parametrize("key", ["source", "derive"])
-def test_a_dry_run_does_not_import_what_makes_data(config, own_modules, key):
+@pytest.mark.parametrize(
+    "change", [{"source": made({"_target_": "hostile.make"})}, {"derive": {"_target_": "hostile.make"}}]
+)
+def test_a_dry_run_does_not_import_what_makes_data(config, own_modules, change):
     mark = hostile(own_modules, "on import")
-    made = SMALL | {key: {"_target_": "hostile.make"}}
-    _, text = run(replace(config, datasets={"small": made}), dry_run=True)
+    _, text = run(replace(config, datasets={"small": SMALL | change}), dry_run=True)
     assert "6 cells, 0 of them done" in text
     assert not mark.exists()
     assert "hostile" not in sys.modules
