@@ -21,7 +21,9 @@ def test_build_calls_the_target():
 
 @pytest.mark.parametrize("target", ["klr_bench.Oskl", "no_such_module.Thing", "OSKL", "klr_bench.__version__"])
 def test_locate_refuses(target):
-    with pytest.raises(KlrBenchError, match=f"_target_: '{target}'"):
+    with pytest.raises(
+        KlrBenchError, match=f"_target_: expected the dotted name of a class or function, got '{target}', "
+    ):
         locate(target)
 
 
@@ -60,7 +62,10 @@ HERE = "tests.experiment.test_targets"
         ("klr_bench.lambda_max", "which is a function"),
         (f"{HERE}.NoFit", "a class without a method fit"),
         (f"{HERE}.NoPredict", "a class without a method predict"),
-        ("sklearn.linear_model.LinearRegression", "is a regressor; a classifier is expected"),
+        (
+            "sklearn.linear_model.LinearRegression",
+            "expected a classifier, got 'sklearn.linear_model.LinearRegression', a regressor",
+        ),
         ("builtins.dict", "a class without a method fit"),
     ],
 )
