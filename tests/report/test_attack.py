@@ -36,7 +36,7 @@ CONFIG: dict[str, Any] = {
     "experiment": "mine",
     "title": "Mine",
     "repeats": 1,
-    "datasets": {"moons": {"label": "Moons"}},
+    "datasets": {"moons": {"label": "Moons", "source": {"format": "generated"}}},
     "algorithms": {"nc": {"label": "NC", "estimator": {"eta": 1.0}}},
     "sweep": {"nc": {"R": [1.0]}},
     "figures": ["accuracy_support"],
