@@ -276,7 +276,7 @@ def test_labels_outlive_a_run_of_a_part(config):
 
 
 def test_refuses_what_cannot_be_learned(config):
-    with pytest.raises(KlrBenchError, match="expected a classifier, got .*LinearRegression', a regressor"):
+    with pytest.raises(KlrBenchError, match=r"expected a classifier, got .*LinearRegression', a regressor"):
         run(replace(config, algorithms={"nc": algorithm("sklearn.linear_model.LinearRegression")}, sweep={}))
     with pytest.raises(KlrBenchError, match=r"has 240 training rows, .* and 400 in all \(two per fold\) are needed"):
         run(replace(config, selection=SelectionConfig(200)))
