@@ -56,7 +56,7 @@ class DatasetAsked(PartOfMore):
     """A data set of the configuration."""
 
     label: Words | None = None
-    source: dict[str, Any] | str | None = None
+    source: dict[str, Any] | Words | None = None
 
     @property
     def own_file(self) -> bool:
