@@ -8,12 +8,18 @@ with features=kernel).  A manifest named the paper to compare with, and the pape
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 WORDS = {"True": True, "False": False, "None": None}
 ON_KERNEL = re.compile(r"(l1_\w+)_kernel")
+
+
+def variant_values(text: str) -> dict[str, Any]:
+    """Return the values of a variant in records.csv, which is JSON in version 2.  Raises ValueError."""
+    return json.loads(text) if text.startswith("{") else parse_variant(text)
 
 
 def parse_variant(text: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import yaml
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.first_schema import parse_variant, upgraded_record
+from klr_bench.experiment.first_schema import upgraded_record, variant_values
 from klr_bench.experiment.measure.catalogue import CATALOGUE
 from klr_bench.experiment.variants import Variant, VariantOrder, variant_text
 from klr_bench.files import read_json, unwritable, write_atomic, write_json
@@ -240,8 +240,7 @@ class Store:
 
 def read_variant(text: str) -> Variant:
     """Return the variant of a row of records.csv: JSON, or text as in schema version 1.  Raises ValueError."""
-    values = json.loads(text) if text.startswith("{") else parse_variant(text)
-    return Variant(values)
+    return Variant(variant_values(text))
 
 
 def _parse(content: Any, key: str) -> CellFile | None:

@@ -70,7 +70,7 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 # Start-up
 
 
-HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib", "joblib", "pydantic", "hydra", "omegaconf"}
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib", "joblib", "hydra", "omegaconf"}
 """Libraries whose import alone takes a good part of a second."""
 READERS = {"yaml", "rich", "filelock"}
 """What reads configurations, draws tables, and waits for other processes."""
