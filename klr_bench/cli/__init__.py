@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from klr_bench.errors import KlrBenchError, nearest
@@ -154,17 +154,25 @@ def _report(arguments: list[str]) -> int:
     from klr_bench.report import report
 
     console = Console()
-    for name in _items(values["experiment"]):
+    names = _items(values["experiment"])
+    for name in names:
         written = report(
             Path(values.get("results_dir", "results")) / name,
             console=console,
             table=values.get("table"),
             formats=_items(values.get("format", "terminal")),
-            output=Path(values["output"]) if "output" in values else None,
+            output=_output(values, name, names),
         )
         for path in written:
             _print(f"{path}\n")
     return 0
+
+
+def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path | None:
+    """Return the folder for the files of one report; of several reports each has a folder inside `output`."""
+    if "output" not in values:
+        return None
+    return Path(values["output"]) / (name if len(names) > 1 else "")
 
 
 def _items(value: str) -> list[str]:

@@ -31,7 +31,7 @@ from klr_bench.experiment.config.validate import validate
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
-    *(ImportError, OSError, ValueError),
+    *(ImportError, OSError, ValueError, RecursionError),
 )
 """What a user's input can end in; anything else is a defect of ours and keeps its traceback."""
 
@@ -136,6 +136,8 @@ def explain(error: BaseException) -> str:
             return _explain_bare_word(error.override)
         reason = error.message.splitlines()[0]
         return f"cannot read {error.override!r} ({reason}). Quote special characters: key=\"'value'\""
+    if isinstance(error, RecursionError):
+        return "the configuration is nested too deeply: an alias of YAML (*name) may contain itself. Write it out."
     text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, HydraException):
         return _explain_composition(text)

@@ -18,6 +18,7 @@ import io
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,10 @@ SCHEMA_VERSION = 2
 FINISHED = ("ok", "timeout")  # error and killed are tried again
 STATUSES = (*FINISHED, "error", "killed")
 LOCK_TIMEOUT_S = 60.0
+LARGEST = 2**53
+"""Of whole numbers in a cell."""
+NAME = re.compile(r"[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*")
+"""Names of data sets and algorithms: without slashes, for they may be part of the name of a file."""
 STALE_S = 3600.0  # a temporary file this old was left by a process that was killed while it wrote
 
 Checkpoint = tuple[int, float, str, float]
@@ -263,7 +268,8 @@ def _parse(content: Any, key: str) -> CellFile | None:
         )
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return None
-    return cell
+    counts = [number for entry in (*cell.checkpoints, *cell.bins) for number in entry if type(number) is int]
+    return cell if all(0 <= count < LARGEST for count in counts) else None
 
 
 def _is_record(content: Mapping[str, Any]) -> bool:
@@ -273,6 +279,9 @@ def _is_record(content: Mapping[str, Any]) -> bool:
         content.keys() == FIELDS.keys()
         and all(_fits(content[name], kind) for name, kind in FIELDS.items())
         and content["status"] in STATUSES
+        and 0 <= content["repeat"] < LARGEST
+        and all(NAME.fullmatch(content[name]) for name in ("dataset", "algorithm"))
+        and all(name.isprintable() for name in [*content["variant"], *metrics])
         and all(name not in IDENTITY and _is_number(value) for name, value in metrics.items())
     )
 

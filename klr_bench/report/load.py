@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -105,6 +106,13 @@ def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: 
             f"{'no ' + ', '.join(missing) if missing else 'more values than columns'}. {REBUILD}"
         )
         raise KlrBenchError(message)
+    absent = [name for name in optional if name not in frame.columns]
+    for name in frame.columns if own else ():
+        if name not in columns and difflib.get_close_matches(name, absent):
+            message = (
+                f"{path}: expected the columns {', '.join(columns)}, got {name!r}.{nearest(name, absent)} {REBUILD}"
+            )
+            raise KlrBenchError(message)
     names = [*columns, *(name for name in frame.columns if own and name not in columns)]
     read = {name: _column(frame[name] if name in frame else [""] * len(frame), name, path) for name in names}
     return pd.DataFrame(read, columns=names, index=frame.index)

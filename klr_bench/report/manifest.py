@@ -69,7 +69,7 @@ class AlgorithmAsked(PartOfMore):
     """An algorithm of the configuration; `estimator`: its parameters, as data."""
 
     label: Words | None = None
-    estimator: dict[str, Any] = field(default_factory=dict)
+    estimator: dict[str, schema.Parameter] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class Asked(PartOfMore):
     repeats: Annotated[int, between(1, MOST_REPEATS)]
     datasets: dict[FileName, DatasetAsked]
     algorithms: dict[FileName, AlgorithmAsked]
-    sweep: dict[FileName, dict[str, list[Any]] | None]
+    sweep: dict[FileName, dict[str, list[schema.Parameter]] | None]
     experiment: Words | None = None
     figures: list[Words] | None = None
     """Names of the figures; None: the usual ones."""
     metrics: list[Words] | None = None
     """Names of the columns; None: the usual ones."""
-    against: dict[str, dict[str, Any]] | None = None
+    against: dict[str, dict[str, schema.Parameter]] | None = None
     """For numbers that compare two columns, the changes that give the column to compare with."""
 
 

@@ -109,7 +109,8 @@ def test_selections_keep_the_order_of_the_command_line() -> None:
 
 def test_a_sweep_of_an_algorithm_that_is_not_selected_is_dropped() -> None:
     assert composed("algorithm=nc").sweep == {}
-    assert composed("algorithm=nc", "sweep.oskl.G=[1,2]").sweep == {}
+    with pytest.raises(KlrBenchError, match=r"sweep\.oskl\.G is given, but algorithm 'oskl' is not selected"):
+        composed("algorithm=nc", "sweep.oskl.G=[1,2]")
 
 
 def test_a_value_of_the_command_line_leaves_grid_and_sweep() -> None:
@@ -131,6 +132,18 @@ def test_a_parameter_that_no_file_lists_can_be_set() -> None:
 
 def test_values_that_come_twice_count_once() -> None:
     assert composed("sweep.oskl.G=[1,1.0,2,1]").sweep["oskl"] == {"G": [1, 2]}
+
+
+def test_true_is_not_the_number_one() -> None:
+    with pytest.raises(KlrBenchError, match=r"sweep\.oskl\.G: expected a number, got True"):
+        composed("sweep.oskl.G=[true,1]")
+    with pytest.raises(KlrBenchError, match=r"algorithms\.oskl\.estimator\.R: expected a number, got True"):
+        composed("algorithms.oskl.estimator.R=true")
+
+
+def test_a_multiple_of_no_percentile_is_refused() -> None:
+    with pytest.raises(KlrBenchError, match=r"kernel\.multiple=3.* kernel\.percentile, which is null"):
+        composed("kernel.percentile=null", "kernel.gamma=1", "kernel.multiple=3")
 
 
 def test_the_users_own_file_becomes_a_spec() -> None:
@@ -363,6 +376,23 @@ def test_budgets_come_from_the_records_of_another_experiment(tmp_path: Path) -> 
     assert config.sweep["forgetron"]["budget"] == [15216]
     assert composed("experiment=budget_magic", "budget=50").sweep["bogdpp"] == {"budget": [50]}
     assert composed("experiment=budget_magic", "budget=[50,60]").sweep["bogdpp"] == {"budget": [50, 60]}
+
+
+@pytest.mark.parametrize("n_support", ["inf", "nan", "abc", "-3", "1e300", "0", ""])
+def test_damaged_records_lend_no_budgets(tmp_path: Path, n_support: str) -> None:
+    write_records(tmp_path / "mine", ["magic,oskl,G=2,ok,400", f"magic,oskl,G=10,ok,{n_support}"])
+    with pytest.raises(KlrBenchError, match=r"budget=from:mine/oskl: .*records\.csv: row 2: expected .* n_support"):
+        composed("experiment=budget_magic", "budget=from:mine/oskl", f"results_dir={tmp_path}")
+
+
+@pytest.mark.parametrize(
+    "content", [b"dataset,algorithm,status,n_support\nmagic,oskl,ok,3\n", b"a,b\n" + b"x" * 200_000]
+)
+def test_files_that_are_no_records_lend_no_budgets(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "records.csv").write_bytes(content)
+    with pytest.raises(KlrBenchError, match=r"budget=from:mine/oskl: .*records\.csv"):
+        composed("experiment=budget_magic", "budget=from:mine/oskl", f"results_dir={tmp_path}")
 
 
 @pytest.mark.parametrize(

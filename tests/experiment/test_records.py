@@ -296,7 +296,13 @@ def test_what_stands_around_a_record_is_checked_too(tmp_path: Path, name: str, v
     assert refused(damaged(tmp_path, lambda content: content.update({name: value})))
 
 
-@pytest.mark.parametrize(("name", "value"), [("key", "else"), ("status", "fine"), ("unknown", 1)])
+NOT_BELIEVED = [
+    *[("key", "else"), ("status", "fine"), ("unknown", 1), ("repeat", -1), ("repeat", 10**30)],
+    *[("dataset", "../x"), ("dataset", ".x"), ("algorithm", ""), ("algorithm", "a\x1b"), ("variant", {"a\x1b": 1})],
+]
+
+
+@pytest.mark.parametrize(("name", "value"), NOT_BELIEVED)
 def test_a_record_of_another_cell_or_with_other_fields_is_not_believed(tmp_path: Path, name: str, value: Any) -> None:
     assert refused(damaged(tmp_path, lambda content: content["record"].update({name: value})))
 

@@ -26,7 +26,7 @@ from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import COMPARISONS, DESCRIBED, DIRECTIONS, UNITS, Metric
 from klr_bench.experiment.records import COLUMNS, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
 from klr_bench.report.load import COLUMN_TYPES, read_results
-from klr_bench.report.manifest import Manifest, read_manifest
+from klr_bench.report.manifest import Manifest, _parsed, read_manifest
 from klr_bench.report.paper import Paper, Printed, read_lines, read_paper
 from tests.report.folders import record, write
 
@@ -417,3 +417,21 @@ def test_two_papers_of_one_name_are_refused(place: Path, capsys: pytest.CaptureF
     finally:
         own.with_name("qin2011").rename(own)
     assert "two papers called 'qin2011'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["title", "sweep", "repeats", "figures"])
+def test_aliases_that_would_fill_the_memory_are_refused_at_once(place: Path, key: str) -> None:
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    bomb = yaml.safe_load("\n".join(lines))["a11"]
+    content = copy.deepcopy(MANIFEST)
+    content["config"][key] = {"nc": {"R": bomb}} if key == "sweep" else bomb
+    with pytest.raises(KlrBenchError, match=rf"config\.{key}.*: expected"):
+        _parsed(content)
+
+
+def test_a_misspelt_column_of_records_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = place / "results" / "mine" / "records.csv"
+    path.write_text(path.read_text().replace(",accuracy,", ",acuracy,", 1))
+    with pytest.raises(KlrBenchError, match=r"got 'acuracy'\. Did you mean 'accuracy'"):
+        read_results(path.parent)

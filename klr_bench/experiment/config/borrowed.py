@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.splitting import MOST_ROWS
 from klr_bench.experiment.records import read_variant
 from klr_bench.experiment.variants import Variant
 
@@ -35,22 +36,42 @@ def _support_vectors(said: str, source: str, results: Path, datasets: list[str])
         message = f"{said}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}."
         raise KlrBenchError(message)
     path = results / experiment / "records.csv"
+    again = f"klr-bench run experiment={experiment}"
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
     except OSError as error:
-        message = f"{said}: no records in {path}. Make them with: klr-bench run experiment={experiment}"
+        message = f"{said}: no records in {path}. Make them with: {again}"
+        raise KlrBenchError(message) from error
+    except (csv.Error, ValueError) as error:
+        message = f"{said}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}"
         raise KlrBenchError(message) from error
     if not algorithm:
         known = ", ".join(sorted({f"{PREFIX}{experiment}/{row.get('algorithm')}" for row in rows})) or "no records"
         message = f"{said}: expected {PREFIX}<experiment>/<algorithm>; {path} has {known}."
         raise KlrBenchError(message)
     counts: dict[Variant, list[float]] = {}
-    for row in rows:
+    for number, row in enumerate(rows, 1):
         if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):
-            counts.setdefault(read_variant(row["variant"]), []).append(float(row["n_support"] or "nan"))
+            try:
+                counts.setdefault(read_variant(row["variant"]), []).append(_count(row["n_support"]))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                message = (
+                    f"{said}: {path}: row {number}: expected a variant and n_support, got {error}. "
+                    f"Rebuild it with: {again}"
+                )
+                raise KlrBenchError(message) from error
     if not counts:
         known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
         message = f"{said}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}."
         raise KlrBenchError(message)
     return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=Variant.order)]
+
+
+def _count(text: str) -> float:
+    """Return a number of support vectors."""
+    count = float(text)
+    if not 1 <= count <= MOST_ROWS:
+        message = f"n_support={text}"
+        raise ValueError(message)
+    return count

@@ -39,6 +39,8 @@ def check_effects(config: Config, given: Collection[str]) -> None:
 
 
 def _kernel_reason(key: str, config: Config) -> str | None:
+    if key == "kernel.multiple" and config.kernel.percentile is None:
+        return "it is a multiple of kernel.percentile, which is null"
     kernels = {name for stem in config.algorithms for name in _kernels(stem, config)}
     if not kernels:
         return "no learner of this run has a kernel"

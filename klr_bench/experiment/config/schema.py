@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import MOST_ROWS, PartOfRows, Rows
-from klr_bench.experiment.config.typed import Check, Text, above, between, check_choice, hints_of, refuse, some
+from klr_bench.experiment.config.typed import Check, Text, Words, above, between, check_choice, hints_of, refuse, some
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.experiment.targets import TARGET
 
@@ -42,7 +42,7 @@ def _is_inside(name: str) -> bool:
 def _is_plain(value: Any) -> bool:
     """Say whether a value may be that of a parameter; whether it may be infinite depends on the parameter."""
     if isinstance(value, list):
-        return all(_is_plain(entry) and not isinstance(entry, list) for entry in value)
+        return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
     return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
 
 
@@ -172,7 +172,7 @@ SOURCE_KEYS = {
 class DatasetConfig:
     """What is made of a source: its labels, which of its rows, scaled or not, and how they are split."""
 
-    label: str | None = None
+    label: Words | None = None
     reference: str = ""
     source: SourceConfig | Name | None = None
     parts: Annotated[list[Literal["train", "test"]], some("train, test")] | None = None
@@ -189,7 +189,7 @@ class DatasetConfig:
 class AlgorithmConfig:
     """An estimator, the values to choose from, and how long a fit may take."""
 
-    label: str | None = None
+    label: Words | None = None
     reference: str = ""
     estimator: dict[str, Parameter] | None = None
     grid: dict[str, Any] | None = None
@@ -202,7 +202,7 @@ class Config:
 
     name: Name
     experiment: str = ""
-    title: str = ""
+    title: Words = ""
     seed: Annotated[int, between(0, MAX_SEED)] = 0
     repeats: Annotated[int, between(1, 10_000)] = 5
     n_jobs: Annotated[int, between(1, 1024, ", or null for one a core")] | None = None

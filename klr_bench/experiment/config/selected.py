@@ -63,11 +63,13 @@ def check_sweep(
     """Return the variants of the selected algorithms, without the parameters that are given one value."""
     kept: Sweep = {}
     for stem, variants in sweep.items():
+        where = f"sweep.{stem}."
         if stem not in algorithms:
             with located("sweep"):
-                config_files.find("algorithm", stem, searched)  # refuses a misspelt one
+                path = config_files.find("algorithm", stem, searched)  # refuses a misspelt one
+            _refuse_unselected("algorithm", stem, where, given)
+            _check_parameters(config_files.read(path)["estimator"], variants, where)
             continue
-        where = f"sweep.{stem}."
         _check_parameters(algorithms[stem]["estimator"], variants, where)
         lists = _value_lists(stem, algorithms[stem]["estimator"], variants, where, given)
         for name, values in lists.items():
@@ -92,6 +94,9 @@ def check_against(
             where = f"against.{number}.{name}"
             if name != "algorithm":
                 check_choice(where, name, varied)
+                values = [one for lists in sweep.values() if isinstance(lists.get(name), list) for one in lists[name]]
+                if value not in values:
+                    refuse(where, f"a value of its sweep, one of {', '.join(map(str, values))}", value)
             elif value not in algorithms:
                 stem = read(str, value, where)
                 with located(where):
@@ -117,10 +122,9 @@ def _selected(group: str, entries: Mapping[str, Any], given: Collection[str], se
             expected = "source: ..." if group == "dataset" else f"estimator: {{{build.TARGET}: ...}}"
             message = f"{path}: expected {expected}, got none."
             raise KlrBenchError(message)
-        changed = sorted(key for key in given if key.startswith(where))
-        if changed:
-            message = f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...]."
-            raise KlrBenchError(message)
+        _refuse_unselected(group, stem, where, given)
+        for part in ("estimator", "grid") if group == "algorithm" else ():
+            _check_parameters(config_files.read(path)["estimator"], entry.get(part) or {}, f"{where}{part}.")
         if entry.get("split") is not None:
             check_split(entry["split"], f"{where}split")
     if not kept:
@@ -128,6 +132,14 @@ def _selected(group: str, entries: Mapping[str, Any], given: Collection[str], se
         message = f"no {group} is selected: expected {group}=<name> or {group}=[<name>,...]. Known: {known}."
         raise KlrBenchError(message)
     return kept
+
+
+def _refuse_unselected(group: str, stem: str, where: str, given: Collection[str]) -> None:
+    """Refuse a key of the command line that is about something that is not selected."""
+    changed = sorted(key for key in given if key.startswith(where))
+    if changed:
+        message = f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...]."
+        raise KlrBenchError(message)
 
 
 def _has_essence(group: str, entry: Mapping[str, Any]) -> bool:
@@ -208,6 +220,7 @@ def _check_parameters(estimator: Mapping[str, Any], names: Iterable[str], where:
 def _check_finite(estimator: Mapping[str, Any], name: str, value: Any, key: str) -> None:
     """Refuse an infinite value, unless the estimator declares (as scikit-learn's do) that the parameter may be."""
     values = value if isinstance(value, list) else [value]
+    _check_truth(estimator, name, values, key)
     for number in values:
         if isinstance(number, float) and math.isinf(number):
             from sklearn.utils._param_validation import make_constraint
@@ -215,6 +228,18 @@ def _check_finite(estimator: Mapping[str, Any], name: str, value: Any, key: str)
             declared = getattr(build.locate(estimator[build.TARGET]), "_parameter_constraints", {}).get(name, [])
             if declared == "no_validation" or not any(make_constraint(one).is_satisfied_by(number) for one in declared):
                 refuse(key, "a finite number", number)
+
+
+def _check_truth(estimator: Mapping[str, Any], name: str, values: list[Any], key: str) -> None:
+    """Refuse true and false where the estimator declares a number: to Python they are 1 and 0."""
+    from sklearn.utils._param_validation import Interval
+
+    declared = getattr(build.locate(estimator[build.TARGET]), "_parameter_constraints", {}).get(name, [])
+    counted = declared != "no_validation" and any(isinstance(one, Interval) for one in declared)
+    either = any(one in ("boolean", "verbose") for one in declared if isinstance(one, str))
+    for value in values:
+        if counted and not either and isinstance(value, bool):
+            refuse(key, "a number", value)
 
 
 def _value_lists(
@@ -232,5 +257,6 @@ def _value_lists(
         for position, value in enumerate(values):
             _check_finite(estimator, name, read(Parameter, value, f"{listed}[{position}]"), listed)
         if single not in given:
-            kept[name] = [value for position, value in enumerate(values) if value not in values[:position]]
+            told = [(type(value) is bool, value) for value in values]  # true is not 1
+            kept[name] = [value for position, (_, value) in enumerate(told) if told[position] not in told[:position]]
     return kept

@@ -8,6 +8,7 @@ where)`` is read by that.  Only the standard library is imported, so that comple
 from __future__ import annotations
 
 import math
+import reprlib
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +19,10 @@ from typing import Annotated, Any, Literal, NewType, NoReturn, TypeVar
 from klr_bench.errors import KlrBenchError, nearest
 
 T = TypeVar("T")
+
+SHORT = reprlib.Repr()
+"""How a refused list or mapping is shown: nested ones in part, for aliases of YAML may make them huge."""
+SHORT.maxlevel, SHORT.maxlist, SHORT.maxdict, SHORT.maxstring, SHORT.maxother = 3, 20, 20, 100, 100
 
 Text = NewType("Text", str)
 """Text for which a number may be written, such as the label of a class."""
@@ -125,7 +130,7 @@ def read(hint: Any, value: Any, key: str) -> Any:
 
 def refuse(key: str, expected: str, got: Any) -> NoReturn:
     """Raise the KlrBenchError of a value that is not what was expected."""
-    text = repr(got)
+    text = SHORT.repr(got) if isinstance(got, list | dict) else repr(got)
     message = f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}."
     raise KlrBenchError(message)
 

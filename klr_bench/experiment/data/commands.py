@@ -18,6 +18,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import catalogue
@@ -36,7 +37,7 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     for name, spec in catalogue.specs(config_dirs).items():
         row = catalogue.row(name, spec, cache)
         size = filesize.decimal(row.n_bytes) if row.n_bytes else ""
-        table.add_row(name, row.label, _count(row.n_samples), _count(row.n_features), size, row.state)
+        table.add_row(name, Text(row.label), _count(row.n_samples), _count(row.n_features), size, row.state)
     console.print(table)
     _line(console, f"cache: {cache}")
     return 0

@@ -24,7 +24,7 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
     """Return the manifest of a run that goes on from a `previous` one, or {}."""
     labels = {
         group: {
-            **previous.get("labels", {}).get(group, {}),
+            **_labels(previous, group),
             **{stem: entry.get("label", stem) for stem, entry in config[group].items()},
         }
         for group in ("algorithms", "datasets")
@@ -34,7 +34,7 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "experiment": config["name"],
-        "started": previous.get("started", now),
+        "started": str(previous.get("started", now)),
         "updated": now,
         "git_commit": commit,
         "changed": changed,
@@ -55,6 +55,14 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
         "labels": labels,  # of all runs so far: a later one may be of a part
         "config": dict(config),
     }
+
+
+def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
+    """Return the labels of a group in a previous manifest; those that are no text, in a damaged one, are left out."""
+    labels = previous.get("labels")
+    entries = labels.get(group) if isinstance(labels, Mapping) else None
+    found = entries.items() if isinstance(entries, Mapping) else ()
+    return {stem: label for stem, label in found if isinstance(stem, str) and isinstance(label, str)}
 
 
 def cpu_name() -> str:

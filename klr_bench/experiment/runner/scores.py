@@ -15,6 +15,8 @@ from klr_bench.experiment.runner.plan import Cell, Fold, group_folds
 from klr_bench.experiment.selection import EstimatorSpec, choose
 from klr_bench.files import read_json, write_json
 
+LARGEST = 1e300
+
 Scores = dict[str, float | None]
 
 
@@ -60,6 +62,10 @@ class ScoreStore:
 
 
 def _believable(content: object) -> Scores:
-    """Return the scores in a file: numbers that are not NaN, and null; what else it holds is computed again."""
+    """Return the scores in a file: finite numbers, and null; what else it holds is computed again."""
     items = content.items() if isinstance(content, dict) else ()
-    return {key: score for key, score in items if score is None or (type(score) in (int, float) and score == score)}
+    return {key: score for key, score in items if score is None or _is_finite(score)}
+
+
+def _is_finite(score: object) -> bool:
+    return isinstance(score, int | float) and not isinstance(score, bool) and abs(score) < LARGEST

@@ -587,3 +587,20 @@ def test_the_manifest_names_the_changed_files_of_the_package(tmp_path):
     (tmp_path / "configs/experiment/tiny.yaml").unlink()
     expected = ["configs/experiment/tiny.yaml", "package/a new one.py", "package/solver.py"]
     assert git_state(tmp_path / "package") == (commit, expected)
+
+
+@pytest.mark.parametrize("labels", [5, None, {"algorithms": 5}, {"algorithms": {"a": [1]}}])
+def test_a_damaged_manifest_does_not_stop_a_run(config, labels):
+    config = replace(config, algorithms={"nc": algorithm("klr_bench.NonConservativeKLR")}, sweep={})
+    run(config)
+    path = Path(config.results_dir) / config.name / "manifest.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"labels": labels}))
+    run(config)
+    assert yaml.safe_load(path.read_text())["labels"]["algorithms"] == {"nc": "klr_bench.NonConservativeKLR"}
+
+
+@pytest.mark.parametrize("score", ["1" + "0" * 400, "Infinity", "true", '"1"', "[1]", "NaN"])
+def test_scores_that_are_no_finite_numbers_are_not_believed(tmp_path, score):
+    (tmp_path / "selections" / "fold").mkdir(parents=True)
+    (tmp_path / "selections" / "fold" / "a.json").write_text(f'{{"bad": {score}, "good": 0.5, "none": null}}')
+    assert ScoreStore(tmp_path, fresh=False)._scores("fold") == {"good": 0.5, "none": None}
