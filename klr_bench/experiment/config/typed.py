@@ -130,7 +130,8 @@ def read(hint: Any, value: Any, key: str) -> Any:
 
 def refuse(key: str, expected: str, got: Any) -> NoReturn:
     """Raise the KlrBenchError of a value that is not what was expected."""
-    text = SHORT.repr(got) if isinstance(got, list | dict) else repr(got)
+    parts = got if isinstance(got, list) else got.values() if isinstance(got, dict) else ()
+    text = SHORT.repr(got) if any(isinstance(part, list | dict) for part in parts) else repr(got)
     message = f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}."
     raise KlrBenchError(message)
 
