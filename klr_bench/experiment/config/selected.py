@@ -118,13 +118,14 @@ def _selected(group: str, entries: Mapping[str, Any], given: Collection[str], se
             continue
         with located(f"{group}s"):
             path = config_files.find(group, stem, searched)
-        if not _has_essence(group, config_files.read(path)):
+        content = config_files.read(path)
+        if not _has_essence(group, content):
             expected = "source: ..." if group == "dataset" else f"estimator: {{{build.TARGET}: ...}}"
             message = f"{path}: expected {expected}, got none."
             raise KlrBenchError(message)
         _refuse_unselected(group, stem, where, given)
         for part in ("estimator", "grid") if group == "algorithm" else ():
-            _check_parameters(config_files.read(path)["estimator"], entry.get(part) or {}, f"{where}{part}.")
+            _check_parameters(content["estimator"], entry.get(part) or {}, f"{where}{part}.")
         if entry.get("split") is not None:
             check_split(entry["split"], f"{where}split")
     if not kept:
@@ -189,7 +190,7 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
     parameters = {name: value for name, value in estimator.items() if name != build.TARGET}
     _check_parameters(estimator, parameters, f"{where}estimator.")
     for name, value in parameters.items():
-        _check_finite(estimator, name, value, f"{where}estimator.{name}")
+        _check_value(estimator, name, value, f"{where}estimator.{name}")
     _check_parameters(estimator, grid, f"{where}grid.")
     return asdict(algorithm) | {
         "label": algorithm.label or stem,
@@ -217,29 +218,23 @@ def _check_parameters(estimator: Mapping[str, Any], names: Iterable[str], where:
         refuse_unknown(names, known, where)
 
 
-def _check_finite(estimator: Mapping[str, Any], name: str, value: Any, key: str) -> None:
-    """Refuse an infinite value, unless the estimator declares (as scikit-learn's do) that the parameter may be."""
-    values = value if isinstance(value, list) else [value]
-    _check_truth(estimator, name, values, key)
-    for number in values:
-        if isinstance(number, float) and math.isinf(number):
-            from sklearn.utils._param_validation import make_constraint
+def _check_value(estimator: Mapping[str, Any], name: str, value: Any, key: str) -> None:
+    """Refuse infinity, and true and false, for a parameter that the estimator does not declare to take them.
 
-            declared = getattr(build.locate(estimator[build.TARGET]), "_parameter_constraints", {}).get(name, [])
-            if declared == "no_validation" or not any(make_constraint(one).is_satisfied_by(number) for one in declared):
-                refuse(key, "a finite number", number)
-
-
-def _check_truth(estimator: Mapping[str, Any], name: str, values: list[Any], key: str) -> None:
-    """Refuse true and false where the estimator declares a number: to Python they are 1 and 0."""
-    from sklearn.utils._param_validation import Interval
+    To Python true and false are the numbers 1 and 0.
+    """
+    from sklearn.utils._param_validation import Interval, make_constraint
 
     declared = getattr(build.locate(estimator[build.TARGET]), "_parameter_constraints", {}).get(name, [])
-    counted = declared != "no_validation" and any(isinstance(one, Interval) for one in declared)
-    either = any(one in ("boolean", "verbose") for one in declared if isinstance(one, str))
-    for value in values:
-        if counted and not either and isinstance(value, bool):
-            refuse(key, "a number", value)
+    constraints = [] if declared == "no_validation" else declared
+    counted = any(isinstance(one, Interval) for one in constraints)
+    either = any(one in ("boolean", "verbose") for one in constraints if isinstance(one, str))
+    for number in value if isinstance(value, list) else [value]:
+        if counted and not either and isinstance(number, bool):
+            refuse(key, "a number", number)
+        infinite = isinstance(number, float) and math.isinf(number)
+        if infinite and not any(make_constraint(one).is_satisfied_by(number) for one in constraints):
+            refuse(key, "a finite number", number)
 
 
 def _value_lists(
@@ -255,7 +250,7 @@ def _value_lists(
         if not isinstance(values, list) or not values:
             refuse(listed, "a list of values such as [1, 10]", values)
         for position, value in enumerate(values):
-            _check_finite(estimator, name, read(Parameter, value, f"{listed}[{position}]"), listed)
+            _check_value(estimator, name, read(Parameter, value, f"{listed}[{position}]"), listed)
         if single not in given:
             told = [(type(value) is bool, value) for value in values]  # true is not 1
             kept[name] = [value for position, (_, value) in enumerate(told) if told[position] not in told[:position]]
