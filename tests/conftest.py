@@ -16,6 +16,10 @@ settings.load_profile("no clock")
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--attacks", type=int, default=3000, help="number of drawn attacks in tests/attack (3000)")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_blas_thread() -> Iterator[None]:
     """Matrix products use one thread: BLAS's own threads wait by spinning, which slows all down on a busy machine."""

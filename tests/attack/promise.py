@@ -1,0 +1,51 @@
+"""What every refusal promises, and a command run as its user runs it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from klr_bench.cli import main
+from klr_bench.errors import KlrBenchError
+
+MOST_LINES = 5
+LONGEST = 3000
+EXPECTATION = re.compile(r"expected |unknown |Did you mean |Known: |has no effect|cannot |are both given|there is no ")
+
+
+def check_message(message: str, *parts: str) -> None:
+    """Hold a message against the promise: short, printable, no traceback, and with these parts in it."""
+    assert message.strip()
+    assert len(message.splitlines()) <= MOST_LINES, message
+    assert len(message) <= LONGEST, message
+    assert "Traceback" not in message
+    assert all(character.isprintable() or character == "\n" for character in message), repr(message)
+    for part in parts:
+        assert part in message, message
+
+
+def rejected(call: Callable[[], object], *parts: str) -> str:
+    """Return the message of the KlrBenchError that a call must raise."""
+    with pytest.raises(KlrBenchError) as refused:
+        call()
+    check_message(str(refused.value), *parts)
+    return str(refused.value)
+
+
+def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str], *parts: str) -> str:
+    """Return the message of a command, run in this process, that must leave with exit status 2."""
+    capsys.readouterr()
+    status = main(list(arguments))
+    errors = capsys.readouterr().err
+    assert status == 2, errors
+    assert errors.startswith("error: ")
+    check_message(errors, *parts)
+    return errors
+
+
+def files_in(folder: Path) -> dict[Path, bytes]:
+    """Return all files below a folder and their content, to say that nothing was written."""
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
