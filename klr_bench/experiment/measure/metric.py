@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 UNITS = ("percent", "count", "s", "MB", "small", "")
 DIRECTIONS = ("higher", "lower", "")
 COMPARISONS = ("difference", "ratio", "")
+LARGEST = 2**53
+"""Of whole numbers: a float64 holds all up to this one."""
+ROUNDING = 1e-9
+"""How far a number may lie outside of its range, for sums of rounded numbers."""
 DESCRIBED = ("name", "title", "unit", "better", "compared", "usual", "whole")
 
 
@@ -31,6 +36,7 @@ class Metric:
     compared : with a published number by "difference" (and a mark), by "ratio", or "" by the eye
     usual : whether a table shows it without being asked
     whole : whether it is a whole number
+    low, high : the smallest and the largest value that there can be; infinite ones where nothing bounds it
     stored : whether it is a column of records.csv; the others are made by a report
     compares : for a number that compares two columns of a table, the metric that it is made of
     of : the function that computes it from `Predictions`, None for a number that is no metric of predictions; it
@@ -44,9 +50,32 @@ class Metric:
     compared: str = "difference"
     usual: bool = False
     whole: bool = False
+    low: float = -math.inf
+    high: float = math.inf
     stored: bool = True
     compares: str = ""
     of: Callable[[Predictions], float | None] | None = None
+
+    def possible(self, value: float) -> bool:
+        """Say whether a number can be a value of this metric, up to rounding.
+
+        NaN never can, an infinite one where nothing bounds it.  Whole numbers are at most 2^53.
+        """
+        if self.whole and not (abs(value) <= LARGEST and value == int(value)):
+            return False
+        return self.low - ROUNDING <= value <= self.high + ROUNDING
+
+    @property
+    def range(self) -> str:
+        """The possible values in words."""
+        kind = "a whole number" if self.whole else "a number"
+        if self.low == -math.inf:
+            return kind
+        return (
+            f"{kind} of at least {self.low:g}"
+            if self.high == math.inf
+            else f"{kind} from {self.low:g} to {self.high:g}"
+        )
 
     def described(self) -> dict[str, Any]:
         """Return all but the function, as plain values: for a manifest, so that a report need not run the file."""
