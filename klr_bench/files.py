@@ -1,15 +1,80 @@
-"""Files that are whole or not there: writing by an atomic rename, and JSON that may have been damaged."""
+"""Files that are whole or not there: reading what is a regular file and not too large, writing by an atomic rename."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 from klr_bench.errors import KlrBenchError
+
+LARGEST_JSON = 256 * 10**6
+"""Bytes of a cell: a hundred times one with ten thousand checkpoints and the rows of a figure."""
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+NOT_OPENED = {errno.EISDIR: "a folder", errno.ENXIO: "a socket", errno.ELOOP: "a link that leads to itself"}
+ABSENT = (errno.ENOENT, errno.ENOTDIR)
+
+
+def regular(path: Path, most: int | None = None) -> BinaryIO:
+    """Open a regular file, or a link to one, to be read.
+
+    `most` bounds its bytes.  Raises FileNotFoundError where there is nothing at the path, and KlrBenchError, without
+    waiting for a pipe or reading from a device, for what is no regular file, is larger, or may not be read.
+    """
+    try:
+        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
+    status = os.fstat(file.fileno())
+    got = KINDS.get(stat.S_IFMT(status.st_mode))
+    if got is None and most is not None and status.st_size > most:
+        file.close()
+        message = f"{path}: expected a file of at most {most:,} bytes, got {status.st_size:,}. Is it the right one?"
+        raise KlrBenchError(message)
+    if got is not None:
+        file.close()
+        raise _not_regular(path, got)
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # else to open a pipe is to wait for somebody who writes to it
+
+
+def _not_regular(path: Path, got: str) -> KlrBenchError:
+    return KlrBenchError(f"{path}: expected a regular file, got {got}. Remove it, or put the right file in its place.")
+
+
+def unreadable(path: Path, error: OSError | ValueError) -> KlrBenchError | FileNotFoundError:
+    """Return the error that says why a path cannot be opened or read."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in ABSENT:
+        return FileNotFoundError(number, os.strerror(number), str(path))
+    if number in NOT_OPENED:
+        return _not_regular(path, NOT_OPENED[number])
+    advice = "Give yourself permission to read it." if number in (errno.EACCES, errno.EPERM) else "Check its name."
+    reason = error.strerror if isinstance(error, OSError) else error
+    return KlrBenchError(f"{path}: cannot be read ({reason}). {advice}")
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """Return the content of a regular file of at most so many bytes.  Raises as `regular`."""
+    with regular(path, most) as file:
+        try:
+            return file.read(most)
+        except OSError as error:
+            raise unreadable(path, error) from error
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -48,14 +113,14 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Return the content of a JSON file, None where it is absent, empty, cut off or otherwise damaged."""
+    """Return the content of a JSON file, None where it is absent, empty, cut off or otherwise damaged.
+
+    Raises KlrBenchError as `regular`.
+    """
     try:
-        return json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError, RecursionError):
+        return json.loads(read_regular(path, LARGEST_JSON))
+    except (FileNotFoundError, ValueError, RecursionError):
         return None
-    except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror or error}). Give yourself permission to read it."
-        raise KlrBenchError(message) from error
 
 
 def _plain(value: Any) -> Any:
