@@ -7,9 +7,11 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 
 from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.printing import error_message, printable
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -66,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # of a label in a terminal without its letters
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()
@@ -79,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KlrBenchError, OSError, ValueError) as error:
         if debug:
             traceback.print_exc()
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(error_message(str(error)))
         return EXIT_BAD_INPUT
     return status
 
@@ -110,7 +114,7 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
 
 
 def _print(text: str) -> int:
-    sys.stdout.write(text)
+    sys.stdout.write(printable(text))
     return 0
 
 
@@ -149,11 +153,10 @@ def _report(arguments: list[str]) -> int:
         got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")
         message = f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}"
         raise KlrBenchError(message)
-    from rich.console import Console
-
+    from klr_bench.console import PlainConsole
     from klr_bench.report import report
 
-    console = Console()
+    console = PlainConsole()
     names = _items(values["experiment"])
     for name in names:
         written = report(
@@ -192,13 +195,12 @@ def _data(arguments: list[str]) -> int:
         expected = "one name" if verb == "info" else "no name"
         message = f"data {verb}: expected {expected}, got {' '.join(names) or 'none'}."
         raise KlrBenchError(message)
-    from rich.console import Console
-
+    from klr_bench.console import PlainConsole
     from klr_bench.experiment.config import files as config_files
     from klr_bench.experiment.data import commands
     from klr_bench.experiment.data.cache import default_cache
 
-    console, searched = Console(), config_files.folders()
+    console, searched = PlainConsole(), config_files.folders()
     config_files.check_own(searched)
     cache = Path(values["data.cache"]) if "data.cache" in values else default_cache()
     mirror = values.get("data.mirror") or os.environ.get("KLR_BENCH_MIRROR") or None

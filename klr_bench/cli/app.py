@@ -28,6 +28,7 @@ from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import all_keys
 from klr_bench.experiment.config.validate import validate
+from klr_bench.printing import error_message
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
@@ -57,14 +58,13 @@ class Task:
     statuses: list[int] = field(default_factory=list)
 
     def __call__(self, cfg: DictConfig) -> None:
-        from rich.console import Console
-
+        from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.experiment import runner
         from klr_bench.report.figures import check_names
 
         job = HydraConfig.get()
-        console = Console(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
+        console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
         try:
             if jit.is_cold() and not self.quiet:
                 console.print("Compiling the solvers, once for this version: a few seconds.")
@@ -121,7 +121,7 @@ def complain(message: str, *, debug: bool) -> None:
     """Write one message on stderr; with `debug` the traceback of the exception in hand before it."""
     if debug:
         traceback.print_exc()
-    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write(error_message(message))
 
 
 def explain(error: BaseException) -> str:

@@ -47,7 +47,7 @@ def report(
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     drawn = draw_all(inputs, built.figures)
     for note in drawn.notes:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        console.print(note, soft_wrap=True)
     return _written(output or folder / "report", files | drawn.files)
 
 

@@ -18,7 +18,6 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.table import Table
-from rich.text import Text
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import catalogue
@@ -37,7 +36,7 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     for name, spec in catalogue.specs(config_dirs).items():
         row = catalogue.row(name, spec, cache)
         size = filesize.decimal(row.n_bytes) if row.n_bytes else ""
-        table.add_row(name, Text(row.label), _count(row.n_samples), _count(row.n_features), size, row.state)
+        table.add_row(name, row.label, _count(row.n_samples), _count(row.n_features), size, row.state)
     console.print(table)
     _line(console, f"cache: {cache}")
     return 0
@@ -135,7 +134,7 @@ def progress(console: Console) -> Iterator[Callback]:
 
 def _line(console: Console, text: str) -> None:
     """Print one line as it is: paths are neither wrapped nor coloured."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
 
 
 def _count(n: int | None) -> str:

@@ -30,13 +30,13 @@ class Display:
         self._said = time.monotonic()
         self._plain = not quiet and not console.is_terminal
         self._bar = Progress(
-            TextColumn("{task.fields[title]}"),
+            TextColumn("{task.fields[title]}", markup=False),
             BarColumn(bar_width=16),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("left", table_column=Column(no_wrap=True)),
+            TextColumn("left", markup=False, table_column=Column(no_wrap=True)),
             TimeRemainingColumn(),
-            TextColumn("{task.description}", style="dim", table_column=Column(no_wrap=True, ratio=1)),
+            TextColumn("{task.description}", markup=False, style="dim", table_column=Column(no_wrap=True, ratio=1)),
             console=console,
             expand=True,
             transient=True,

@@ -13,6 +13,7 @@ from pathlib import Path
 from joblib import cpu_count
 from rich.console import Console
 
+from klr_bench.console import PlainConsole
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import default_cache
 from klr_bench.experiment.data.commands import progress
@@ -26,8 +27,11 @@ from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
 from klr_bench.experiment.variants import variant_text
+from klr_bench.printing import shortened
 
 REBUILD_INTERVAL_S = 1.0
+LONGEST_SHOWN = 500
+"""Characters of a failed cell's message."""
 
 
 @dataclass
@@ -85,7 +89,7 @@ class _Run:
             self._compute(cells)
         except BaseException:
             self._rebuild()
-            self._say(f"[yellow]stopped[/]: {self._count()}. Run the same command again to go on.")
+            self._say(f"stopped: {self._count()}. Run the same command again to go on.", style="yellow")
             raise
         self._close(time.monotonic() - started)
         return self.outcome
@@ -101,7 +105,7 @@ class _Run:
     def _fetch(self, cells: Sequence[Cell]) -> None:
         """Have each data set parsed in the cache, check it, and say how its labels are read."""
         for source in {cell.source.stem: cell.source for cell in cells}.values():
-            with progress(Console(quiet=True) if self.quiet else self.console) as report:
+            with progress(PlainConsole(quiet=True) if self.quiet else self.console) as report:
                 dataset = source.load(report)
             check_data(dataset, [cell for cell in self.cells if cell.source.stem == source.stem])
             rows, features = dataset.X.shape
@@ -164,18 +168,17 @@ class _Run:
             self._say(note)
         for record in self.outcome.failed:
             name = f"{record.algorithm} {variant_text(record.variant)}".strip()
-            self.console.print(
-                f"[red]{record.status}[/]: {name} on {record.dataset}, repeat {record.repeat}: {record.message}"
-            )
+            said = shortened(record.message, LONGEST_SHOWN)
+            self.console.print(f"{record.status}: {name} on {record.dataset}, repeat {record.repeat}: {said}", style="red")
         self._say(f"{self._count()}; {seconds:.1f} s. Results: {self.store.folder}/records.csv")
         if self.outcome.failed:
             self._say("Run the same command again to try the failed cells once more.")
         place = "" if self.config.results_dir == "results" else f" results_dir={shlex.quote(self.config.results_dir)}"
         self._say(f"Next: klr-bench report experiment={self.config.name}{place}")
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, style: str | None = None) -> None:
         if not self.quiet:
-            self.console.print(text, highlight=False)
+            self.console.print(text, style=style)
 
 
 def _described(classes: Sequence[str]) -> str:
@@ -195,5 +198,5 @@ def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Conso
     console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {folder}")
     console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells:")
     for cell in waiting:
-        console.print(f"  {cell.describe()}", highlight=False)
+        console.print(f"  {cell.describe()}")
     return Outcome(n_found=len(cells) - len(waiting))
