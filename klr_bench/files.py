@@ -13,6 +13,8 @@ from uuid import uuid4
 
 from klr_bench.errors import KlrBenchError
 
+LARGEST_CSV = 256 * 10**6
+"""Bytes of a table of results: a report holds them in memory, in some ten times as many bytes."""
 LARGEST_JSON = 256 * 10**6
 """Bytes of a cell: a hundred times one with ten thousand checkpoints and the rows of a figure."""
 KINDS = {

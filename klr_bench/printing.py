@@ -20,9 +20,17 @@ def _spelled(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
+def is_file_name(text: str) -> bool:
+    """Say whether a text may be part of the name of a file, and be printed."""
+    return bool(text.strip()) and text.isprintable() and not text.startswith(".") and not {"/", "\\"} & set(text)
+
+
 def shortened(text: str, most: int) -> str:
-    """Return a text, cut off behind so many characters, with a note of how many it had."""
-    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+    """Return a text of at most so many characters; where it is cut, its end says how many it had."""
+    if len(text) <= most:
+        return text
+    end = f"... ({len(text):,} characters)"
+    return f"{text[: max(0, most - len(end))]}{end}"
 
 
 def error_message(text: str) -> str:

@@ -16,87 +16,48 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
-import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import yaml
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.first_schema import upgraded_record, variant_values
-from klr_bench.experiment.measure.catalogue import CATALOGUE
+from klr_bench.experiment.cells import (
+    COLUMNS,
+    FIELDS,
+    FINISHED,
+    IDENTITY,
+    RELIABILITY_COLUMNS,
+    ROWS_COLUMNS,
+    SCHEMA_VERSION,
+    STATUSES,
+    TRACE_COLUMNS,
+    Bin,
+    CellFile,
+    Checkpoint,
+    PlanePoint,
+    Record,
+    parse_cell,
+)
+from klr_bench.experiment.first_schema import variant_values
 from klr_bench.experiment.variants import Variant, VariantOrder, variant_text
 from klr_bench.files import read_json, unwritable, write_atomic, write_json
+from klr_bench.printing import shortened
+from klr_bench.yaml_file import read_yaml
 
-SCHEMA_VERSION = 2
-FINISHED = ("ok", "timeout")  # error and killed are tried again
-STATUSES = (*FINISHED, "error", "killed")
+__all__ = [
+    "COLUMNS", "FIELDS", "FINISHED", "IDENTITY", "RELIABILITY_COLUMNS", "ROWS_COLUMNS", "SCHEMA_VERSION", "STATUSES",
+    "TRACE_COLUMNS", "Bin", "CellFile", "Checkpoint", "PlanePoint", "Record", "Store", "Summary", "read_variant",
+]  # fmt: skip
+
 LOCK_TIMEOUT_S = 60.0
-LARGEST = 2**53
-"""Of whole numbers in a cell."""
-NAME = re.compile(r"[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*")
-"""Names of data sets and algorithms: without slashes, for they may be part of the name of a file."""
 STALE_S = 3600.0  # a temporary file this old was left by a process that was killed while it wrote
-
-Checkpoint = tuple[int, float, str, float]
-"""(examples seen or iterations, seconds of fitting, metric, value)"""
-Bin = tuple[int, int, float, float]
-"""(number of the bin, rows in it, mean predicted probability, share of positives)"""
-PlanePoint = tuple[float, float, int]
-"""A training row in the plane: (x1, x2, label)"""
-
-
-@dataclass
-class Record:
-    """One row of records.csv.  `metrics` has names of the catalogue; rates are fractions, times seconds."""
-
-    key: str
-    experiment: str
-    dataset: str
-    algorithm: str
-    variant: Variant
-    params: dict[str, Any]
-    repeat: int
-    seed: int | None
-    status: str
-    message: str = ""
-    metrics: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def column(self) -> tuple[str, str, Variant]:
-        """The column of a table that it belongs to: data set, algorithm, variant."""
-        return self.dataset, self.algorithm, self.variant
-
-
-FIELDS: dict[str, Any] = get_type_hints(Record)
-"""The fields of a record and their types."""
-IDENTITY = tuple(name for name in FIELDS if name != "metrics")
-"""The columns that say what a row is of."""
-COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOGUE if metric.stored))
-JSON_COLUMNS = ("variant", "params")
-TEXT_COLUMNS = ("key", "experiment", "dataset", "algorithm", "status", "message")
-TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
-RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
-ROWS_COLUMNS = ("key", "x1", "x2", "label")
-
-
-@dataclass(frozen=True)
-class CellFile:
-    """What a cell has left: cells/<key>.json."""
-
-    record: Record
-    config_hash: str
-    created: float
-    """Seconds since 1970."""
-    checkpoints: Sequence[Checkpoint] = ()
-    bins: Sequence[Bin] = ()
-    rows: Sequence[PlanePoint] = ()
+LONGEST_NOTE = 500
+"""Characters of the names in a note."""
 
 
 @dataclass(frozen=True)
@@ -112,14 +73,14 @@ class Summary:
         """Return a sentence for everything that was left out, for the runner to show."""
         notes = []
         if self.older:
-            names = ", ".join(
+            names = _listed(
                 f"{algorithm} {variant_text(variant)}".strip()
                 + f" on {dataset} ({count} of configuration {config_hash})"
                 for (dataset, algorithm, variant, config_hash), count in self.older.items()
             )
             notes.append(f"{sum(self.older.values())} cells of older configurations are not listed: {names}.")
         if self.unreadable:
-            names = ", ".join(self.unreadable)
+            names = _listed(self.unreadable)
             notes.append(f"{len(self.unreadable)} cell files cannot be read and are computed again: {names}.")
         return notes
 
@@ -134,22 +95,14 @@ class Store:
 
     def write_cell(self, cell: CellFile) -> None:
         """Write a finished cell, in place of an earlier one with the same key."""
-        record = {name: getattr(cell.record, name) for name in IDENTITY}
-        record |= {"variant": dict(cell.record.variant), "metrics": cell.record.metrics}
-        content = {
-            "schema_version": SCHEMA_VERSION,
-            "config_hash": cell.config_hash,
-            "created": cell.created,
-            "record": record,
-            "traces": list(cell.checkpoints),
-            "reliability": list(cell.bins),
-            "rows": list(cell.rows),
-        }
-        write_json(self.cells / f"{cell.record.key}.json", content)
+        write_json(self.cells / f"{cell.record.key}.json", cell.content())
 
     def read_cell(self, key: str) -> Record | None:
-        """Return the record of a cell, or None where there is none that can be read."""
-        cell = _parse(read_json(self.cells / f"{key}.json"), key)
+        """Return the record of a cell, or None where there is none that can be read.
+
+        Raises KlrBenchError where another version of klr-bench has written it, and for what is no regular file.
+        """
+        cell = _read(self.cells / f"{key}.json")
         return cell.record if cell else None
 
     def finished(self, key: str) -> bool:
@@ -211,16 +164,16 @@ class Store:
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
             try:
                 stat = entry.stat()
-            except FileNotFoundError:  # another process has just renamed it
+            except OSError:  # another process has just renamed it, or it is a link to nowhere
                 continue
-            if entry.name.endswith(".part") and time.time() - stat.st_mtime > STALE_S:
+            if entry.name.endswith(".part") and entry.is_file() and time.time() - stat.st_mtime > STALE_S:
                 Path(entry.path).unlink(missing_ok=True)
             if not entry.name.endswith(".json") or entry.name.startswith("."):
                 continue
             stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
             known = self._read.get(entry.name)
             cell = known[1] if known and known[0] == stamp else None
-            cell = cell or _parse(read_json(Path(entry.path)), entry.name.removesuffix(".json"))
+            cell = cell or (_read(Path(entry.path)) if entry.is_file() else None)
             if cell:
                 seen[entry.name] = (stamp, cell)
             else:
@@ -235,85 +188,44 @@ class Store:
         write_atomic(self.folder / "manifest.yaml", text.encode())
 
     def read_manifest(self) -> dict[str, Any]:
-        """Return the content of manifest.yaml, {} where there is none that can be read."""
+        """Return the content of manifest.yaml, {} where there is none that can be read.
+
+        Raises KlrBenchError where another version of klr-bench has written it.
+        """
+        path = self.folder / "manifest.yaml"
         try:
-            content = yaml.safe_load((self.folder / "manifest.yaml").read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            content = read_yaml(path)
+        except KlrBenchError:
             return {}
+        _refuse_newer(content, path)
         return content if isinstance(content, dict) else {}
+
+
+def _read(path: Path) -> CellFile | None:
+    """Return the cell of a file, None where it holds none."""
+    content = read_json(path)
+    _refuse_newer(content, path)
+    return parse_cell(content, path.stem)
+
+
+def _refuse_newer(content: Any, path: Path) -> None:
+    """Refuse what a later version has written: it is neither understood nor to be overwritten."""
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    if type(version) is int and version > SCHEMA_VERSION:
+        message = (
+            f"{path}: schema_version: expected at most {SCHEMA_VERSION}, got {shortened(str(version), 20)}. "
+            "Use the klr-bench that wrote it, or another results_dir."
+        )
+        raise KlrBenchError(message)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return shortened(", ".join(names), LONGEST_NOTE)
 
 
 def read_variant(text: str) -> Variant:
     """Return the variant of a row of records.csv: JSON, or text as in schema version 1.  Raises ValueError."""
     return Variant(variant_values(text))
-
-
-def _parse(content: Any, key: str) -> CellFile | None:
-    """Return the cell that a JSON file holds; None for anything else, and for a schema version that is not known."""
-    try:
-        record = content["record"]
-        if content["schema_version"] == 1:
-            record = upgraded_record(record, IDENTITY)
-        elif content["schema_version"] != SCHEMA_VERSION:
-            return None
-        if not (_is_record(record) and record["key"] == key and _is_number(content["created"], finite=True)):
-            return None
-        cell = CellFile(
-            Record(**{**record, "variant": Variant(record["variant"])}),
-            _checked(content["config_hash"], str),
-            content["created"],
-            _entries(content["traces"], Checkpoint),
-            _entries(content.get("reliability", []), Bin),
-            _entries(content.get("rows", []), PlanePoint),
-        )
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-        return None
-    counts = [number for entry in (*cell.checkpoints, *cell.bins) for number in entry if type(number) is int]
-    return cell if all(0 <= count < LARGEST for count in counts) else None
-
-
-def _is_record(content: Mapping[str, Any]) -> bool:
-    """Tell whether all fields of a record are there, and of their declared types."""
-    metrics = content["metrics"]
-    return (
-        content.keys() == FIELDS.keys()
-        and all(_fits(content[name], kind) for name, kind in FIELDS.items())
-        and content["status"] in STATUSES
-        and 0 <= content["repeat"] < LARGEST
-        and all(NAME.fullmatch(content[name]) for name in ("dataset", "algorithm"))
-        and all(name.isprintable() for name in [*content["variant"], *metrics])
-        and all(name not in IDENTITY and _is_number(value) for name, value in metrics.items())
-    )
-
-
-def _entries(content: Any, kind: Any) -> list[Any]:
-    """Return the entries of a list as tuples of a declared type; raises ValueError where one is something else."""
-    kinds = get_args(kind)
-    return [
-        tuple(_checked(value, kind) for value, kind in zip(_checked(entry, list), kinds, strict=True))
-        for entry in _checked(content, list)
-    ]
-
-
-def _checked(value: Any, kind: Any) -> Any:
-    if not _fits(value, kind):
-        message = f"expected {kind}, got {value!r}"
-        raise ValueError(message)
-    return float(value) if kind is float else value
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Tell whether a value of a JSON file is of a declared type; whole numbers are numbers, true and false are not."""
-    if isinstance(kind, UnionType):
-        return any(_fits(value, option) for option in get_args(kind))
-    if kind is float:
-        return type(value) in (int, float)
-    return type(value) is (dict if kind is Variant else get_origin(kind) or kind)
-
-
-def _is_number(value: Any, *, finite: bool = False) -> bool:
-    """Tell whether a value is a number of 64 bits, and not NaN; with `finite` not infinite either."""
-    return _fits(value, float) and not math.isnan(float(value)) and not (finite and math.isinf(value))
 
 
 def _order(cell: CellFile) -> tuple[str, str, VariantOrder, int, str]:

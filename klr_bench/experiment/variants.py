@@ -46,6 +46,21 @@ class Variant(Mapping[str, Any]):
         )
 
 
+def is_variant(values: Any) -> bool:
+    """Say whether something is the values of a variant: numbers, text, null and lists of these, by printable names."""
+    return isinstance(values, Mapping) and all(
+        isinstance(name, str) and name.isprintable() and _is_plain(value) for name, value in values.items()
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
+    if isinstance(value, str):
+        return value.isprintable()
+    return value is None or isinstance(value, bool) or (isinstance(value, int | float) and abs(value) <= math.inf)
+
+
 def variant_text(values: Mapping[str, Any]) -> str:
     """Return a variant in print, such as "G=1; loss=logit"; numbers as %g."""
     return "; ".join(f"{name}={value_text(value)}" for name, value in values.items())

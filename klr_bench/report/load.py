@@ -11,26 +11,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.experiment.config.typed import is_file_name
-from klr_bench.experiment.first_schema import algorithm_name
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.records import (
+from klr_bench.experiment.cells import (
+    ANY,
     COLUMNS,
+    LONGEST_MESSAGE,
+    NAMES,
+    RANGES,
     RELIABILITY_COLUMNS,
     ROWS_COLUMNS,
     STATUSES,
     TRACE_COLUMNS,
-    read_variant,
+    possible,
 )
-from klr_bench.experiment.variants import Variant
+from klr_bench.experiment.first_schema import algorithm_name
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.records import read_variant
+from klr_bench.experiment.variants import Variant, is_variant
+from klr_bench.files import LARGEST_CSV, regular
+from klr_bench.printing import is_file_name, shortened
 from klr_bench.report.manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 REBUILD = "Run the experiment again to rebuild it from its cells; nothing finished is computed twice."
-LONGEST = 15
-"""Digits of a whole number, which a float64 holds."""
+LONGEST_HEADER = 100_000
+"""Bytes of the first line of a table."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ def read_results(folder: Path) -> Results:
     KlrBenchError where it has no records, and where a value of any of its files is not of the declared type.
     """
     path = folder / "records.csv"
-    if not path.is_file():
+    if not path.exists():
         others = [path.parent.name for path in folder.parent.glob("*/records.csv")]
         message = (
             f"{folder}: no records.csv there. Make it with: klr-bench run experiment={folder.name}."
@@ -66,7 +72,7 @@ def read_results(folder: Path) -> Results:
     return Results(
         manifest,
         records,
-        _read_if_there(folder / "traces.csv", TRACE_COLUMNS),
+        _checked_traces(_read_if_there(folder / "traces.csv", TRACE_COLUMNS), folder / "traces.csv"),
         _read_if_there(folder / "reliability.csv", RELIABILITY_COLUMNS),
         _read_if_there(folder / "rows.csv", ROWS_COLUMNS),
     )
@@ -76,6 +82,15 @@ def read_records(path: Path, manifest: Manifest) -> pd.DataFrame:
     """Return a records.csv as a frame.  Columns beside the declared ones are metrics of the user's own estimators."""
     optional = {name: "" for name in METRICS if name in COLUMNS}
     frame = _read(path, COLUMNS, optional, own=True)
+    for columns in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
+        again = frame.duplicated(columns)
+        if again.any():
+            row = frame.index[again][0]
+            got = ", ".join(str(frame.at[row, name]) for name in columns)
+            message = (
+                f"{path}: row {row + 1}: expected a row for each {' and '.join(columns)}, got {got} twice. {REBUILD}"
+            )
+            raise KlrBenchError(message)
     if manifest.schema_version == 1:
         frame["algorithm"] = frame["algorithm"].map(algorithm_name)
     return frame
@@ -84,7 +99,17 @@ def read_records(path: Path, manifest: Manifest) -> pd.DataFrame:
 def _read_if_there(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return _read(path, columns, {}) if path.is_file() else pd.DataFrame(columns=list(columns))
+    return _read(path, columns, {}) if path.exists() else pd.DataFrame(columns=list(columns))
+
+
+def _checked_traces(traces: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Refuse a value that the metric of its row cannot have."""
+    for row, (name, value) in enumerate(zip(traces["metric"], traces["value"], strict=True), 1):
+        if not possible(name, value):
+            expected = f"{RANGES.get(name, ANY).range} for {name}"
+            message = f"{path}: row {row}, value: expected {expected}, got {value!r}. {REBUILD}"
+            raise KlrBenchError(message)
+    return traces
 
 
 def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: bool = False) -> pd.DataFrame:
@@ -92,17 +117,21 @@ def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: 
     import pandas as pd
 
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror or error}). Run the experiment to make it."
-        raise KlrBenchError(message) from error
+        with regular(path, LARGEST_CSV) as file:
+            if len(file.readline(LONGEST_HEADER)) == LONGEST_HEADER:
+                message = f"{path}: expected a header of at most {LONGEST_HEADER:,} bytes, got more. {REBUILD}"
+                raise KlrBenchError(message)
+            file.seek(0)
+            frame = pd.read_csv(file, dtype=str, keep_default_na=False)
     except ValueError as error:  # also what pandas raises for an empty file and for ragged rows
-        message = f"{path}: expected a table with a header, got something else ({error}). {REBUILD}"
+        reason = shortened(str(error).strip(), 200)
+        message = f"{path}: expected a table with a header, got something else ({reason}). {REBUILD}"
         raise KlrBenchError(message) from error
     missing = [name for name in columns if name not in frame.columns and name not in optional]
     if missing or not isinstance(frame.index, pd.RangeIndex):
         message = (
-            f"{path}: expected the columns {', '.join(columns)}, got {', '.join(frame.columns) or 'none'}: "
+            f"{path}: expected the columns {', '.join(columns)}, got "
+            f"{shortened(', '.join(frame.columns), 500) or 'none'}: "
             f"{'no ' + ', '.join(missing) if missing else 'more values than columns'}. {REBUILD}"
         )
         raise KlrBenchError(message)
@@ -122,12 +151,12 @@ def _column(texts: Iterable[str], name: str, path: Path) -> pd.Series[Any]:
     """Parse the values of a column; KlrBenchError names the row of one that is not of its type."""
     import pandas as pd
 
-    parse, expected, kind = COLUMN_TYPES.get(name, NUMBER)
+    parse, expected, kind = COLUMN_TYPES.get(name) or number_of(name)
     values = []
     for row, text in enumerate(texts, 1):
         try:
             values.append(parse(text))
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
             message = f"{path}: row {row}, {name}: expected {expected}, got {text[:80]!r}. {REBUILD}"
             raise KlrBenchError(message) from error
     return pd.Series(values, dtype=kind)
@@ -141,10 +170,17 @@ def _number(text: str) -> float:
     return value
 
 
-def _whole(text: str) -> float:
-    if not text.isascii() or not text.isdigit() or len(text) > LONGEST:
-        raise ValueError(text)
-    return float(text)
+def number_of(column: str) -> Reader:
+    """Return what reads the numbers of a column, which are to be in its range; a metric that a fit has not is NaN."""
+    needed = column in RANGES.keys() - METRICS.keys() - {"seed"}
+
+    def number(text: str) -> float:
+        value = _number(text)
+        if (text or needed) and not possible(column, value):
+            raise ValueError(text)
+        return value
+
+    return number, RANGES.get(column, ANY).range, "float64"
 
 
 def _name(text: str) -> str:
@@ -162,14 +198,13 @@ def _status(text: str) -> str:
 
 def _message(text: str) -> str:
     """Any text; what is not printable, such as a colour of a terminal, is left out."""
-    return "".join(character for character in " ".join(text.split()) if character.isprintable())
+    words = " ".join(shortened(text, LONGEST_MESSAGE).split())
+    return "".join(character for character in words if character.isprintable())
 
 
 def _variant(text: str) -> Variant:
     variant = read_variant(text)
-    if text and "=" not in text and not text.startswith("{"):
-        raise ValueError(text)
-    if not all(_simple(part) for pair in variant.items() for part in pair):
+    if (text and "=" not in text and not text.startswith("{")) or not is_variant(variant):
         raise ValueError(text)
     return variant
 
@@ -181,28 +216,14 @@ def _params(text: str) -> dict[str, Any]:
     return values
 
 
-def _simple(value: Any) -> bool:
-    return not isinstance(value, str) or value.isprintable()
-
-
 Reader = tuple[Callable[[str], Any], str, str]
 """What parses a text, what it expects in words, and the type of the column."""
 
-NUMBER: Reader = (_number, "a number", "float64")
-NAME: Reader = (_name, "a name without slashes", "object")
-WHOLE: Reader = (_whole, "a whole number of at least 0", "float64")
 COLUMN_TYPES: dict[str, Reader] = {
-    "key": NAME,
-    "experiment": NAME,
-    "dataset": NAME,
-    "algorithm": NAME,
-    "metric": NAME,
+    **dict.fromkeys(NAMES, (_name, "a name without slashes", "object")),
     "status": (_status, " or ".join(STATUSES), "object"),
     "message": (_message, "text", "object"),
     "variant": (_variant, 'a variant such as {"G": 1}', "object"),
     "params": (_params, 'parameters such as {"G": 1}', "object"),
-    "repeat": WHOLE,
-    "t": WHOLE,
-    "bin": WHOLE,
-    "n": WHOLE,
 }
+"""Of the columns that do not hold numbers."""

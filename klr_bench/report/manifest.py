@@ -26,7 +26,7 @@ from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.records import SCHEMA_VERSION
 from klr_bench.experiment.variants import Variant
-from klr_bench.report.yaml_file import read_yaml
+from klr_bench.yaml_file import read_yaml
 
 Column = tuple[str, Variant]
 """An algorithm and its variant."""
@@ -155,8 +155,11 @@ CONFIG_KEYS = {key.name for key in fields(schema.Config)}
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a results folder; KlrBenchError where a key is missing, unknown or of another type."""
     path = folder / "manifest.yaml"
-    with located(path, AGAIN):
+    try:
         content = read_yaml(path)
+    except KlrBenchError as error:
+        message = f"{error} {AGAIN}"
+        raise KlrBenchError(message) from error
     version = content.get("schema_version", SCHEMA_VERSION) if isinstance(content, Mapping) else SCHEMA_VERSION
     if type(version) is not int or version not in (1, SCHEMA_VERSION):
         message = (

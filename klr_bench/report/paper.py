@@ -29,7 +29,7 @@ from klr_bench.experiment.config.typed import (
     refuse,
 )
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.report.yaml_file import read_yaml
+from klr_bench.yaml_file import read_yaml
 
 SCALES = {
     "percent": Decimal("0.01"),
@@ -194,8 +194,9 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
     """Return a paper.yaml; KlrBenchError where it names an experiment that there is not, or is not well formed."""
     path = folder / "paper.yaml"
     experiments = files.names("experiment", searched)
+    content = read_yaml(path)
     with located(path):
-        paper = parse(Paper, read_yaml(path))
+        paper = parse(Paper, content)
         groups: dict[str, Mapping[Text, PrintedFigure]] = {"tables": paper.tables, "figures": paper.figures}
         for kind, group in groups.items():
             for number, entry in group.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import MOST_ROWS
 from klr_bench.experiment.records import read_variant
 from klr_bench.experiment.variants import Variant
+from klr_bench.files import LARGEST_CSV, regular
 
 PREFIX = "from:"
 
@@ -38,8 +40,8 @@ def _support_vectors(said: str, source: str, results: Path, datasets: list[str])
     path = results / experiment / "records.csv"
     again = f"klr-bench run experiment={experiment}"
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        with regular(path, LARGEST_CSV) as file:
+            rows = list(csv.DictReader(TextIOWrapper(file, encoding="utf-8", newline="")))
     except OSError as error:
         message = f"{said}: no records in {path}. Make them with: {again}"
         raise KlrBenchError(message) from error

@@ -5,9 +5,7 @@ This module imports nothing beyond the standard library at its top, so that comp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +31,22 @@ def folders() -> list[Path]:
 
 
 def check_own(searched: Sequence[Path]) -> None:
-    """Refuse a user's file that a shipped one would hide, and one that would land under another name."""
+    """Refuse a user's file that a shipped one would hide, that lands under another name, or that is a YAML bomb."""
+    from klr_bench.yaml_file import read_text
+
     shipped = searched[0]
     for folder in searched[1:]:
-        for own in sorted(path for group in sorted({*GROUPS, *KINDS}) for path in (folder / group).glob("*.yaml")):
+        for own in sorted(path for group in sorted({*GROUPS, *KINDS}) for path in (folder / group).glob("**/*.yaml")):
             relative = own.relative_to(folder)
-            hiding = shipped / relative
-            if hiding.is_file() and hiding.read_bytes() != own.read_bytes():
+            hiding, text = shipped / relative, read_text(own)
+            if hiding.is_file() and hiding.read_text(encoding="utf-8") != text:
                 message = (
                     f"two different files for {relative.with_suffix('')}: {hiding} would hide {own}. "
                     "Give yours another name, or run from another folder."
                 )
                 raise KlrBenchError(message)
             header = package_header(relative)
-            if header and header not in own.read_text(encoding="utf-8", errors="replace").splitlines()[:10]:
+            if header and header not in text.splitlines()[:10]:
                 message = f"{own}: expected {header!r} as its first line, got none."
                 raise KlrBenchError(message)
 
@@ -76,32 +76,10 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 
 def read(path: Path) -> dict[str, Any]:
     """Return the content of a YAML file as Hydra reads it, but for interpolations, which are not resolved."""
-    import yaml
+    from klr_bench.yaml_file import read_yaml
 
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _loader())
-    except (yaml.YAMLError, ValueError, OSError, RecursionError) as error:
-        message = f"{path} is not valid YAML: {error}"
-        raise KlrBenchError(message) from error
+    content = read_yaml(path, exponents=True)
     if not isinstance(content, dict | None):
         message = f"{path}: expected keys and values, got {type(content).__name__}."
         raise KlrBenchError(message)
     return content or {}
-
-
-@cache
-def _loader() -> Any:
-    """Return a loader that reads 1e-3 as a number and refuses a key that comes twice, as that of Hydra does."""
-    import yaml
-
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-            for position, key in enumerate(keys):
-                if isinstance(key, str) and key in keys[:position]:
-                    raise yaml.constructor.ConstructorError(None, None, f"{key!r} comes twice", node.start_mark)
-            return super().construct_mapping(node, deep)
-
-    exponent = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", exponent, list("-+.0123456789"))
-    return Loader

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, NewType, NoReturn, TypeVar
 
 from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.printing import is_file_name
 
 T = TypeVar("T")
 
@@ -49,11 +50,6 @@ class Check:
 
 class PartOfMore:
     """The base of a dataclass that reads some keys of a mapping; the others are of no use to it and of any type."""
-
-
-def is_file_name(text: str) -> bool:
-    """Say whether text may be part of the name of a file, and be printed."""
-    return bool(text.strip()) and text.isprintable() and not text.startswith(".") and not {"/", "\\"} & set(text)
 
 
 PRINTABLE = Check("printable characters on one line", str.isprintable)

@@ -17,8 +17,8 @@ DIRECTIONS = ("higher", "lower", "")
 COMPARISONS = ("difference", "ratio", "")
 LARGEST = 2**53
 """Of whole numbers: a float64 holds all up to this one."""
-ROUNDING = 1e-9
-"""How far a number may lie outside of its range, for sums of rounded numbers."""
+ROUNDING = 1e-6
+"""How far a number may lie outside of its range: that of a mean in float32."""
 DESCRIBED = ("name", "title", "unit", "better", "compared", "usual", "whole")
 
 
@@ -61,7 +61,7 @@ class Metric:
 
         NaN never can, an infinite one where nothing bounds it.  Whole numbers are at most 2^53.
         """
-        if self.whole and not (abs(value) <= LARGEST and value == int(value)):
+        if self.whole and not (abs(value) <= LARGEST and abs(value - round(value)) <= ROUNDING):
             return False
         return self.low - ROUNDING <= value <= self.high + ROUNDING
 

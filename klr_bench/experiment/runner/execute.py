@@ -81,8 +81,8 @@ class _Run:
     def run(self) -> Outcome:
         started = time.monotonic()
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
-        self._fetch(cells)
         previous = self.store.read_manifest()
+        self._fetch(cells)
         self.store.write_manifest(manifest(self.config.plain(), self.n_jobs, previous))
         self.outcome.n_found = len(self.cells) - len(cells)
         try:
@@ -145,6 +145,7 @@ class _Run:
 
     def _land(self, cell: CellFile) -> None:
         """Write a finished cell, and the tables at most once a second."""
+        cell = cell.checked()
         self.store.write_cell(cell)
         if cell.record.status in FINISHED:
             self.outcome.n_computed += 1
@@ -168,8 +169,8 @@ class _Run:
             self._say(note)
         for record in self.outcome.failed:
             name = f"{record.algorithm} {variant_text(record.variant)}".strip()
-            said = shortened(record.message, LONGEST_SHOWN)
-            self.console.print(f"{record.status}: {name} on {record.dataset}, repeat {record.repeat}: {said}", style="red")
+            said = f"{record.status}: {name} on {record.dataset}, repeat {record.repeat}: {record.message}"
+            self.console.print(shortened(said, LONGEST_SHOWN), style="red")
         self._say(f"{self._count()}; {seconds:.1f} s. Results: {self.store.folder}/records.csv")
         if self.outcome.failed:
             self._say("Run the same command again to try the failed cells once more.")

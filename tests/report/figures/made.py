@@ -51,7 +51,7 @@ def cell(
     place = Variant(variant)
     key = sha256(repr((dataset, algorithm, place, repeat)).encode()).hexdigest()[:16]
     record = Record(key, "made", dataset, algorithm, place, {}, repeat, 0, status, "", dict(metrics))
-    points = [(10 * k, 0.1 * k, name, value * k) for k in (1, 2) for name, value in (traced or {}).items()]
+    points = [(10 * k, 0.1 * k, name, value * k / 2) for k in (1, 2) for name, value in (traced or {}).items()]
     return CellFile(record, f"{algorithm}-{place}", 1.0, points, **stored)
 
 
