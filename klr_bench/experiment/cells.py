@@ -68,7 +68,7 @@ RANGES: Mapping[str, Metric] = METRICS | {
     for entry in (
         *(Metric(name, name, whole=True, low=0) for name in ("repeat", "t", "bin", "n")),
         *(Metric(name, name, low=0, high=1) for name in ("predicted", "positive")),
-        *(Metric(name, name, low=-1e300, high=1e300) for name in ("x1", "x2")),
+        *(Metric(name, name) for name in ("x1", "x2")),
         Metric("seed", "seed", whole=True),
         Metric("label", "label", whole=True),
         Metric("elapsed_s", "elapsed_s", "s", low=0, high=MOST),

@@ -22,6 +22,7 @@ from typing import Any
 from klr_bench import _EXPORTS
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.targets import TARGET
+from klr_bench.files import regular
 
 PACKAGE = "klr_bench"
 INSTALLED = {"site-packages", "dist-packages"}
@@ -141,7 +142,8 @@ def _module(name: str) -> Module | None:
 def _parsed(name: str, path: Path) -> Module:
     if INSTALLED & set(path.parts) and name.partition(".")[0] != PACKAGE:
         return Module(name, path, library=True)
-    content = path.read_bytes()
+    with regular(path) as file:
+        content = file.read()
     if path.suffix != ".py":
         return Module(name, path, library=False, code=hashlib.sha256(content).hexdigest())
     try:

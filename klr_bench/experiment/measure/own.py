@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
+from klr_bench.files import regular
 
 if TYPE_CHECKING:
     from klr_bench.experiment.measure.predictions import Predictions
@@ -59,6 +60,8 @@ def load(path: Path) -> Metric:
     if path.stem in METRICS:
         message = f"{path}: there is a metric {path.stem!r} in klr-bench; give yours another name."
         raise KlrBenchError(message)
+    with regular(path):
+        pass  # or it is refused: Python would wait for a pipe
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
     except (Exception, SystemExit) as error:

@@ -16,6 +16,7 @@ from typing import Any
 
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.experiment.config import files as config_files
+from klr_bench.files import regular
 from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs
 
 __all__ = ["Drawn", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names"]
@@ -74,7 +75,7 @@ def draw_all(inputs: Inputs, asked: Sequence[str] | None) -> Drawn:
     for name in dict.fromkeys([*(asked or ()), *unasked]):
         try:
             made, notes = _drawn(name, shipped.get(name) or _own(files[name]), inputs, drawn.files)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if name in shipped:
                 raise
             said = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {type(error).__name__}: {error}"
@@ -101,13 +102,15 @@ def _files(folders: Sequence[Path] | None = None) -> dict[str, Path]:
 
 def _own(path: Path) -> Figure:
     """Import a user's own file and return its figure."""
+    with regular(path):
+        pass  # or it is refused: Python would wait for a pipe
     spec = importlib.util.spec_from_file_location(f"klr_bench_own_figure_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         message = f"{path}: cannot be imported ({type(error).__name__}: {error})."
         raise KlrBenchError(message) from error
     figure = getattr(module, "FIGURE", None)
