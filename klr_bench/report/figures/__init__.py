@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs
 __all__ = ["Drawn", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names"]
 
 HERE = Path(__file__).parent
+MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
+"""Of what one figure shows."""
 LONGEST = 120
 """Characters of the name of a file, without what says its format."""
 
@@ -72,17 +75,31 @@ def draw_all(inputs: Inputs, asked: Sequence[str] | None) -> Drawn:
         if (figure.usual and asked is None) or figure.comes_with in inputs.table.shown
     ]
     drawn = Drawn()
+    too_many = _too_many(inputs)
+    if too_many:
+        drawn.notes.append(f"no figures are drawn: {too_many}.")
+        return drawn
     for name in dict.fromkeys([*(asked or ()), *unasked]):
         try:
             made, notes = _drawn(name, shipped.get(name) or _own(files[name]), inputs, drawn.files)
         except (Exception, SystemExit) as error:
-            if name in shipped:
+            if name in shipped and not isinstance(error, KlrBenchError):
                 raise
             said = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {type(error).__name__}: {error}"
             made, notes = {}, [f"not drawn: {said}"]
         drawn.files.update(made)
         drawn.notes.extend(f"figure {name}: {note}" for note in notes if asked and name in asked)
     return drawn
+
+
+def _too_many(inputs: Inputs) -> str:
+    """Return what there is more of than a picture can show, "" for nothing."""
+    blocks = inputs.table.blocks
+    counts = {"data sets": len(blocks), "lines of the table": sum(len(block.lines) for block in blocks)}
+    counts["checkpoints"] = len(inputs.traces)
+    return "; ".join(
+        f"{count:,} {what}, at most {MOST[what]:,}" for what, count in counts.items() if count > MOST[what]
+    )
 
 
 def _files(folders: Sequence[Path] | None = None) -> dict[str, Path]:
@@ -135,7 +152,8 @@ def _drawn(name: str, figure: Figure, inputs: Inputs, taken: Mapping[str, bytes]
     possible, notes = lacking(inputs, figure.needs)
     if not possible:
         return {}, notes
-    with matplotlib.style.context(["default", STYLE]):
+    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that no font has, and of axes without positive values
         drawings = figure.draw(inputs)
         if not drawings:
             return {}, ["there is no value that can be drawn."]

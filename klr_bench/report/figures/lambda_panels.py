@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from klr_bench.experiment.variants import as_number
 from klr_bench.report.figures.core.drawing import (
     ACCURACY,
     FIT_TIME,
@@ -21,7 +20,16 @@ from klr_bench.report.figures.core.drawing import (
     side_by_side,
 )
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import Block, Curve, Line, algorithm_name, curve_of, dataset_name, mean
+from klr_bench.report.figures.core.lines import (
+    Block,
+    Curve,
+    Line,
+    algorithm_name,
+    curve_of,
+    dataset_name,
+    mean,
+    parameter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,14 +63,14 @@ def _draw_panel(axes: Axes, block: Block, side: Axis, looks: Mapping[Curve, Look
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xticks(sorted({lam for line in block.lines if (lam := as_number(line.variant.get(PARAMETER)))}))
+    axes.set_xticks(sorted({lam for line in block.lines if (lam := parameter(line, PARAMETER)) and lam > 0}))
     count_axis(axes.yaxis, side)
 
 
 def _along(lines: list[Line], side: Axis) -> list[tuple[float, float]]:
     """Return lambda and the value of one side, in ascending order."""
-    found = [(as_number(line.variant.get(PARAMETER)), mean(line, side.metric)) for line in lines]
-    return sorted((lam, side.factor * value) for lam, value in found if lam and value is not None)
+    found = [(parameter(line, PARAMETER), mean(line, side.metric)) for line in lines]
+    return sorted((lam, side.factor * value) for lam, value in found if lam and lam > 0 and value is not None)
 
 
 FIGURE = Figure(needs=Needs(metrics=(ACCURACY.metric,), parameter=PARAMETER), draw=_draw)

@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from klr_bench.experiment.variants import as_number, variant_text
+from klr_bench.experiment.variants import variant_text
 from klr_bench.report.figures.core.drawing import LOG_LOSS, PROTOTYPES, count_axis, looks_of, panel_each, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import Block, Curve, Line, algorithm_name, blocks_with, curve_of, mean, spread
+from klr_bench.report.figures.core.lines import (
+    Block,
+    Curve,
+    Line,
+    algorithm_name,
+    blocks_with,
+    curve_of,
+    mean,
+    parameter,
+    spread,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +56,7 @@ def _along(block: Block, curve: Curve) -> list[tuple[float, float, float]]:
     """Return prototypes, log loss and its spread, in ascending order."""
 
     def found(line: Line) -> tuple[float, float, float] | None:
-        number, loss = as_number(line.variant.get(PARAMETER)), mean(line, LOG_LOSS.metric)
+        number, loss = parameter(line, PARAMETER), mean(line, LOG_LOSS.metric)
         return None if number is None or loss is None else (number, loss, spread(line, LOG_LOSS.metric))
 
     on_curve = [line for line in block.lines if PARAMETER in line.variant and curve_of(line, PARAMETER) == curve]

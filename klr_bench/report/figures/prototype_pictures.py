@@ -17,10 +17,11 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure as Drawing
 from numpy.typing import NDArray
 
+from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.variants import value_text
 from klr_bench.report.figures.core.drawing import plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import dataset_name
+from klr_bench.report.figures.core.lines import LARGEST, dataset_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,7 @@ CLASS_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9
 GRID = 150
 """Points along each axis at which the regions are predicted."""
 MARGIN = 0.05
+MOST_PICTURES, MOST_PASSES = 100, 60
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Classifier:
         u, b, b0 = _array(values, "u", 2), _array(values, "b", 2), _array(values, "b0", 1)
         if u is None or b is None or b0 is None or "gamma" not in values:
             return None
-        fits = u.shape[1] == 2 and b.shape == (len(b0), len(u))
+        fits = u.shape[1] == 2 and b.shape == (len(b0), len(u)) and np.isfinite([u.sum(), b.sum(), b0.sum()]).all()
         return cls(b0, b, u, values["gamma"]) if fits else None
 
     def kernel(self, X: NDArray[Any]) -> NDArray[np.float64]:
@@ -68,6 +70,9 @@ def _draw(inputs: Inputs) -> dict[str, Drawing]:
     drawings: dict[str, Drawing] = {}
     for record in inputs.records.to_dict("records"):
         passes = _passes(traces.get(record["key"]))
+        if len(drawings) > MOST_PICTURES or len(passes) > MOST_PASSES:
+            message = f"expected at most {MOST_PICTURES} fits with {MOST_PASSES} checkpoints each, got more."
+            raise KlrBenchError(message)
         X, y = _plane(rows.get(record["key"]))
         if passes and len(X):
             name = "_".join(["prototypes", record["dataset"], *map(value_text, record["variant"].values())])
@@ -81,7 +86,7 @@ def _passes(trace: pd.DataFrame | None) -> list[tuple[int, Classifier]]:
         return []
     passes: dict[int, dict[str, float]] = {}
     for t, metric, value in zip(trace["t"], trace["metric"], trace["value"], strict=True):
-        passes.setdefault(int(t), {})[metric] = value
+        passes.setdefault(int(t), {})[metric] = value if abs(value) <= LARGEST else np.inf
     return [(t, classifier) for t, values in sorted(passes.items()) if (classifier := Classifier.of(values))]
 
 
@@ -89,7 +94,7 @@ def _plane(rows: pd.DataFrame | None) -> tuple[NDArray[np.float64], NDArray[np.i
     """Return training rows (n, 2) and the numbers of their classes (n,)."""
     if rows is None:
         return np.empty((0, 2)), np.empty(0, np.intp)
-    finite = rows[np.isfinite(rows[["x1", "x2", "label"]]).all(axis=1)]
+    finite = rows[(rows[["x1", "x2"]].abs() <= LARGEST).all(axis=1)]
     return finite[["x1", "x2"]].to_numpy(), np.unique(finite["label"], return_inverse=True)[1]
 
 
@@ -102,7 +107,7 @@ def _picture(X: NDArray[Any], y: NDArray[np.intp], passes: list[tuple[int, Class
     low, high = X.min(axis=0), X.max(axis=0)
     low, high = low - MARGIN * (high - low), high + MARGIN * (high - low)
     grid = np.stack(np.meshgrid(*(np.linspace(low[k], high[k], GRID) for k in (0, 1))), axis=-1)
-    n_classes = max(y.max() + 1, *(len(classifier.b0) for _, classifier in passes))
+    n_classes = max(2, y.max() + 1, *(len(classifier.b0) for _, classifier in passes))
     colours = np.resize(CLASS_COLOURS, n_classes)
     with matplotlib.rc_context({"axes.grid": False}):
         drawing = Drawing(figsize=(2.1 * len(passes) + 0.4, 6.6), layout="constrained")

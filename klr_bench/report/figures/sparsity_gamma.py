@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from klr_bench.experiment.variants import as_number
 from klr_bench.report.figures.core.drawing import COLOURS, Look, panel_each, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import Block, mean
+from klr_bench.report.figures.core.lines import Block, mean, parameter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +26,7 @@ def _along(block: Block) -> list[tuple[float, float, float]]:
     """Return gamma - 1, sparsity and accuracy, in ascending order."""
     found = []
     for line in block.lines:
-        gamma, accuracy = as_number(line.variant.get(PARAMETER)), mean(line, "accuracy")
+        gamma, accuracy = parameter(line, PARAMETER), mean(line, "accuracy")
         if gamma and accuracy:
             found.append((gamma - 1, mean(line, "sparsity") or 0.0, accuracy))
     return sorted(found)

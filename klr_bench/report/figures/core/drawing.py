@@ -13,6 +13,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from klr_bench.printing import shortened
 from klr_bench.report.figures.core.lines import Block, Curve, dataset_name
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ STYLE = {
     **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "legend.frameon": False},
 }
 PANELS_PER_ROW = 3
+LONGEST_LABEL = 80
+"""Characters."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +148,8 @@ def side_by_side(panels: Sequence[Panel], handles: Sequence[Line2D], x: str, y: 
 
 
 def plain(text: str) -> str:
-    """Return a text for matplotlib in which dollars enclose no formula."""
-    return text.replace("$", r"\$")
+    """Return a text for matplotlib, of limited length, in which dollars enclose no formula."""
+    return shortened(text, LONGEST_LABEL).replace("$", r"\$")
 
 
 def saved(drawing: Drawing, kind: str, dpi: float) -> bytes:

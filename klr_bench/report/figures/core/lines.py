@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from klr_bench.experiment.variants import Variant
+from klr_bench.experiment.variants import Variant, as_number
 from klr_bench.report.render.labels import line_label
 from klr_bench.report.table import Block, Line, Table
 
@@ -11,23 +11,36 @@ __all__ = ["Block", "Curve", "Line", "Table"]
 Curve = tuple[str, Variant]
 """An algorithm, and the part of its variant that is the same all along a curve."""
 
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Of the sizes of numbers that are drawn."""
+
+
+def drawable(value: float | None) -> float | None:
+    """Return a number that has a place on an axis, None for any other: matplotlib overflows long before 1e308."""
+    return value if value == 0 or (value is not None and SMALLEST <= abs(value) <= LARGEST) else None
+
 
 def mean(line: Line, metric: str) -> float | None:
     """Return the mean over the repeats, None where there is none."""
     entry = line.entries.get(metric)
-    return None if entry is None else entry.mean
+    return None if entry is None else drawable(entry.mean)
 
 
 def spread(line: Line, metric: str) -> float:
     """Return the standard deviation over the repeats, 0 where there is none."""
     entry = line.entries.get(metric)
-    return (entry and entry.std) or 0.0
+    return (entry and drawable(entry.std)) or 0.0
 
 
 def published(line: Line, metric: str) -> float | None:
     """Return the mean that a paper printed, None where there is none."""
     entry = line.entries.get(metric)
-    return entry.published.mean if entry and entry.published else None
+    return drawable(entry.published.mean) if entry and entry.published else None
+
+
+def parameter(line: Line, name: str) -> float | None:
+    """Return the value of a swept parameter where it is a number."""
+    return drawable(as_number(line.variant.get(name)))
 
 
 def curve_of(line: Line, *along: str) -> Curve:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from klr_bench.report.curves import along_path, path_of
+from klr_bench.report.curves import Selected, along_path, path_of
 from klr_bench.report.figures.core.drawing import Axis, count_axis, looks_of, panel_each, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import Block
+from klr_bench.report.figures.core.lines import Block, Line, drawable
 from klr_bench.report.render.labels import path_label
 
 if TYPE_CHECKING:
@@ -23,14 +23,18 @@ def against_selected(y: Axis) -> Figure:
     return Figure(needs=Needs(metrics=(SELECTED.metric, y.metric)), draw=partial(_draw, y=y))
 
 
+def _points(lines: list[Line], y: Axis) -> list[Selected]:
+    return [point for point in along_path(lines, y.metric, y.factor) if None not in map(drawable, point)]
+
+
 def _draw(inputs: Inputs, y: Axis) -> Drawing | None:
-    blocks = [block for block in inputs.table.blocks if along_path(block.lines, y.metric)]
-    lines = [line for block in blocks for line in block.lines if along_path([line], y.metric)]
+    blocks = [block for block in inputs.table.blocks if _points(block.lines, y)]
+    lines = [line for block in blocks for line in block.lines if _points([line], y)]
     looks = looks_of({path_of(line): path_label(line) for line in lines})
 
     def draw(axes: Axes, block: Block) -> None:
         for curve, look in looks.items():
-            points = along_path([line for line in block.lines if path_of(line) == curve], y.metric, y.factor)
+            points = _points([line for line in block.lines if path_of(line) == curve], y)
             if points:
                 style = {"color": look.colour, "marker": look.marker, "linestyle": look.dashes, "linewidth": 1.2}
                 xs, ys, errors = zip(*points, strict=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from klr_bench.experiment.records import FINISHED
 from klr_bench.report.figures.core.drawing import Axis, count_axis, looks_of, panel_each, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import Block, curve_of, line_name
+from klr_bench.report.figures.core.lines import Block, curve_of, drawable, line_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +54,7 @@ def _draw(inputs: Inputs, x: Axis, y: Axis) -> Drawing | None:
 
 def _checkpoints(traces: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """Return a row a checkpoint that has all of these: key, and a column trace_<metric> for each."""
+    traces = traces[traces["value"].map(drawable).notna()]
     wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
     wide["trace_t"], wide["trace_elapsed_s"] = wide["t"], wide["elapsed_s"]
     wide = wide.rename(columns={metric: f"trace_{metric}" for metric in traces["metric"].unique()})
