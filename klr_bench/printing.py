@@ -5,8 +5,12 @@ Names, labels, paths and messages come from files and from other people's code.
 
 from __future__ import annotations
 
+import re
+
 MOST_LINES = 5
 MOST_CHARACTERS = 2500
+LONGEST_WORD = 200
+LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
 def printable(text: str) -> str:
@@ -34,7 +38,13 @@ def shortened(text: str, most: int) -> str:
 
 
 def error_message(text: str) -> str:
-    """Return what is printed of an error: a few lines."""
-    lines = printable(shortened(text.strip(), MOST_CHARACTERS)).splitlines()
+    """Return what is printed of an error: a few lines, in which no name or path is endless."""
+    text = LONG_WORD.sub(lambda found: shortened(found[0], LONGEST_WORD), text[: 100 * MOST_CHARACTERS].strip())
+    lines = printable(shortened(text, MOST_CHARACTERS)).splitlines()
     cut = [*lines[: MOST_LINES - 1], "..."] if len(lines) > MOST_LINES else lines
     return shortened(f"error: {chr(10).join(cut)}", MOST_CHARACTERS) + "\n"
+
+
+def no_formula(text: str) -> str:
+    """Return a text for a CSV file that no spreadsheet takes for a formula: where it could, an apostrophe precedes."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

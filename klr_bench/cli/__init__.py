@@ -11,11 +11,14 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.printing import error_message, printable
+from klr_bench.files import read_regular
+from klr_bench.printing import error_message, is_file_name, printable
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+LARGEST_SHOWN = 4 * 10**6
+"""Bytes of a file that `show` prints."""
 
 HELP = {
     "run": """\
@@ -80,12 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
-    except (KlrBenchError, OSError, ValueError) as error:
+    except (KlrBenchError, OSError, ValueError, RecursionError) as error:
         if debug:
             traceback.print_exc()
-        sys.stderr.write(error_message(str(error)))
+        sys.stderr.write(error_message(_explained(error)))
         return EXIT_BAD_INPUT
     return status
+
+
+def _explained(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}cannot be used ({error.strerror}). Check the path."
+    return str(error) or type(error).__name__
 
 
 def _dispatch(arguments: list[str], *, debug: bool) -> int:
@@ -141,7 +151,13 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
             if not equals or not value:
                 message = f"{key}: expected {key}=<value>, got none."
                 raise KlrBenchError(message)
-            values[key] = str(Path(value).expanduser()) if value.startswith("~") else value
+            if key in values:
+                message = f"{key}: expected it once, got {values[key]!r} and {value!r}."
+                raise KlrBenchError(message)
+            values[key] = os.path.expanduser(value)
+            if values[key].startswith("~"):
+                message = f"{key}: expected a path, got {value!r}: there is no such user. Write ./{value} for a file."
+                raise KlrBenchError(message)
         else:
             words.append(argument)
     return words, values
@@ -157,13 +173,17 @@ def _report(arguments: list[str]) -> int:
     from klr_bench.report import report
 
     console = PlainConsole()
-    names = _items(values["experiment"])
+    names = _items("experiment", values["experiment"])
+    for name in names:
+        if not is_file_name(name):
+            message = f"experiment: expected the name of a folder in results_dir, got {name!r}."
+            raise KlrBenchError(message)
     for name in names:
         written = report(
             Path(values.get("results_dir", "results")) / name,
             console=console,
             table=values.get("table"),
-            formats=_items(values.get("format", "terminal")),
+            formats=_items("format", values.get("format", "terminal")),
             output=_output(values, name, names),
         )
         for path in written:
@@ -178,9 +198,14 @@ def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path 
     return Path(values["output"]) / (name if len(names) > 1 else "")
 
 
-def _items(value: str) -> list[str]:
-    """Return the items of ``a,b`` or ``[a,b]``."""
-    return [item.strip() for item in value.strip("[]").split(",") if item.strip()]
+def _items(key: str, value: str) -> list[str]:
+    """Return the items of ``a,b`` or ``[a,b]``; refuse a list of none."""
+    bare = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    items = [item.strip() for item in bare.split(",") if item.strip()]
+    if not items:
+        message = f"{key}: expected some names, as in {key}=a,b, got {value!r}."
+        raise KlrBenchError(message)
+    return list(dict.fromkeys(items))
 
 
 def _data(arguments: list[str]) -> int:
@@ -246,13 +271,16 @@ def _show(arguments: list[str]) -> int:
         message = f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}."
         raise KlrBenchError(message)
     path = config_files.find(_kind(arguments[0]), arguments[1], config_files.folders())
-    return _print(f"# {path}\n{path.read_text(encoding='utf-8')}")
+    return _print(f"# {path}\n{read_regular(path, LARGEST_SHOWN).decode(errors='backslashreplace')}")
 
 
 def _completion(arguments: list[str]) -> int:
     from klr_bench.cli import completion
 
     if len(arguments) == 3 and arguments[0] == "--words":
+        if not arguments[2].isdecimal() or len(arguments[2]) > 9:
+            message = f"completion: expected --words LINE POSITION, got {arguments[2]!r} for the position."
+            raise KlrBenchError(message)
         return _print("".join(f"{word}\n" for word in completion.complete(arguments[1], int(arguments[2]))))
     if len(arguments) != 1 or arguments[0] not in completion.SCRIPTS:
         message = f"completion: expected bash or zsh, got {' '.join(arguments) or 'none'!r}."

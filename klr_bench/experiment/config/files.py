@@ -66,12 +66,12 @@ def names(group: str, searched: Sequence[Path]) -> list[str]:
 
 def find(group: str, name: str, searched: Sequence[Path]) -> Path:
     """Return the file of a name, or refuse the name and say which one is near."""
-    for folder in searched:
-        path = folder / group / f"{name}.yaml"
-        if path.is_file():
-            return path
-    message = f"unknown {group} {name!r}.{nearest(name, names(group, searched))}"
-    raise KlrBenchError(message)
+    known = names(group, searched)
+    if name not in known:
+        message = f"unknown {group} {name!r}.{nearest(name, known)}"
+        raise KlrBenchError(message)
+    paths = [folder / group / f"{name}.yaml" for folder in searched]
+    return next(path for path in paths if path.exists())
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -113,10 +113,13 @@ def read(hint: Any, value: Any, key: str) -> Any:
     if is_dataclass(chosen):
         return parse(typing.cast(type, chosen), value, f"{key}.")
     if kind is dict:
-        return {
+        found = {
             read(parts[0], name, f"{key}: a name"): read(parts[1], entry, f"{key}.{name}")
             for name, entry in value.items()
         }
+        if len(found) < len(value):  # 1 and "1"
+            refuse(f"{key}: names", "each of them once", [*value])
+        return found
     if kind is list:
         return [read(parts[0], entry, f"{key}[{position}]") for position, entry in enumerate(value)]
     if chosen is Text and type(value) is float:

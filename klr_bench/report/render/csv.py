@@ -6,6 +6,7 @@ import csv
 import io
 import json
 
+from klr_bench.printing import no_formula
 from klr_bench.report.table import Table
 
 CSV_COLUMNS = (
@@ -21,7 +22,7 @@ def comma_separated(table: Table) -> str:
     writer.writerow(CSV_COLUMNS)
     for block in table.blocks:
         for line in block.lines:
-            name = (block.dataset, line.algorithm, json.dumps(dict(line.variant)))
+            name = (no_formula(block.dataset), no_formula(line.algorithm), json.dumps(dict(line.variant)))
             for metric in block.metrics:
                 entry = line.entries[metric.name]
                 found = (entry.published.mean, entry.published.std) if entry.published else (None, None)

@@ -11,7 +11,13 @@ from klr_bench.report.table import Table
 TEX_ESCAPES = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"},
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"},
+    **{
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        "`": r"\textasciigrave{}",
+    },
 }
 
 
@@ -38,7 +44,9 @@ def latex(table: Table) -> str:
 
 
 def _tex_row(row: list[str]) -> str:
-    return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + _tex(row[0]), *map(_tex, row[1:])]) + r" \\"
+    first = _tex(row[0])
+    first = "{}" + first if first.startswith(("[", "*")) else first  # else an argument of the \\ above
+    return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + first, *map(_tex, row[1:])]) + r" \\"
 
 
 def _tex(text: str) -> str:

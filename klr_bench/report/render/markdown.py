@@ -28,4 +28,4 @@ def markdown(table: Table) -> str:
 
 def _md(text: str) -> str:
     """Escape what Markdown takes for markup."""
-    return re.sub(r"([\\`*_|<>\[\]#])", r"\\\1", text)
+    return re.sub(r"([\\`*_|<>\[\]#&~$!])", r"\\\1", text)
