@@ -20,7 +20,7 @@ from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
-from klr_bench.experiment.splits import Prepared, fold_rows
+from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
 from klr_bench.experiment.targets import TARGET, build, parameters
 
 EstimatorSpec = dict[str, Any]
@@ -119,14 +119,14 @@ def score_fold(
     """
     resolved = resolve_kernel(kernel, data.X_train, seed)
     rows, held_out = fold_rows(min(len(data.y_train), max_examples or len(data.y_train)), folds, fold)
-    X, y = data.X_train[rows], data.y_train[rows]
+    X, y = frozen(data.X_train[rows]), frozen(data.y_train[rows])
     if len(np.unique(y)) < 2:
         message = (
             f"without fold {fold} the {len(y)} training rows have one class only; use fewer folds (selection.folds=), "
             "or data with more rows of each class."
         )
         raise KlrBenchError(message)
-    X_held_out, y_held_out = data.X_train[held_out], data.y_train[held_out]
+    X_held_out, y_held_out = frozen(data.X_train[held_out]), frozen(data.y_train[held_out])
     estimators = [make(learner, resolved, seed) for learner in learners]
     scores: list[float | None] = [None] * len(estimators)
     metric = find(score, folders())
@@ -134,7 +134,8 @@ def score_fold(
     for group in sharing(estimators, len(np.unique(y))):
         clock = _stop_clock([limits[i] for i in group])
         try:
-            found = group_scores([estimators[i] for i in group], X, y, X_held_out, y_held_out, metric, clock)
+            arrays = map(lent, (X, y, X_held_out, y_held_out))
+            found = group_scores([estimators[i] for i in group], *arrays, metric, clock)
         except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
             continue
         for i, value in zip(group, found, strict=True):

@@ -5,6 +5,7 @@ Everything here depends on (seed, data set, repeat) alone.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from collections.abc import Sequence
@@ -33,13 +34,40 @@ class Split:
 @dataclass(frozen=True)
 class Prepared:
     """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1, or of more than two classes
-    0, 1, ...; features that matter."""
+    0, 1, ...; features that matter.
+
+    Several learners get them in turn: see `lent`.
+    """
 
     X_train: Any
     y_train: NDArray[np.int8]
     X_test: Any
     y_test: NDArray[np.int8]
     relevant: NDArray[np.int64] | None = None
+
+    def lent(self) -> Prepared:
+        """Return the arrays for one learner, which cannot change what the next one gets."""
+        arrays = (self.X_train, self.y_train, self.X_test, self.y_test)
+        return Prepared(*map(lent, arrays), self.relevant)
+
+
+def frozen(array: Any) -> Any:
+    """Return an array, or a CSR matrix, that is read-only from now on."""
+    for part in (array.data, array.indices, array.indptr) if sp.issparse(array) else (array,):
+        part.flags.writeable = False
+    return array
+
+
+def lent(array: Any) -> Any:
+    """Return an array or a CSR matrix of its own that shares the numbers of a frozen one.
+
+    Nobody can make it writable again: numpy refuses that for a view of what is read-only.
+    """
+    if not sp.issparse(array):
+        return array.view()
+    matrix = copy.copy(array)  # what is known of the order of the indices is kept
+    matrix.data, matrix.indices, matrix.indptr = (part.view() for part in (array.data, array.indices, array.indptr))
+    return matrix
 
 
 def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
@@ -141,7 +169,10 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
 
 
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
-    """Take the rows of a split; `scale="minmax"` maps each feature to [0, 1] on the training rows."""
+    """Take the rows of a split; `scale="minmax"` maps each feature to [0, 1] on the training rows.
+
+    The arrays are read-only.
+    """
     X_train, X_test = dataset.X[split.train], dataset.X[split.test]
     if scale == "minmax":
         from sklearn.preprocessing import MinMaxScaler
@@ -151,7 +182,8 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
             raise KlrBenchError(message)
         scaler = MinMaxScaler().fit(X_train)
         X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
-    return Prepared(X_train, dataset.y[split.train], X_test, dataset.y[split.test], dataset.relevant)
+    arrays = (X_train, dataset.y[split.train], X_test, dataset.y[split.test])
+    return Prepared(*map(frozen, arrays), dataset.relevant)
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:

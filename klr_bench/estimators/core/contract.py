@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 FIRST = 256
@@ -184,21 +185,31 @@ def fit_together(estimators: Sequence[Any], X: Any, y: Any, callback: Any = None
     return together
 
 
-_WARM: set[tuple[type, str]] = set()
+_WARM: set[tuple[type, str, bool]] = set()
 
 
-def warm_up(estimator: Any) -> None:
+def warm_up(estimator: Any, *, sparse: bool = False) -> None:
     """Fit a stand-in to next to nothing, once a process: what a first fit loads or compiles is not part of a time.
 
+    The rows are of the same kind as those of the fit: read-only float32, dense or CSR.
     A stand-in that fails is left alone; the fit itself will say what is wrong.
     """
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stand_in = estimator.stand_in() if declares(estimator, "stand_in") else type(estimator)()
-        key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else ""
+        key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else "", sparse
         if key not in _WARM:
             _WARM.add(key)
-            stand_in.fit(np.eye(4, dtype=np.float32), np.array([-1, 1, -1, 1]))
+            stand_in.fit(*_few_rows(sparse=sparse))
+
+
+def _few_rows(*, sparse: bool) -> tuple[Any, NDArray[np.int8]]:
+    """Return four rows and their labels, read-only."""
+    X, y = np.eye(4, dtype=np.float32), np.array([-1, 1, -1, 1], dtype=np.int8)
+    rows = sp.csr_matrix(X) if sparse else X
+    for array in (y, rows.data, rows.indices, rows.indptr) if sparse else (y, rows):
+        array.flags.writeable = False
+    return rows, y
 
 
 def classes(estimator: Any) -> NDArray[Any] | None:

@@ -33,7 +33,7 @@ from klr_bench.experiment.targets import TARGET
 
 def run_fold(fold: Fold) -> list[float | None]:
     """Return the score of each learner of a fold, None where a learner cannot be fitted."""
-    data = _prepared(fold.source)
+    data = _prepared(fold.source).lent()
     with threadpool_limits(1):
         seed = _learner_seed(fold.source)
         learners = [candidate.estimator for candidate in fold.candidates]
@@ -44,11 +44,11 @@ def run_fold(fold: Fold) -> list[float | None]:
 
 def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
-    data, seed = _prepared(cell.source), _learner_seed(cell.source)
+    data, seed = _prepared(cell.source).lent(), _learner_seed(cell.source)
     with threadpool_limits(1):
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
         estimator = make(chosen, kernel, seed)
-        contract.warm_up(estimator)
+        contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
         reset_peak_memory()
         clock = _clock(cell, estimator, data)
         watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
