@@ -24,6 +24,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" Known: {', '.join(names)}." if names else ""
 
 
+def shown(text: object, most: int = 200) -> str:
+    """Return text of unknown origin for a message: without control characters and line ends, cut where it is long."""
+    begin = str(text)[: most + 1]
+    plain = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in begin[:most])
+    return f"{plain}..." if len(begin) > most else plain
+
+
 @contextmanager
 def located(where: object, advice: str = "") -> Iterator[None]:
     """Put a place, such as a path, before the message of each KlrBenchError raised inside, and advice behind it."""

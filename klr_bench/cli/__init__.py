@@ -130,9 +130,6 @@ def _print(text: str) -> int:
 
 def _run(arguments: list[str], *, debug: bool) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.append(here)  # for a learner in a file beside ./configs; worker processes get the same path
     from klr_bench.cli.app import run
 
     return run(arguments, debug=debug)

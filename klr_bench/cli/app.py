@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import hydra
+import hydra._internal.hydra as composing
 import yaml
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.hydra_config import HydraConfig
@@ -23,11 +25,12 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from klr_bench.cli.guard import GuardedLoader, check_arguments
 from klr_bench.cli.overrides import prepare
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import all_keys
-from klr_bench.experiment.config.validate import validate
+from klr_bench.experiment.config.validate import OPEN, validate
 from klr_bench.printing import error_message
 
 BAD_INPUT = (
@@ -55,6 +58,7 @@ class Task:
     dry_run: bool
     debug: bool
     process: int = field(default_factory=os.getpid)
+    running: bool = False
     statuses: list[int] = field(default_factory=list)
 
     def __call__(self, cfg: DictConfig) -> None:
@@ -63,6 +67,7 @@ class Task:
         from klr_bench.experiment import runner
         from klr_bench.report.figures import check_names
 
+        self.running = True
         job = HydraConfig.get()
         console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
         try:
@@ -86,25 +91,37 @@ class Task:
             self.statuses.append(EXIT_BAD_INPUT)
         else:
             self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
+        self.running = False
 
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
     """Run the Hydra application on these arguments and return the exit status."""
+    task = Task(quiet=False, dry_run=False, debug=debug)
     try:
-        return _run(arguments, debug=debug)
+        return _run(arguments, task)
     except BrokenPipeError:
         raise
     except BAD_INPUT as error:
         complain(explain(error), debug=debug)
-        return EXIT_BAD_INPUT
+    except Exception as error:
+        if task.running:
+            raise
+        complain(f"Hydra cannot read this command line ({type(error).__name__}: {shown(error)}).", debug=debug)
+    return EXIT_BAD_INPUT
 
 
-def _run(arguments: Sequence[str], *, debug: bool) -> int:
+def _run(arguments: Sequence[str], task: Task) -> int:
     prepared = prepare(arguments)
+    task.quiet, task.dry_run = prepared.quiet, prepared.dry_run
+    try:
+        check_arguments(prepared.hydra)
+    except SystemExit:  # --version
+        return 0
     config_files.check_own(config_files.folders())
-    task = Task(prepared.quiet, prepared.dry_run, debug)
     application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(task)
-    Plugins.instance().register(OwnConfigs)
+    Plugins.instance().register(OwnConfigs)  # imports the plugins that are installed
+    _find_own_modules()
+    composing.ConfigLoaderImpl = GuardedLoader  # type: ignore[attr-defined]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through instead of printing them and leaving with 1
     with ExitStack() as stack:
         if prepared.dry_run:  # the folder of a sweep is all that Hydra itself would write
@@ -113,8 +130,18 @@ def _run(arguments: Sequence[str], *, debug: bool) -> int:
         try:
             application()
         except SystemExit as leaving:  # after --help, --info and the like, or from argparse
-            return leaving.code if isinstance(leaving.code, int) else 0
+            return EXIT_BAD_INPUT if leaving.code else 0
     return max(task.statuses, default=0)
+
+
+def _find_own_modules() -> None:
+    """Let a learner be a file beside ./configs; worker processes get the same path.
+
+    The current folder comes last, and after Hydra has looked for its plugins, which it would import from there.
+    """
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)
 
 
 def complain(message: str, *, debug: bool) -> None:
@@ -134,15 +161,15 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OverrideParseException):
         if "=" not in error.override:
             return _explain_bare_word(error.override)
-        reason = error.message.splitlines()[0]
-        return f"cannot read {error.override!r} ({reason}). Quote special characters: key=\"'value'\""
+        reason = shown(error.message.splitlines()[0].partition(":")[0])
+        return f"cannot read {shown(error.override)!r} ({reason}). Quote special characters: key=\"'value'\""
     if isinstance(error, RecursionError):
         return "the configuration is nested too deeply: an alias of YAML (*name) may contain itself. Write it out."
     text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, HydraException):
         return _explain_composition(text)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        return f"{error.strerror}: {shown(error.filename)}" if error.filename else error.strerror
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key}: {text.splitlines()[0]}"
     return text.strip()
@@ -151,13 +178,15 @@ def explain(error: BaseException) -> str:
 def _explain_bare_word(word: str) -> str:
     searched = config_files.folders()
     groups = [group for group in config_files.GROUPS if word in config_files.names(group, searched)]
-    return f"expected key=value, got {word!r}.{f' Did you mean {groups[0]}={word}?' if groups else ''}"
+    return f"expected key=value, got {shown(word)!r}.{f' Did you mean {groups[0]}={word}?' if groups else ''}"
 
 
 def _explain_composition(text: str) -> str:
     unknown = re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text)
     if unknown:
-        return f"unknown key {unknown[1]!r}.{nearest(unknown[1], _known_keys(unknown[1]))}"
+        return _explain_key(unknown[1])
+    if text.startswith("Config group override must be"):
+        return "expected a name of configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
     ambiguous = re.match(r"Ambiguous value for argument '(.*)'", text)
     if ambiguous:
         key, _, value = ambiguous[1].partition("=")
@@ -166,8 +195,23 @@ def _explain_composition(text: str) -> str:
     return text.strip()
 
 
-def _known_keys(key: str) -> list[str]:
-    """Return the keys that the user may have meant: those of the same section, else the top ones."""
+def _explain_key(key: str) -> str:
+    """Say that a key is unknown and which one may be meant, or that it cannot be taken out."""
     known = [*all_keys(), *config_files.GROUPS]
-    same_section = [name for name in known if name.startswith(f"{key.partition('.')[0]}.")]
-    return same_section or [name for name in known if "." not in name]
+    if key in known:
+        return f"~{key}: this key cannot be taken out. Give it another value: {key}=..., or {key}=null where it may be."
+    return f"unknown key {shown(key)!r}.{_near(shown(key), known)}"
+
+
+def _near(key: str, known: Sequence[str]) -> str:
+    """Return the key that is meant, or all there are: of its section, of one with a similar name, or at the top."""
+    section, dot, rest = key.partition(".")
+    sections = {*OPEN, *(name.partition(".")[0] for name in known if "." in name)}
+    close = difflib.get_close_matches(section.lower(), sections, n=1) if dot else []
+    if not close:
+        return nearest(key.lower(), {*sections, *(name for name in known if "." not in name)})
+    inside = [name.removeprefix(f"{close[0]}.") for name in known if name.startswith(f"{close[0]}.")]
+    meant = difflib.get_close_matches(rest.partition(".")[0], inside, n=1) if inside else [rest]
+    return (
+        f" Did you mean '{close[0]}.{meant[0]}'?" if meant else f" Known: {close[0]}.{f', {close[0]}.'.join(inside)}."
+    )

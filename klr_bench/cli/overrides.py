@@ -6,14 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, nearest, shown
 
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
 HYDRA_FLAGS = (
-    *("--cfg", "--config-dir", "--config-name", "--config-path", "--experimental-rerun", "--help"),
-    *("--hydra-help", "--info", "--multirun", "--package", "--resolve", "--run", "--shell-completion"),
-    "--version",
+    *("--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--multirun", "--package", "--resolve", "--run"),
+    *("--shell-completion", "--version"),
 )
+"""All but --experimental-rerun, which would load a pickle, and --config-name and --config-path: the root of a run is
+configs/config.yaml."""
+SHORT_FLAGS = ("-c", "-cd", "-h", "-i", "-m", "-p", "-r", "-sc")
+LONGEST, LONGEST_TOGETHER = 4_000, 20_000
+"""Characters of an argument, and of all; Hydra's parser takes a time that grows with the square of a list."""
 
 LITERAL_KEYS = (
     *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive"),
@@ -39,15 +43,30 @@ class Arguments:
 
 def prepare(arguments: Sequence[str]) -> Arguments:
     """Take klr-bench's own flags out, and write the rest as Hydra's grammar wants it."""
-    for argument in arguments:
-        flag = argument.partition("=")[0]
-        known = flag in OWN_FLAGS or any(name.startswith(flag) for name in HYDRA_FLAGS)
-        if flag.startswith("--") and not known:
-            message = f"unknown flag {flag!r}.{nearest(flag, OWN_FLAGS + HYDRA_FLAGS)}"
-            raise KlrBenchError(message)
-    rest = [_rewrite(argument) for argument in arguments if argument not in OWN_FLAGS]
+    longest = max(arguments, key=len, default="")
+    if len(longest) > LONGEST or sum(map(len, arguments)) > LONGEST_TOGETHER:
+        message = (
+            f"expected at most {LONGEST} characters in an argument and {LONGEST_TOGETHER} in all, got {len(longest)} "
+            f"in {shown(longest, 40)!r}. Write a long list into a file of ./configs/experiment."
+        )
+        raise KlrBenchError(message)
+    words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
+    rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
     rest.sort(key=_is_override)  # Hydra's parser refuses an override behind a flag behind an override
-    return Arguments(rest, quiet="--quiet" in arguments, dry_run="--dry-run" in arguments)
+    return Arguments(rest, quiet="--quiet" in words, dry_run="--dry-run" in words)
+
+
+def _whole_flag(argument: str) -> str:
+    """Return a flag with its whole name; refuse one that is unknown, or the beginning of several."""
+    flag, equals, value = argument.partition("=")
+    if flag in SHORT_FLAGS and not equals:
+        return flag
+    known = OWN_FLAGS + HYDRA_FLAGS
+    meant = [flag] if flag in known else [name for name in known if name.startswith(flag)]
+    if not flag.startswith("--") or len(meant) != 1:
+        message = f"unknown flag {flag!r}.{nearest(flag, known)}"
+        raise KlrBenchError(message)
+    return meant[0] + equals + value
 
 
 def _is_override(argument: str) -> bool:

@@ -134,7 +134,7 @@ def score_fold(
     for group in sharing(estimators, len(np.unique(y))):
         clock = _stop_clock([limits[i] for i in group])
         try:
-            arrays = map(lent, (X, y, X_held_out, y_held_out))
+            arrays = lent(X), lent(y), lent(X_held_out), lent(y_held_out)
             found = group_scores([estimators[i] for i in group], *arrays, metric, clock)
         except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
             continue

@@ -47,8 +47,7 @@ class Prepared:
 
     def lent(self) -> Prepared:
         """Return the arrays for one learner, which cannot change what the next one gets."""
-        arrays = (self.X_train, self.y_train, self.X_test, self.y_test)
-        return Prepared(*map(lent, arrays), self.relevant)
+        return Prepared(lent(self.X_train), lent(self.y_train), lent(self.X_test), lent(self.y_test), self.relevant)
 
 
 def frozen(array: Any) -> Any:
@@ -182,8 +181,8 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
             raise KlrBenchError(message)
         scaler = MinMaxScaler().fit(X_train)
         X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
-    arrays = (X_train, dataset.y[split.train], X_test, dataset.y[split.test])
-    return Prepared(*map(frozen, arrays), dataset.relevant)
+    y_train, y_test = dataset.y[split.train], dataset.y[split.test]
+    return Prepared(frozen(X_train), frozen(y_train), frozen(X_test), frozen(y_test), dataset.relevant)
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
