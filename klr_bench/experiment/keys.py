@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
@@ -129,14 +129,28 @@ def _module(name: str) -> Module | None:
     """Return the source of a module, found without importing anything; None where there is no such module."""
     if name.partition(".")[0] in sys.stdlib_module_names:
         return Module(name, None, library=True)
+    spec = _spec(name)
+    if spec is None:
+        return None
+    path = source_path(name)
+    return _parsed(name, path) if path else Module(name, None, library=False)  # a folder without __init__.py
+
+
+def source_path(name: str) -> Path | None:
+    """Return the file of a module, found without importing anything; None where there is no such module or file."""
+    spec = _spec(name) if name else None
+    return Path(spec.origin) if spec and spec.has_location and spec.origin else None
+
+
+def _spec(name: str) -> ModuleSpec | None:
     folders: list[str] | None = None
-    file: str | None = None
+    spec = None
     for part in name.split("."):
         spec = PathFinder.find_spec(part, folders)
         if spec is None:
             return None
-        folders, file = list(spec.submodule_search_locations or ()), spec.origin
-    return _parsed(name, Path(file)) if file else Module(name, None, library=False)  # a folder without __init__.py
+        folders = list(spec.submodule_search_locations or ())
+    return spec
 
 
 def _parsed(name: str, path: Path) -> Module:

@@ -41,7 +41,7 @@ def base() -> dict[str, Any]:
         "label": "Drawn",
         "source": {"format": "idx", "train": labelled, "test": copy.deepcopy(labelled), "n_samples": 30},
         "positive": 3,
-        "derive": {"_target_": "os.system", "command": "false"},
+        "derive": {"_target_": "klr_bench.experiment.data.deformed.deformed", "n_samples": 10, "seed": 0},
         "split": {"n_test": 10},
     }
     return plain

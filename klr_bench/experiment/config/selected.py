@@ -14,6 +14,7 @@ from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment import targets as build
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.datasets import dataset_spec
+from klr_bench.experiment.config.made import check_making
 from klr_bench.experiment.config.schema import (
     ENTRIES,
     FILE,
@@ -43,7 +44,10 @@ def check_datasets(
         raise KlrBenchError(message)
     for stem in own:
         selected[stem] = _own_file(selected[stem], data)
-    return {stem: dataset_spec(stem, entry, searched, f"datasets.{stem}.", given) for stem, entry in selected.items()}
+    specs = {stem: dataset_spec(stem, entry, searched, f"datasets.{stem}.", given) for stem, entry in selected.items()}
+    for stem, spec in specs.items():
+        check_making(spec, f"datasets.{stem}.")
+    return specs
 
 
 def _is_own_file(entry: Mapping[str, Any]) -> bool:

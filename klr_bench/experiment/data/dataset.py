@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, shown
 from klr_bench.experiment.config.datasets import declared_rows
+from klr_bench.experiment.config.made import make
 from klr_bench.experiment.config.schema import FILE
 from klr_bench.experiment.data.cache import Progress, sha256_of, silent
 from klr_bench.experiment.data.catalogue import files
@@ -25,7 +26,7 @@ from klr_bench.experiment.data.labels import Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, Arrays, read, stored
 from klr_bench.experiment.keys import content_hash, source_hash
-from klr_bench.experiment.targets import TARGET, build
+from klr_bench.experiment.targets import TARGET
 
 # What, beside the files themselves, changes the arrays: keys of the source, and of the data set.
 _READING = ("format", "n_features", "label_column")
@@ -157,16 +158,21 @@ def _own_name(path: Path) -> str:
 def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
     """Return the arrays of a generated or bundled set."""
     try:
-        X, targets, *relevant = build(spec["source"]["generator"])
-    except (TypeError, ValueError) as error:
+        X, targets, *relevant = make(spec["source"]["generator"], f"{name}: generator.")
+        X = stored(X)
+    except KlrBenchError:
+        raise
+    except (Exception, SystemExit) as error:
         message = (
-            f"{name}: its generator {spec['source']['generator']} cannot be called: {error}. Correct its parameters."
+            f"{name}: its generator {spec['source']['generator']} cannot be called: {type(error).__name__}: "
+            f"{shown(error)}. Correct its parameters."
         )
         raise KlrBenchError(message) from error
+    _check_shape(name, spec, X.shape, len(targets))
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encoded(codes, labels, spec, name)
-    return Arrays(stored(X), y, classes, relevant=relevant[0] if relevant else None)
+    return Arrays(X, y, classes, relevant=relevant[0] if relevant else None)
 
 
 def _derived(arrays: Arrays, name: str, spec: Mapping[str, Any]) -> Arrays:
@@ -174,10 +180,27 @@ def _derived(arrays: Arrays, name: str, spec: Mapping[str, Any]) -> Arrays:
     if not spec.get("derive"):
         return arrays
     try:
-        return build({"arrays": arrays, **spec["derive"]})  # type: ignore[no-any-return]
-    except (TypeError, ValueError) as error:
-        message = f"{name}: derive {spec['derive']} cannot be called: {error}. Correct its parameters."
+        return make(spec["derive"], f"{name}: derive.", arrays=arrays)  # type: ignore[no-any-return]
+    except KlrBenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        message = (
+            f"{name}: derive {spec['derive']} cannot be called: {type(error).__name__}: {shown(error)}. "
+            "Correct its parameters."
+        )
         raise KlrBenchError(message) from error
+
+
+def _check_shape(name: str, spec: Mapping[str, Any], shape: tuple[int, int], n_labels: int) -> None:
+    """Compare the rows and features of what is made with the labels, and with what the source declares."""
+    source = spec["source"]
+    declared = (source.get("n_samples") or shape[0], source.get("n_features") or shape[1])
+    if shape != declared or n_labels != shape[0]:
+        message = (
+            f"{name}: expected {declared[0]} rows, {declared[1]} features and a label for each row, as declared under "
+            f"source; got {shape[0]} rows, {shape[1]} features and {n_labels} labels."
+        )
+        raise KlrBenchError(message)
 
 
 def _check_rows(name: str, spec: Mapping[str, Any], got: int) -> None:

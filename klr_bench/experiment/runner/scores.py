@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from klr_bench.experiment.keys import content_hash
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.runner.plan import Cell, Fold, group_folds
 from klr_bench.experiment.selection import EstimatorSpec, choose
 from klr_bench.files import read_json, write_json
 
 LARGEST = 1e300
+"""Of scores; the sum of some more is still a number."""
 
 Scores = dict[str, float | None]
 
@@ -34,7 +37,7 @@ class ScoreStore:
 
     def missing(self, fold: Fold) -> Fold | None:
         """Return the fold with those candidates that have no score yet, or None if all have."""
-        known = self._scores(fold.key)
+        known = self._scores(fold)
         candidates = tuple(candidate for candidate in fold.candidates if candidate.key not in known)
         return fold.with_candidates(candidates) if candidates else None
 
@@ -42,30 +45,34 @@ class ScoreStore:
         """Keep the scores of a fold's candidates."""
         found = {candidate.key: score for candidate, score in zip(fold.candidates, scores, strict=True)}
         write_json(self._folder / fold.key / f"{content_hash(sorted(found))}.json", found)
-        self._scores(fold.key).update(found)
+        self._scores(fold).update(found)
 
     def choice(self, cell: Cell) -> EstimatorSpec | None:
         """Return the candidate that a cell is to fit; None if none of them could be fitted in every fold."""
         if len(cell.candidates) == 1:
             return cell.candidates[0].estimator
-        folds = [self._scores(fold.key) for fold in cell.folds]
+        folds = [self._scores(fold) for fold in cell.folds]
         best = choose([[scores[candidate.key] for scores in folds] for candidate in cell.candidates])
         return None if best is None else cell.candidates[best].estimator
 
-    def _scores(self, key: str) -> Scores:
-        if key not in self._known:
-            self._known[key] = {}
-            files = [] if self._fresh else sorted((self._folder / key).glob("[!.]*.json"))
-            for content in map(read_json, files):
-                self._known[key].update(_believable(content))
-        return self._known[key]
+    def _scores(self, fold: Fold) -> Scores:
+        if fold.key not in self._known:
+            known = self._known[fold.key] = {}
+            metric = METRICS.get(fold.selection.score)
+            for path in [] if self._fresh else sorted((self._folder / fold.key).glob("[!.]*.json")):
+                content = read_json(path)
+                items = content.items() if isinstance(content, dict) else ()
+                known |= {key: score for key, score in items if is_score(score, metric)}
+        return self._known[fold.key]
 
 
-def _believable(content: object) -> Scores:
-    """Return the scores in a file: finite numbers, and null; what else it holds is computed again."""
-    items = content.items() if isinstance(content, dict) else ()
-    return {key: score for key, score in items if score is None or _is_finite(score)}
+def is_score(score: object, metric: Metric | None) -> bool:
+    """Say whether a value can be a score by a metric, None for one of the user's; what is none is computed again.
 
-
-def _is_finite(score: object) -> bool:
-    return isinstance(score, int | float) and not isinstance(score, bool) and abs(score) < LARGEST
+    A score is null or a finite number, the negative of a metric that is better the lower it is.
+    """
+    if score is None:
+        return True
+    if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) < LARGEST:
+        return False
+    return metric is None or metric.possible(-score if metric.better == "lower" else score)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -599,8 +600,9 @@ def test_a_damaged_manifest_does_not_stop_a_run(config, labels):
     assert yaml.safe_load(path.read_text())["labels"]["algorithms"] == {"nc": "klr_bench.NonConservativeKLR"}
 
 
-@pytest.mark.parametrize("score", ["1" + "0" * 400, "Infinity", "true", '"1"', "[1]", "NaN"])
-def test_scores_that_are_no_finite_numbers_are_not_believed(tmp_path, score):
+@pytest.mark.parametrize("score", ["1" + "0" * 400, "Infinity", "true", '"1"', "[1]", "NaN", "7", "-5", "{}"])
+def test_scores_that_cannot_be_are_not_believed(tmp_path, score):
+    fold = SimpleNamespace(key="fold", selection=SelectionConfig(score="accuracy"))
     (tmp_path / "selections" / "fold").mkdir(parents=True)
     (tmp_path / "selections" / "fold" / "a.json").write_text(f'{{"bad": {score}, "good": 0.5, "none": null}}')
-    assert ScoreStore(tmp_path, fresh=False)._scores("fold") == {"good": 0.5, "none": None}
+    assert ScoreStore(tmp_path, fresh=False)._scores(fold) == {"good": 0.5, "none": None}
