@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from klr_bench.printing import printable, shortened
+
 
 class KlrBenchError(Exception):
     """A mistake that the user can mend: bad input, a missing file, a full disk.
@@ -26,9 +28,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def shown(text: object, most: int = 200) -> str:
     """Return text of unknown origin for a message: without control characters and line ends, cut where it is long."""
-    begin = str(text)[: most + 1]
-    plain = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in begin[:most])
-    return f"{plain}..." if len(begin) > most else plain
+    return printable(shortened(str(text), most)).replace("\n", "\\n").replace("\t", "\\t")
 
 
 @contextmanager

@@ -7,11 +7,12 @@ import json
 import os
 import stat
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, shown
 
 LARGEST_CSV = 256 * 10**6
 """Bytes of a table of results: a report holds them in memory, in some ten times as many bytes."""
@@ -28,25 +29,33 @@ NOT_OPENED = {errno.EISDIR: "a folder", errno.ENXIO: "a socket", errno.ELOOP: "a
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
-def regular(path: Path, most: int | None = None) -> BinaryIO:
-    """Open a regular file, or a link to one, to be read.
-
-    `most` bounds its bytes.  Raises FileNotFoundError where there is nothing at the path, and KlrBenchError, without
-    waiting for a pipe or reading from a device, for what is no regular file, is larger, or may not be read.
-    """
+def expanded(path: str) -> Path:
+    """Return a path with its ``~`` replaced by a home folder.  Raises KlrBenchError where there is no such user."""
     try:
-        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
-    except (OSError, ValueError) as error:
-        raise unreadable(path, error) from error
-    status = os.fstat(file.fileno())
-    got = KINDS.get(stat.S_IFMT(status.st_mode))
-    if got is None and most is not None and status.st_size > most:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        user = Path(path).parts[0]
+        message = f"{shown(path)}: expected a path, got {user!r}: there is no such user. Write ./{user} for a file."
+        raise KlrBenchError(message) from error
+
+
+def no_file(path: Path) -> str | None:
+    """Return why a path is no file that can be read, such as "is a named pipe"; None where it is one."""
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+    except FileNotFoundError:
+        return "is a link that leads nowhere" if path.is_symlink() else "does not exist"
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        return f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    return None if kind == stat.S_IFREG else f"is {KINDS.get(kind, 'no file')}"
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file for reading.  Raises OSError, at once also for a pipe or a device, whose end might never come."""
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        message = f"{path}: expected a file of at most {most:,} bytes, got {status.st_size:,}. Is it the right one?"
-        raise KlrBenchError(message)
-    if got is not None:
-        file.close()
-        raise _not_regular(path, got)
+        raise OSError(errno.EINVAL, no_file(path) or "is no file", str(path))
     return file
 
 
@@ -54,8 +63,22 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)  # else to open a pipe is to wait for somebody who writes to it
 
 
-def _not_regular(path: Path, got: str) -> KlrBenchError:
-    return KlrBenchError(f"{path}: expected a regular file, got {got}. Remove it, or put the right file in its place.")
+def regular(path: Path, most: int | None = None) -> BinaryIO:
+    """Open a regular file, or a link to one, to be read.
+
+    `most` bounds its bytes.  Raises FileNotFoundError where there is nothing at the path, and KlrBenchError, without
+    waiting for a pipe or reading from a device, for what is no regular file, is larger, or may not be read.
+    """
+    try:
+        file = open_regular(path)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
+    size = os.fstat(file.fileno()).st_size
+    if most is not None and size > most:
+        file.close()
+        message = f"{path}: expected a file of at most {most:,} bytes, got {size:,}. Is it the right one?"
+        raise KlrBenchError(message)
+    return file
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> KlrBenchError | FileNotFoundError:
@@ -63,8 +86,13 @@ def unreadable(path: Path, error: OSError | ValueError) -> KlrBenchError | FileN
     number = error.errno if isinstance(error, OSError) else None
     if number in ABSENT:
         return FileNotFoundError(number, os.strerror(number), str(path))
-    if number in NOT_OPENED:
-        return _not_regular(path, NOT_OPENED[number])
+    got = NOT_OPENED.get(number) if number else None
+    if number == errno.EINVAL and isinstance(error, OSError):
+        got = str(error.strerror).removeprefix("is ")
+    if got:
+        return KlrBenchError(
+            f"{path}: expected a regular file, got {got}. Remove it, or put the right file in its place."
+        )
     advice = "Give yourself permission to read it." if number in (errno.EACCES, errno.EPERM) else "Check its name."
     reason = error.strerror if isinstance(error, OSError) else error
     return KlrBenchError(f"{path}: cannot be read ({reason}). {advice}")

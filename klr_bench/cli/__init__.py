@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.files import read_regular
+from klr_bench.files import expanded, read_regular
 from klr_bench.printing import error_message, is_file_name, printable
 
 EXIT_BAD_INPUT = 2
@@ -151,10 +151,7 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
             if key in values:
                 message = f"{key}: expected it once, got {values[key]!r} and {value!r}."
                 raise KlrBenchError(message)
-            values[key] = os.path.expanduser(value)
-            if values[key].startswith("~"):
-                message = f"{key}: expected a path, got {value!r}: there is no such user. Write ./{value} for a file."
-                raise KlrBenchError(message)
+            values[key] = str(expanded(value)) if value.startswith("~") else value
         else:
             words.append(argument)
     return words, values

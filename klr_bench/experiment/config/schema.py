@@ -36,7 +36,7 @@ def _is_path(path: str) -> bool:
 
 def _is_inside(name: str) -> bool:
     path = PurePosixPath(name)
-    return _is_path(name) and not path.is_absolute() and ".." not in path.parts
+    return _is_path(name) and name.isprintable() and not path.is_absolute() and ".." not in path.parts
 
 
 def _is_plain(value: Any) -> bool:
@@ -57,8 +57,11 @@ InsideCache = Annotated[str, Check("a path inside the cache: use <data set>/<fil
 Sha256 = Annotated[
     str, Check("64 hexadecimal digits, or unknown", lambda text: bool(re.fullmatch(r"[0-9a-f]{64}|unknown", text)))
 ]
-Url = Annotated[str, Check("an http(s) address", lambda url: bool(re.fullmatch(r"https?://\S+", url)))]
+Url = Annotated[
+    str, Check("an http(s) address", lambda url: bool(re.fullmatch(r"https?://\S+", url)) and url.isprintable())
+]
 Features = Annotated[int, between(1, MOST_FEATURES)]
+Bytes = Annotated[int, between(1, 2**62)]
 Budget = Annotated[int, between(1, MOST_ROWS)]
 Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list of these", _is_plain)]
 Call = Annotated[
@@ -126,6 +129,7 @@ class Labels:
     name: InsideCache
     sha256: Sha256
     url: Url | None = None
+    max_bytes: Bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,7 @@ class SourceConfig:
 
     format: Literal["csv", "svmlight", "idx", "generated", "bundled", "file"]
     name: Name | None = None
-    reference: str = ""
+    reference: Words = ""
     n_samples: Rows | None = None
     n_features: Features | None = None
     n_train: Rows | None = None
@@ -173,7 +177,7 @@ class DatasetConfig:
     """What is made of a source: its labels, which of its rows, scaled or not, and how they are split."""
 
     label: Words | None = None
-    reference: str = ""
+    reference: Words = ""
     source: SourceConfig | Name | None = None
     parts: Annotated[list[Literal["train", "test"]], some("train, test")] | None = None
     n_samples: Rows | None = None
@@ -190,7 +194,7 @@ class AlgorithmConfig:
     """An estimator, the values to choose from, and how long a fit may take."""
 
     label: Words | None = None
-    reference: str = ""
+    reference: Words = ""
     estimator: dict[str, Parameter] | None = None
     grid: dict[str, Any] | None = None
     time_limit_s: Annotated[float, above(0, " seconds, or null")] | None = None

@@ -15,6 +15,7 @@ from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config, DataCo
 from klr_bench.experiment.config.selected import check_against, check_algorithms, check_datasets, check_sweep
 from klr_bench.experiment.config.typed import parse
 from klr_bench.experiment.measure.own import own_files
+from klr_bench.files import expanded
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -82,7 +83,7 @@ def given_keys(overrides: Sequence[str]) -> set[str]:
 
 
 def _expand(path: str) -> str:
-    return str(Path(path).expanduser()) if path.startswith("~") else path
+    return str(expanded(path)) if path.startswith("~") else path
 
 
 def _expand_paths(data: DataConfig) -> DataConfig:

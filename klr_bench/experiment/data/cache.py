@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
+import re
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.files import read_json, write_json
+from klr_bench.files import open_regular, read_json, write_json
 
 # Called with the bytes done, the bytes in all (None: not known) and a line that says what is happening.
 Progress = Callable[[int, "int | None", str], None]
@@ -76,25 +80,33 @@ def locked(path: Path, name: str, progress: Progress) -> Iterator[None]:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the sha256 of the bytes of a file."""
-    with path.open("rb") as stream:
+    """Return the sha256 of the bytes of a file.  Raises OSError."""
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def noted_sha256(path: Path) -> str | None:
+    """Return the sha256 in the stamp of a cached file, None where there is no stamp or it is damaged."""
+    return _stamp(path).get("sha256")
 
 
 def stamped_sha256(path: Path) -> str | None:
     """Return the sha256 of a cached file, or None if there is no such file.
 
-    It is read from the file's stamp if size and time still match, otherwise computed again.
+    It is read from the file's stamp if size and time still match, otherwise computed again; the stamp of other content
+    stays.
     """
+    stamp = _stamp(path)
     try:
         state = path.stat()
+        if stat.S_ISREG(state.st_mode) and (stamp.get("size"), stamp.get("mtime_ns")) == _size_and_time(state):
+            return str(stamp["sha256"])
+        sha256 = sha256_of(path)
     except OSError:
         return None
-    with suppress(KlrBenchError, KeyError, TypeError):  # a missing or damaged stamp is written again
-        stamp = read_json(beside(path, ".stamp"))
-        if (stamp["size"], stamp["mtime_ns"]) == (state.st_size, state.st_mtime_ns):
-            return str(stamp["sha256"])
-    return restamp(path)
+    if stamp.get("sha256") in (None, sha256):
+        _note(path, state, sha256)
+    return sha256
 
 
 def restamp(path: Path) -> str | None:
@@ -104,7 +116,25 @@ def restamp(path: Path) -> str | None:
         sha256 = sha256_of(path)
     except OSError:
         return None
-    stamp = {"size": state.st_size, "mtime_ns": state.st_mtime_ns, "sha256": sha256}
-    with suppress(KlrBenchError):  # in a read-only cache the file is hashed at each use
-        write_json(beside(path, ".stamp"), stamp)
+    _note(path, state, sha256)
     return sha256
+
+
+def _size_and_time(state: os.stat_result) -> tuple[int, int]:
+    return state.st_size, state.st_mtime_ns
+
+
+def _note(path: Path, state: os.stat_result, sha256: str) -> None:
+    """Write the stamp of a file."""
+    size, mtime_ns = _size_and_time(state)
+    with suppress(KlrBenchError):  # in a read-only cache the file is hashed at each use
+        write_json(beside(path, ".stamp"), {"size": size, "mtime_ns": mtime_ns, "sha256": sha256})
+
+
+def _stamp(path: Path) -> dict[str, Any]:
+    """Return the stamp of a cached file: its size, time and sha256; {} where there is none, or a damaged one."""
+    with suppress(KlrBenchError):
+        stamp = read_json(beside(path, ".stamp"))
+        if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):
+            return stamp
+    return {}

@@ -61,14 +61,26 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
 
 
 def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Hash the cached files of the named data sets anew, of all where none is named; 2 if one is corrupt."""
-    chosen = names or list(catalogue.specs(config_dirs))
-    corrupt = 0
-    for name in chosen:
-        for entry in catalogue.files(catalogue.spec(name, config_dirs)):
-            state = verify(entry, cache=cache)
-            corrupt += state == "corrupt"
-            _line(console, f"{state:8} {name}: {cached_path(entry, cache)}")
+    """Hash the cached files of the named data sets anew, and their parsed arrays; 2 if one is corrupt.
+
+    Where no data set is named, all that is in the cache is verified.
+    """
+    from klr_bench.experiment.data import parsed
+    from klr_bench.experiment.data.dataset import dataset_hash, parsed_folder
+
+    specs = {name: catalogue.spec(name, config_dirs) for name in names or catalogue.specs(config_dirs)}
+    with_files = {name: spec for name, spec in specs.items() if catalogue.files(spec)}
+    found: list[tuple[str, str, Path]] = [
+        (verify(entry, cache=cache), name, cached_path(entry, cache))
+        for name, spec in with_files.items()
+        for entry in catalogue.files(spec)
+    ]
+    folders = {parsed_folder(dataset_hash(name, spec), cache) for name, spec in with_files.items()}
+    there = sorted(path for path in parsed_folder("*", cache).parent.glob("*") if not path.suffix)
+    found += [(*parsed.verify(path), path) for path in there if not names or path in folders]
+    for state, name, path in found:
+        _line(console, f"{state:8} {name}: {path}")
+    corrupt = sum(state == "corrupt" for state, _, _ in found)
     if corrupt:
         _line(console, f"{corrupt} corrupt; the next run, or klr-bench data fetch, brings each of them anew.")
     return BAD_INPUT if corrupt else 0

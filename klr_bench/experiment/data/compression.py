@@ -1,18 +1,29 @@
-"""Files that may be compressed with xz, gzip or bzip2, recognised by their first bytes, not by their names."""
+"""Files that may be compressed with xz, gzip or bzip2, recognised by their first bytes, not by their names.
+
+A file that would fill the memory or the disk is refused while its beginning is read: one that unpacks to far more than
+its size, and a line without end.
+"""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, AnyStr, BinaryIO
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.files import open_regular
 
 SUFFIXES = (".xz", ".gz", ".bz2")
 CHUNK = 1 << 18  # bytes
+MOST_RATIO = 500  # of the sizes of the content and of the file; gzip reaches 1,000 with zeros
+LOOKAHEAD = 1 << 24  # bytes of content that are unpacked before the first is given out, and the ratio is known
+LONGEST_LINE = 1 << 22  # characters
 
 _OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
@@ -29,6 +40,47 @@ class DamagedFileError(Exception):
         self.path = path
 
 
+class _Unpacked(io.RawIOBase):
+    """The content of a compressed file; a bomb is a DamagedFileError."""
+
+    def __init__(self, content: Any, stored: BinaryIO, path: Path) -> None:
+        self._content, self._stored, self._path = content, stored, path
+        self._size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer, unless the content ends."""
+        view, n = memoryview(buffer), 0
+        while n < len(view) and (got := self._content.readinto(view[n:])):
+            n += got
+        self._size += n
+        if self._size >= LOOKAHEAD and self._size > MOST_RATIO * self._stored.tell():
+            reason = f"unpacks to more than {MOST_RATIO} times its size, as a bomb does"
+            raise DamagedFileError(self._path, reason)
+        return n
+
+
+def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
+    """Yield the lines of a file.  Raises a KlrBenchError for one that does not end."""
+    number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            message = (
+                f"{path}, line {number}: more than {LONGEST_LINE:,} characters, expected one row a line; "
+                "mend or remove the line."
+            )
+            raise KlrBenchError(message)
+        yield line
+
+
+def is_packed(start: bytes) -> bool:
+    """Say whether a file with these first bytes is compressed."""
+    return start.startswith(tuple(_OPENERS))
+
+
 @contextmanager
 def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Open a file for reading; yield its uncompressed bytes, and the file itself for its position.
@@ -36,11 +88,11 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     Every read error, also inside the ``with`` block, becomes a DamagedFileError.
     """
     try:
-        with path.open("rb") as raw:
-            start = raw.read(6)
+        with open_regular(path) as raw:
+            start = raw.read(6) or b""
             raw.seek(0)
             opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
-            yield (opener(raw) if opener else raw), raw
+            yield (io.BufferedReader(_Unpacked(opener(raw), raw, path), LOOKAHEAD) if opener else raw), raw
     except (EOFError, lzma.LZMAError, zlib.error) as error:
         raise DamagedFileError(path, f"truncated or corrupted ({error})") from error
     except OSError as error:

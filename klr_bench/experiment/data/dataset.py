@@ -5,7 +5,7 @@ A spec is what `klr_bench.experiment.config.datasets.dataset_spec` returns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,19 +18,23 @@ from klr_bench.errors import KlrBenchError, shown
 from klr_bench.experiment.config.datasets import declared_rows
 from klr_bench.experiment.config.made import make
 from klr_bench.experiment.config.schema import FILE
-from klr_bench.experiment.data.cache import Progress, sha256_of, silent
+from klr_bench.experiment.data.cache import Progress, sha256_of, silent, stamped_sha256
 from klr_bench.experiment.data.catalogue import files
-from klr_bench.experiment.data.compression import SUFFIXES
+from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError
 from klr_bench.experiment.data.fetch import UNKNOWN, fetch
 from klr_bench.experiment.data.labels import Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
-from klr_bench.experiment.data.readers import READER_VERSION, Arrays, read, stored
+from klr_bench.experiment.data.readers import READER_VERSION, Arrays, check_text, read, stored
 from klr_bench.experiment.keys import content_hash, source_hash
 from klr_bench.experiment.targets import TARGET
+from klr_bench.files import expanded, no_file
 
 # What, beside the files themselves, changes the arrays: keys of the source, and of the data set.
 _READING = ("format", "n_features", "label_column")
 _SELECTING = ("positive", "multiclass", "only")
+
+MOST_BYTES = 1 << 40
+"""The largest file of a user."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,26 @@ def load(
             paths = _own_files(spec)
         else:
             paths = [fetch(file, cache=cache, mirror=mirror, progress=report) for file in files(spec)]
-        folder = Path(cache).expanduser().absolute() / "parsed" / key
-        arrays = parsed(folder, name, lambda: _derived(read(paths, _reading(spec)), name, spec), report)
+        of = _sha256s(paths, spec)
+
+        def parse() -> Arrays:
+            found = read(paths, _reading(spec))
+            if _sha256s(paths, spec) != of or dataset_hash(name, spec) != key:
+                message = f"{paths[0]}: a file of {name} has changed while it was read; run the same command again."
+                raise KlrBenchError(message)
+            return _derived(found, name, spec)
+
+        arrays = parsed(parsed_folder(key, cache), dataset_name(name, spec), of, parse, report)
         _check_rows(name, spec, len(arrays.y))
     if _has_first_rows(spec):
         arrays = replace(arrays, n_train_official=_first_rows(name, spec["source"]["n_train"], len(arrays.y)))
     name = dataset_name(name, spec)
     return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key, arrays.relevant)
+
+
+def parsed_folder(key: str, cache: Path) -> Path:
+    """Return the folder of the parsed arrays of a data set whose hash is `key`."""
+    return expanded(str(cache)).absolute() / "parsed" / key
 
 
 def dataset_name(name: str, spec: Mapping[str, Any]) -> str:
@@ -116,6 +133,12 @@ def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
     return chosen | ({"format": source.get("file_format")} if source["format"] == FILE else {})
 
 
+def _sha256s(paths: Sequence[Path], spec: Mapping[str, Any]) -> list[str]:
+    """Return the hashes of the content of files, each hashed again only after it has changed."""
+    own = spec["source"]["format"] == FILE
+    return [_own_sha256(path) if own else stamped_sha256(path) or "" for path in paths]
+
+
 def _own_files(spec: Mapping[str, Any]) -> list[Path]:
     """Return the user's own training file and, if given, test file."""
     source = spec["source"]
@@ -125,13 +148,25 @@ def _own_files(spec: Mapping[str, Any]) -> list[Path]:
     paths = []
     for key in ("path", "test_path"):
         if source.get(key):
-            path = Path(str(source[key])).expanduser().absolute()
-            if not path.is_file():
-                what = "is a folder" if path.is_dir() else "does not exist"
-                message = f"data.{key}: {path} {what}; name a file with LIBSVM or CSV text."
+            path = expanded(str(source[key])).absolute()
+            what = no_file(path) or _no_content(path)
+            if what:
+                message = f"data.{key}: {shown(path, 1000)} {what}; name a file with LIBSVM or CSV text."
                 raise KlrBenchError(message)
             paths.append(path)
     return paths
+
+
+def _no_content(path: Path) -> str | None:
+    """Return why a file cannot be data of a user; None where it can. What the kernel shows as files says 0 or 2^47."""
+    size = path.stat().st_size
+    return (
+        "is empty"
+        if size == 0
+        else f"has {size:,} bytes, expected at most {MOST_BYTES:,}"
+        if size > MOST_BYTES
+        else None
+    )
 
 
 def _own_sha256(path: Path) -> str:
@@ -139,13 +174,14 @@ def _own_sha256(path: Path) -> str:
     try:
         state = path.stat()
         return _sha256(path, state.st_size, state.st_mtime_ns)
-    except OSError as error:
-        message = f"{path} cannot be read: {error.strerror}."
+    except (OSError, DamagedFileError) as error:
+        message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
         raise KlrBenchError(message) from error
 
 
 @lru_cache
 def _sha256(path: Path, size: int, mtime_ns: int) -> str:
+    check_text([path])  # what is no text is refused before all of it is read
     return sha256_of(path)
 
 

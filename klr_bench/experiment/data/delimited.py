@@ -15,11 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.experiment.data.compression import open_plain
-from klr_bench.experiment.data.labels import LARGEST, Labels, number
+from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.experiment.data.compression import LONGEST_LINE, lines, open_plain
+from klr_bench.experiment.data.labels import LARGEST, Labels, number, some
 
-ROWS = 5000  # rows converted at a time
+ROWS, FIELDS = 5000, 1_000_000  # rows, and about so many fields, converted at a time
 WIDE = 2000  # columns; with more, rows are stored sparse
 DELIMITERS = ",;\t| "
 SAMPLE = 20  # lines from which the delimiter is determined
@@ -36,7 +36,7 @@ class Layout:
 
     def named(self, column: int) -> str:
         """Return the name of a column for a message, counted from 1 as editors do."""
-        return f"column {column + 1}" + (f" ({self.header[column]!r})" if self.header else "")
+        return f"column {column + 1}" + (f" ({shown(repr(self.header[column]))})" if self.header else "")
 
 
 def read_delimited(
@@ -56,11 +56,11 @@ def read_delimited(
         )
         raise KlrBenchError(message)
     if like is not None and like.header and layout.header and layout.header != like.header:
-        message = f"{path}: the header {list(layout.header)} is not that of the training file, {list(like.header)}."
+        message = f"{path}: the header {some(layout.header)} is not that of the training file, {some(like.header)}."
         raise KlrBenchError(message)
     pieces, codes = [], []
     rows = _rows(path, layout)
-    while piece := list(islice(rows, ROWS)):
+    while piece := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
         codes += [_code(path, line, row, layout, labels) for line, row in piece]
         values = _values(path, piece, layout)
         pieces.append(sp.csr_matrix(values) if values.shape[1] > WIDE else values)
@@ -71,9 +71,9 @@ def read_delimited(
     return X, np.array(codes, dtype=np.int64), layout
 
 
-def _lines(stream: BinaryIO) -> Iterator[str]:
+def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
     """Return the lines of a file as text; bytes that are not UTF-8 stay visible and distinct."""
-    return io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline="")
+    return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
 
 
 def _fields(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -96,7 +96,7 @@ def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, fields) for each row after the header, all of the same length."""
     with open_plain(path) as (stream, _):
         try:
-            rows = _fields(_lines(stream), layout.delimiter)
+            rows = _fields(_lines(stream, path), layout.delimiter)
             for line, fields in islice(rows, 1 if layout.header else 0, None):
                 if len(fields) != layout.n_columns:
                     counted = f"{len(fields)} columns, the first line has {layout.n_columns}"
@@ -104,8 +104,11 @@ def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
                     raise KlrBenchError(message)
                 yield line, fields
         except csv.Error as error:
-            message = f"{path}: not delimited text ({error})."
-            raise KlrBenchError(message) from error
+            raise _no_text(path, error) from error
+
+
+def _no_text(path: Path, error: csv.Error) -> KlrBenchError:
+    return KlrBenchError(f"{path}: not delimited text ({error}); expected one row a line. Mend or remove the line.")
 
 
 def _code(path: Path, line: int, row: list[str], layout: Layout, labels: Labels) -> int:
@@ -140,23 +143,26 @@ def _fault(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> st
             value = number(field)
             if column != layout.label and (value is None or not abs(value) <= LARGEST):
                 kind = "a number" if value is None else f"between -{LARGEST:g} and {LARGEST:g}"
-                return f"{path}, line {line}, {layout.named(column)}: {field!r} is not {kind}; mend or remove the row."
+                what = f"{shown(repr(field))} is not {kind}"
+                return f"{path}, line {line}, {layout.named(column)}: {what}; mend or remove the row."
     return f"{path}: a value is not a number between -{LARGEST:g} and {LARGEST:g}."
 
 
 def _layout(path: Path, label_column: str | int | None) -> Layout:
     """Determine delimiter, header and label column from the first lines."""
     with open_plain(path) as (stream, _):
-        text = (line for line in _lines(stream) if line.strip())
-        sample = list(islice(text, SAMPLE))
+        sample = _sample(_lines(stream, path))
     if not sample:
         message = f"{path}: no rows."
         raise KlrBenchError(message)
     delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
-    first = next(_fields(iter(sample), delimiter))[1]
+    try:
+        first = next(_fields(iter(sample), delimiter))[1]
+    except csv.Error as error:
+        raise _no_text(path, error) from error
     if len(first) < 2:
         message = (
-            f"{path}: one column, {first[0]!r}; features and a label are expected, divided by ',', ';', "
+            f"{path}: one column, {shown(repr(first[0]))}; features and a label are expected, divided by ',', ';', "
             "'|', tab or blanks."
         )
         raise KlrBenchError(message)
@@ -168,6 +174,19 @@ def _layout(path: Path, label_column: str | int | None) -> Layout:
         )
         raise KlrBenchError(message)
     return Layout(delimiter, header, len(first), _position(path, label_column, header, len(first)))
+
+
+def _sample(text: Iterator[str]) -> list[str]:
+    """Return the first lines that are not blank; fewer where they are very long."""
+    sample: list[str] = []
+    size = 0
+    for line in text:
+        if line.strip():
+            sample.append(line)
+            size += len(line)
+        if len(sample) == SAMPLE or size > LONGEST_LINE:
+            break
+    return sample
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
@@ -201,14 +220,14 @@ def _position(path: Path, label_column: str | int | None, header: tuple[str, ...
     except ValueError:
         what = "it has no header: give a number."
         if header:
-            what = f"its columns are {list(header)}.{nearest(wanted, header)}"
+            what = f"its columns are {some(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
         if header and wanted in header:
             what = f"{header.count(wanted)} columns have that name: give its position."
-        message = f"{path}: no column {wanted!r} for the labels (data.label); {what}"
+        message = f"{path}: no column {shown(repr(wanted))} for the labels (data.label); {what}"
         raise KlrBenchError(message) from None
     if not -n <= position < n:
         message = (
-            f"{path}: no column {position} for the labels (data.label); with {n} columns, 0 to {n - 1} "
+            f"{path}: no column {shown(wanted)} for the labels (data.label); with {n} columns, 0 to {n - 1} "
             f"or -1 to {-n} are possible."
         )
         raise KlrBenchError(message)

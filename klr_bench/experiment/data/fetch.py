@@ -4,7 +4,8 @@ A file is looked for next to its place in the cache (a compressed copy put there
 upstream address, in this order.  The file found is unpacked into a temporary file, its sha256 is compared, and only
 then is it moved to its place, so the cache never holds an incomplete or wrong file.
 
-``sha256: unknown`` accepts any content; the hash of the first content is noted.
+``sha256: unknown`` accepts any content; the hash of the first content is noted, and a file that is edited afterwards is
+fetched anew.  No file is larger than its ``max_bytes``.
 """
 
 from __future__ import annotations
@@ -16,14 +17,33 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.cache import Progress, beside, disk_errors, locked, restamp, silent, stamped_sha256
+from klr_bench.errors import KlrBenchError, shown
+from klr_bench.experiment.data.cache import (
+    Progress,
+    beside,
+    disk_errors,
+    locked,
+    noted_sha256,
+    restamp,
+    silent,
+    stamped_sha256,
+)
 from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError, plain_chunks
-from klr_bench.experiment.data.transfer import NotThereError, TransferError, UnreachableError, discard, download
+from klr_bench.experiment.data.transfer import (
+    NotThereError,
+    TransferError,
+    UnreachableError,
+    beyond,
+    discard,
+    download,
+)
+from klr_bench.files import expanded, no_file
 
 logger = logging.getLogger(__name__)
 
 UNKNOWN = "unknown"
+MOST_BYTES = 1 << 36
+"""The largest size of a file, where its entry has no ``max_bytes``."""
 
 
 def fetch(
@@ -34,12 +54,12 @@ def fetch(
     Several processes may call this at once: one fetches the file, the others wait for it.  Raises KlrBenchError.
     """
     target = cached_path(entry, cache)
-    if _is_it(stamped_sha256(target), entry):
+    if _is_it(stamped_sha256(target), _expected(entry, target)):
         return target
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target, entry["name"], progress or silent):
-            if not _is_it(stamped_sha256(target), entry):  # another process may have fetched it meanwhile
+            if not _is_it(stamped_sha256(target), _expected(entry, target)):  # another process may have fetched it
                 _obtain(entry, target, mirror, progress or silent)
     return target
 
@@ -50,13 +70,16 @@ def verify(entry: Mapping[str, Any], *, cache: Path) -> Literal["ok", "corrupt",
     A file of unknown content is compared with the hash noted when it was fetched, and removed if it differs.
     """
     target = cached_path(entry, cache)
-    expected = stamped_sha256(target) if entry["sha256"] == UNKNOWN else entry["sha256"]
+    expected = _expected(entry, target)
     sha256 = restamp(target)
     if sha256 is None:
-        return "corrupt" if target.exists() else "missing"
-    if sha256 != expected and entry["sha256"] == UNKNOWN:
+        return "corrupt" if os.path.lexists(target) else "missing"
+    if _is_it(sha256, expected):
+        return "ok"
+    if entry["sha256"] == UNKNOWN:
         target.unlink()
-    return "ok" if sha256 == expected else "corrupt"
+        beside(target, ".stamp").unlink(missing_ok=True)
+    return "corrupt"
 
 
 def cached_path(entry: Mapping[str, Any], cache: Path) -> Path:
@@ -69,19 +92,26 @@ def cached_path(entry: Mapping[str, Any], cache: Path) -> Path:
     if name.is_absolute() or ".." in name.parts:
         message = f"The name of a data file must lie inside the cache, got {entry['name']!r}: use <data set>/<file>."
         raise KlrBenchError(message)
-    return Path(cache).expanduser().absolute() / name
+    return expanded(str(cache)).absolute() / name
 
 
-def _is_it(sha256: str | None, entry: Mapping[str, Any]) -> bool:
-    """Tell whether content with this hash, None for no file, is what an entry requires."""
-    return sha256 is not None and entry["sha256"] in (sha256, UNKNOWN)
+def _expected(entry: Mapping[str, Any], target: Path) -> str:
+    """Return the hash that a cached file must have; of unknown content the one that was noted when it came."""
+    return (noted_sha256(target) or UNKNOWN) if entry["sha256"] == UNKNOWN else str(entry["sha256"])
+
+
+def _is_it(sha256: str | None, expected: str) -> bool:
+    """Tell whether content with this hash, None for no file, is what is expected."""
+    return sha256 is not None and expected in (sha256, UNKNOWN)
 
 
 def _obtain(entry: Mapping[str, Any], target: Path, mirror: str | None, progress: Progress) -> None:
     """Try one place after the other; raise a KlrBenchError that lists them all if none has the right content."""
     tried = []
-    if target.exists():
-        tried.append(f"{target}: {_differs(stamped_sha256(target), entry['sha256'])}")
+    if os.path.lexists(target):
+        edited = f"; to keep it as it is, remove {target.name}.stamp" if entry["sha256"] == UNKNOWN else ""
+        fault = no_file(target) or _differs(stamped_sha256(target), _expected(entry, target)) + edited
+        tried.append(f"{target}: {fault}")
     for base, places in _places(entry, target, mirror):
         problems: dict[str, TransferError] = {}
         for place in places:
@@ -102,17 +132,19 @@ def _obtain(entry: Mapping[str, Any], target: Path, mirror: str | None, progress
 
 def _told(base: str, problems: Mapping[str, TransferError]) -> list[str]:
     """Return the message lines about a source: its errors or, if it only lacks the file, that."""
-    wrong = [f"{place}: {error}" for place, error in problems.items() if not isinstance(error, NotThereError)]
+    wrong = [
+        f"{place}: {shown(error, 300)}" for place, error in problems.items() if not isinstance(error, NotThereError)
+    ]
     if wrong or not base:
         return wrong
-    return [f"{base}: not there ({next(iter(problems.values()))})"]
+    return [f"{base}: not there ({shown(next(iter(problems.values())))})"]
 
 
 def _places(entry: Mapping[str, Any], target: Path, mirror: str | None) -> Iterator[tuple[str, list[str]]]:
     """Yield each source with the places to try there; a source without a name is not mentioned if it is empty."""
     yield "", [str(target) + suffix for suffix in SUFFIXES]
     if mirror:
-        root = mirror.rstrip("/") if _is_url(mirror) else str(Path(mirror).expanduser().absolute())
+        root = mirror.rstrip("/") if _is_url(mirror) else str(expanded(mirror).absolute())
         base = f"{root}/{entry['name']}"
         yield f"{base}[{'|'.join(SUFFIXES)}]", [base + suffix for suffix in ("", *SUFFIXES)]
     if entry.get("url"):
@@ -126,20 +158,20 @@ def _is_url(place: str) -> bool:
 def _take(place: str, entry: Mapping[str, Any], target: Path, progress: Progress) -> None:
     """Get the file from one place.  Raises TransferError; leaves at most a partial file, which can be resumed."""
     if not _is_url(place):
-        if not Path(place).is_file():
-            message = "no such file"
-            raise NotThereError(message)
+        fault = no_file(Path(place))
+        if fault:
+            raise (NotThereError("no such file") if fault == "does not exist" else TransferError(fault))
         _unpack(Path(place), entry, target, progress)
         return
-    part = beside(target, ".part")
-    resumed = download(place, part, progress, f"{entry['name']}: downloading")
+    part, limit = beside(target, ".part"), _most_bytes(entry)
+    resumed = download(place, part, progress, f"{entry['name']}: downloading", limit)
     try:
         _unpack(part, entry, target, progress)
     except TransferError:
         if not resumed:
             raise
         discard(part)  # its beginning, from an earlier run, may be wrong
-        download(place, part, progress, f"{entry['name']}: downloading again")
+        download(place, part, progress, f"{entry['name']}: downloading again", limit)
         _unpack(part, entry, target, progress)
     finally:
         discard(part)
@@ -148,15 +180,18 @@ def _take(place: str, entry: Mapping[str, Any], target: Path, progress: Progress
 def _unpack(source: Path, entry: Mapping[str, Any], target: Path, progress: Progress) -> None:
     """Decompress into a temporary file, compare the hash, and move it to its place."""
     temporary = beside(target, ".tmp")
+    temporary.unlink(missing_ok=True)  # nothing is written through a link or into a FIFO
     sha256 = hashlib.sha256()
-    size = source.stat().st_size
+    size, limit = source.stat().st_size, _most_bytes(entry)
     try:
         with temporary.open("wb") as out:
             for chunk, position in plain_chunks(source):
                 sha256.update(chunk)
                 out.write(chunk)
+                if out.tell() > limit:
+                    raise TransferError(beyond(limit))
                 progress(position, size, f"{entry['name']}: unpacking")
-        if not _is_it(sha256.hexdigest(), entry):
+        if not _is_it(sha256.hexdigest(), entry["sha256"]):
             raise TransferError(_differs(sha256.hexdigest(), entry["sha256"]) + "; not kept")
         os.replace(temporary, target)
     except DamagedFileError as error:
@@ -167,15 +202,21 @@ def _unpack(source: Path, entry: Mapping[str, Any], target: Path, progress: Prog
     restamp(target)
 
 
+def _most_bytes(entry: Mapping[str, Any]) -> int:
+    """Return the largest size of a file, packed or not, in bytes."""
+    return entry.get("max_bytes") or MOST_BYTES
+
+
 def _differs(got: str | None, expected: str) -> str:
     return f"wrong content: sha256 is {got or 'not readable'}, expected {expected}"
 
 
 def _nowhere(entry: Mapping[str, Any], target: Path, mirror: str | None, tried: list[str]) -> str:
-    """Return the message about a file that no source provides."""
-    lines = [f"The data file {entry['name']} cannot be had. Tried:", *(f"  {line}" for line in tried)]
+    """Return the message about a file that no source provides: at most five lines."""
     if not mirror:
-        lines.append("  no mirror: none is set")
+        tried = [*tried, "no mirror: none is set"]
+    lines = [f"The data file {entry['name']} cannot be had. Tried:", f"  {shown(tried[0], 1000)}"]
+    lines += [f"  {shown('; '.join(tried[1:]), 1000)}"] if tried[1:] else []
     lines += [
         "Connect to the network, or set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix"
         if entry.get("url")

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.compression import open_plain
+from klr_bench.experiment.data.compression import CHUNK, open_plain
 from klr_bench.experiment.data.labels import LARGEST, Labels
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+MOST_DIMENSIONS = 8
 
 
 def read_idx(paths: Sequence[Path], labels: Labels, n_features: int | None) -> list[tuple[Any, NDArray[np.int64]]]:
@@ -42,18 +43,23 @@ def read_idx(paths: Sequence[Path], labels: Labels, n_features: int | None) -> l
 def read_array(path: Path) -> NDArray[Any]:
     """Return the array of a file, in the byte order of this machine.  Raises KlrBenchError."""
     with open_plain(path) as (stream, _):
-        content = stream.read()
-    dtype = np.dtype(TYPES.get(content[2], "V1")) if len(content) >= 4 else np.dtype("V1")
-    if content[:2] != b"\0\0" or dtype.kind == "V" or content[3] == 0:
-        message = f"{path}: begins with {content[:4].hex(' ')!r}, which no idx file does; get the file again."
-        raise KlrBenchError(message)
-    start = 4 + 4 * content[3]
-    shape = tuple(int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4))
-    size = start + math.prod(shape) * dtype.itemsize
+        head = stream.read(4)
+        if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in TYPES or not 1 <= head[3] <= MOST_DIMENSIONS:
+            message = f"{path}: begins with {head.hex(' ')!r}, which no idx file does; get the file again."
+            raise KlrBenchError(message)
+        dtype, sizes = np.dtype(TYPES[head[2]]), stream.read(4 * head[3])
+        shape = tuple(int.from_bytes(sizes[at : at + 4], "big") for at in range(0, 4 * head[3], 4))
+        size = math.prod(shape) * dtype.itemsize
+        content = bytearray()
+        while len(content) <= size and (chunk := stream.read(CHUNK)):  # what is declared may be any number
+            content += chunk
+        more = stream.read(1)
     if len(content) != size or 0 in shape:
-        message = f"{path}: {len(content)} bytes, expected {size} for an array of {shape}; get the file again."
+        got = len(head) + len(sizes) + len(content)
+        wanted = f"expected {4 + 4 * head[3] + size} for an array of {shape}"
+        message = f"{path}: {'more than ' if more else ''}{got} bytes, {wanted}; get the file again."
         raise KlrBenchError(message)
-    return np.frombuffer(content, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
+    return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
 def _examples(path: Path) -> NDArray[Any]:

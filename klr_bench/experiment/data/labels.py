@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, nearest, shown
 
 LARGEST = 1e18
 """The largest absolute value of a feature: its square still fits in a float32."""
+LONGEST_LABEL, MOST_LABELS = 1000, 1_000_000
+"""Characters of a label, and different labels of a file."""
 MOST_CLASSES = 100
 """Largest number of classes of a data set; they are stored as int8."""
 
@@ -23,6 +26,14 @@ def number(text: str) -> float | None:
         return None if "_" in text else float(text)
     except ValueError:
         return None
+
+
+def _key(text: str) -> str | float:
+    """Return what two spellings of a label have in common: the number, whole ones exactly, else the text."""
+    value = number(text)
+    if value is None or not math.isfinite(value):
+        return text
+    return int(text) if re.fullmatch(r"[+-]?\d+", text) else value
 
 
 class Labels:
@@ -41,11 +52,14 @@ class Labels:
         if known is not None:
             return known
         value = number(text)
-        if not text or (value is not None and not math.isfinite(value)):
-            message = f"{text!r} is not a label"
+        if not text or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
+            message = f"{shown(repr(text))} is not a label"
             raise ValueError(message)
-        key = text if value is None else value
+        key = _key(text)
         if key not in self._codes:
+            if len(self.spellings) == MOST_LABELS:
+                message = f"there are more than {MOST_LABELS:,} labels, expected classes"
+                raise ValueError(message)
             self._codes[key] = len(self.spellings)
             self.spellings.append(text)
         self._codes[text] = self._codes[key]
@@ -54,9 +68,9 @@ class Labels:
     def find(self, wanted: Any) -> int | None:
         """Return the code of the label that `wanted` names, or None; case is ignored if nothing matches exactly."""
         text = str(wanted).strip()
-        value = number(text)
+        key = _key(text)
         for code, spelling in enumerate(self.spellings):
-            if spelling == text or (value is not None and value == number(spelling)):
+            if key == _key(spelling):
                 return code
         folded = [code for code, spelling in enumerate(self.spellings) if spelling.casefold() == text.casefold()]
         return folded[0] if len(folded) == 1 else None
@@ -75,7 +89,7 @@ def encoded(
     names = _sorted(labels.spellings)
     missing = set(range(len(names))) - set(codes[:n_train].tolist())
     if missing or not 2 <= len(names) <= MOST_CLASSES:
-        without = f", and none of {_some([labels.spellings[code] for code in sorted(missing)])}" if missing else ""
+        without = f", and none of {some([labels.spellings[code] for code in sorted(missing)])}" if missing else ""
         message = f"{where}: {len(names)} classes{without} in the training file; 2 to {MOST_CLASSES} are expected."
         raise KlrBenchError(message)
     place = np.array([names.index(name) for name in labels.spellings], dtype=np.int8)
@@ -89,8 +103,8 @@ def kept_only(
     chosen, kept = [labels.find(wanted) for wanted in only], Labels()
     if None in chosen:
         message = (
-            f"{where}: no row has the label {str(only[chosen.index(None)])!r} (only)."
-            f"{nearest(str(only[chosen.index(None)]), _some(labels.spellings))}"
+            f"{where}: no row has the label {shown(repr(str(only[chosen.index(None)])))} (only)."
+            f"{nearest(str(only[chosen.index(None)]), some(labels.spellings))}"
         )
         raise KlrBenchError(message)
     codes = {code: kept.code(labels.spellings[code]) for code in chosen if code is not None}
@@ -109,7 +123,7 @@ def binary(
     """
     names = labels.spellings
     if len(names) == 1:
-        message = f"{where}: all {len(codes)} rows have the label {names[0]!r}; two classes are needed."
+        message = f"{where}: all {len(codes)} rows have the label {shown(repr(names[0]))}; two classes are needed."
         raise KlrBenchError(message)
     code = _positive_code(labels, positive, where)
     negative = f"not {names[code]}" if len(names) > 2 else names[1 - code]
@@ -118,7 +132,8 @@ def binary(
     if len(training) and np.all(training == training[0]):
         only = names[code] if training[0] == 1 else negative
         message = (
-            f"{where}: all {len(training)} rows of the training file have the label {only!r}; two classes are needed."
+            f"{where}: all {len(training)} rows of the training file have the label "
+            f"{shown(repr(only))}; two classes are needed."
         )
         raise KlrBenchError(message)
     return y, (negative, names[code])
@@ -131,14 +146,14 @@ def _positive_code(labels: Labels, positive: Any, where: str) -> int:
         code = labels.find(positive)
         if code is None:
             message = (
-                f"{where}: no row has the label {str(positive)!r} (data.positive)."
-                f"{nearest(str(positive), _some(names))}"
+                f"{where}: no row has the label {shown(repr(str(positive)))} (data.positive)."
+                f"{nearest(str(positive), some(names))}"
             )
             raise KlrBenchError(message)
         return code
     if len(names) > 2:
         message = (
-            f"{where}: {len(names)} classes ({', '.join(_some(_sorted(names)))}), two are needed. "
+            f"{where}: {len(names)} classes ({', '.join(some(_sorted(names)))}), two are needed. "
             "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
             "(multiclass: true in a YAML), for learners that can have them."
         )
@@ -148,12 +163,13 @@ def _positive_code(labels: Labels, positive: Any, where: str) -> int:
 
 def _sorted(names: Sequence[str]) -> list[str]:
     """Sort labels as numbers if all are numbers, otherwise as text."""
-    values = {name: number(name) for name in names}
-    if None in values.values():
+    keys: dict[str, Any] = {name: _key(name) for name in names}
+    if any(isinstance(key, str) for key in keys.values()):
         return sorted(names)
-    return sorted(names, key=lambda name: values[name] or 0.0)
+    return sorted(names, key=keys.__getitem__)
 
 
-def _some(names: Sequence[str]) -> list[str]:
-    """Return at most ten names, and "..." for the rest (a column of numbers has thousands)."""
-    return list(names) if len(names) <= 10 else [*names[:10], "..."]
+def some(names: Sequence[str]) -> list[str]:
+    """Return at most ten names as a message shows them, and "..." for the rest (a column of numbers has thousands)."""
+    first = [shown(name, 50) for name in names[:10]]
+    return first if len(names) <= 10 else [*first, "..."]

@@ -1,45 +1,80 @@
-"""Parsed arrays on disk: written once, memory-mapped by every process that needs them."""
+"""Parsed arrays on disk: written once, memory-mapped by every process that needs them.
+
+Size, time and, unless they are very large, checksum of each file are compared when they are loaded; `verify` compares
+all checksums.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
+from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data.cache import Progress, beside, disk_errors, locked
 from klr_bench.experiment.data.readers import Arrays
+from klr_bench.files import open_regular, read_json
+
+CHEAP = 1 << 26
+"""The largest file, in bytes, whose checksum is compared when it is loaded: 64 MiB take 0.04 s."""
+DAMAGE = (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What reading arrays may raise that somebody or a failing disk has changed."""
 
 
-def parsed(folder: Path, name: str, parse: Callable[[], Arrays], progress: Progress) -> Arrays:
+def parsed(folder: Path, name: str, of: Sequence[str], parse: Callable[[], Arrays], progress: Progress) -> Arrays:
     """Return the arrays in `folder`, mapped read-only; `parse` makes them where they are missing or damaged.
 
-    One process parses, others wait for it.  Raises KlrBenchError.
+    `of` are the hashes of the files that they are made of.  One process parses, others wait for it.  Raises
+    KlrBenchError.
     """
-    arrays = _load(folder)
+    arrays = _load(folder, of)
     if arrays is not None:
         return arrays
     with disk_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder, name, progress):
-            arrays = _load(folder)  # another process may have been quicker
+            arrays = _load(folder, of)  # another process may have been quicker
             if arrays is None:
                 progress(0, None, f"{name}: parsing")
                 made = parse()
-                _save(made, folder)
-                arrays = _load(folder) or made
+                _save(made, folder, name, of)
+                arrays = _load(folder, of) or made
     return arrays
 
 
-def _save(arrays: Arrays, folder: Path) -> None:
+def verify(folder: Path) -> tuple[Literal["ok", "corrupt", "outdated"], str]:
+    """Read all arrays of a folder again, however large; return how they are and the name of the data set.
+
+    What is corrupt is removed, and what another version of klr-bench has written is outdated: the next use parses anew.
+    """
+    try:
+        meta = _meta(folder)
+        whole = all(
+            _state(folder / file) == state and _crc32(folder / file) == crc for file, state, crc in meta["files"]
+        )
+    except DAMAGE:
+        with suppress(KlrBenchError):
+            if isinstance(read_json(folder / "meta.json"), dict):
+                return "outdated", "arrays"
+        meta, whole = {"name": "arrays"}, False
+    if not whole:
+        _remove(folder)
+    return "ok" if whole else "corrupt", str(meta["name"])
+
+
+def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
     """Write the arrays into a temporary folder and rename it into place."""
     temporary = beside(folder, ".tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
+    _remove(temporary)
     temporary.mkdir()
     try:
         named = {"y": arrays.y}
@@ -47,32 +82,74 @@ def _save(arrays: Arrays, folder: Path) -> None:
             named |= {"data": arrays.X.data, "indices": arrays.X.indices, "indptr": arrays.X.indptr}
         else:
             named |= {"X": arrays.X}
-        for name, array in named.items():
-            np.save(temporary / f"{name}.npy", array)
+        paths = [temporary / f"{stem}.npy" for stem in named]
+        for path, array in zip(paths, named.values(), strict=True):
+            np.save(path, array)
         meta = {
+            "name": name,
+            "of": list(of),
             "shape": arrays.X.shape,
             "classes": arrays.classes,
             "n_train_official": arrays.n_train_official,
-            "files": {f"{name}.npy": _state(temporary / f"{name}.npy") for name in named},
+            "files": [(path.name, _state(path), _crc32(path)) for path in paths],
         }
-        (temporary / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
-        shutil.rmtree(folder, ignore_errors=True)
+        (temporary / "meta.json").write_text(json.dumps([_checksum(meta), meta]), encoding="utf-8")
+        _remove(folder)
         os.rename(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _load(folder: Path) -> Arrays | None:
+def _load(folder: Path, of: Sequence[str]) -> Arrays | None:
     """Map the arrays of a folder; None where one is missing, or is not as it was when it was written."""
     try:
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        for name, state in meta["files"].items():
-            if _state(folder / name) != state:
+        meta = _meta(folder)
+        if meta["of"] != list(of):
+            return None
+        for name, state, crc in meta["files"]:
+            path = folder / name
+            if _state(path) != state or (state[0] <= CHEAP and _known_crc32(path, *state) != crc):
                 return None
-        array = {Path(name).stem: _map(folder / name) for name in meta["files"]}
+        array = {Path(name).stem: _map(folder / name) for name, *_ in meta["files"]}
         return Arrays(_matrix(array, meta["shape"]), array["y"], tuple(meta["classes"]), meta["n_train_official"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except DAMAGE:
         return None
+
+
+def _meta(folder: Path) -> dict[str, Any]:
+    """Return what is noted beside the arrays; raise one of `DAMAGE` where it is not as it was written."""
+    with open_regular(folder / "meta.json") as file:
+        checksum, meta = json.loads(file.read())
+    if checksum != _checksum(meta):
+        raise ValueError("damaged")
+    return dict(meta)
+
+
+def _checksum(meta: Any) -> int:
+    return zlib.crc32(json.dumps(meta, sort_keys=True).encode())
+
+
+def _crc32(path: Path) -> int:
+    """Return the checksum of a file.  Raises OSError."""
+    crc = 0
+    with open_regular(path) as file:
+        while chunk := file.read(1 << 20):
+            crc = zlib.crc32(chunk, crc)
+    return crc
+
+
+@lru_cache(maxsize=1024)
+def _known_crc32(path: Path, size: int, mtime_ns: int) -> int:
+    """Return the checksum of a file, which is read once in each process as long as its size and time stay."""
+    return _crc32(path)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, or what is in its place."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        folder.unlink(missing_ok=True)
 
 
 def _map(path: Path) -> Any:

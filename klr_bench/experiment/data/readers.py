@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.compression import DamagedFileError, open_plain
+from klr_bench.experiment.data.compression import DamagedFileError, is_packed, lines, open_plain
 from klr_bench.experiment.data.delimited import WIDE, Layout, read_delimited
 from klr_bench.experiment.data.idx import read_idx
 from klr_bench.experiment.data.labels import Labels, encoded, kept_only
@@ -47,6 +47,9 @@ def read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
     except DamagedFileError as error:
         message = f"{error.path}: {error}; get the file again."
         raise KlrBenchError(message) from error
+    except MemoryError as error:
+        message = f"{paths[0]}: its numbers do not fit in the memory of this machine; use fewer rows."
+        raise KlrBenchError(message) from error
 
 
 def _read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
@@ -69,12 +72,12 @@ def _idx(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list
 
 
 def _svmlight(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    _check_text(paths)
+    check_text(paths)
     return read_svmlight(paths, labels, spec.get("n_features"))
 
 
 def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    _check_text(paths)
+    check_text(paths)
     parts: list[tuple[Any, Any]] = []
     layout: Layout | None = None
     for path in paths:
@@ -89,22 +92,29 @@ def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list
     return parts
 
 
-def _check_text(paths: Sequence[Path]) -> None:
-    """Refuse files with a NUL byte near their beginning: an archive, a NumPy file, UTF-16 text."""
+def check_text(paths: Sequence[Path]) -> None:
+    """Refuse files with a NUL byte near their beginning, such as an archive or UTF-16 text, and what is packed twice.
+
+    Raises KlrBenchError and DamagedFileError.
+    """
     for path in paths:
         with open_plain(path) as (stream, _):
-            if b"\0" in stream.read(4096):
-                message = (
-                    f"{path}: not a text file in UTF-8; svmlight or CSV text, plain or compressed with xz, "
-                    "gzip or bzip2, is expected."
-                )
-                raise KlrBenchError(message)
+            start = stream.read(4096) or b""
+        if is_packed(start):
+            message = f"{path}: compressed twice; a file that is plain or compressed once is expected. Unpack it once."
+            raise KlrBenchError(message)
+        if b"\0" in start:
+            message = (
+                f"{path}: not a text file in UTF-8; svmlight or CSV text, plain or compressed with xz, "
+                "gzip or bzip2, is expected."
+            )
+            raise KlrBenchError(message)
 
 
 def sniffed_format(path: Path) -> str:
     """Return ``svmlight`` where most first lines go on with ``index:value`` after the label, else ``csv``."""
     with open_plain(path) as (stream, _):
-        rows = [line.partition(b"#")[0].split()[1:] for line in islice(stream, 100)]
+        rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
     tokens = [row[0] for row in rows if row]
     pairs = [token for token in tokens if re.fullmatch(rb"(\d+|qid):[^:,;|]*", token)]
     return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"

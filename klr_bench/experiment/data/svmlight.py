@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.compression import open_plain
+from klr_bench.experiment.data.compression import lines, open_plain
 from klr_bench.experiment.data.labels import LARGEST, Labels, number
+
+MOST_FOUND = 100_000_000
+"""Largest number of features where none is declared: one wrong index could otherwise fill the memory of a learner."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,13 @@ def read_svmlight(paths: Sequence[Path], labels: Labels, n_features: int | None)
             index = file.X.indices[entry]
             counted = f"n_features={n_features} (indices {base} to {n_features - 1 + base})"
             raise file.refusal(entry, f"index {index} is beyond {counted}; mend the line or set data.n_features=.")
+    if n_features is None and found > MOST_FOUND:
+        last = max(files, key=lambda file: file.X.shape[1])
+        reason = (
+            f"the index {found + base - 1} would make {found:,} features, expected at most {MOST_FOUND:,}; "
+            f"mend the line, or say that it is right with data.n_features={found}."
+        )
+        raise last.refusal(int(np.argmax(last.X.indices)), reason)
     shape = n_features or found
     return [(_shifted(file.X, base, shape), file.codes) for file in files]
 
@@ -81,7 +91,8 @@ class _Rows:
 
     def __iter__(self) -> Iterator[bytes]:
         with open_plain(self.path) as (stream, _):
-            for self.line, line in enumerate(stream, 1):
+            for line in lines(stream, self.path):
+                self.line += 1
                 if self.line == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 parts = line.partition(b"#")[0].split(None, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,16 @@ def test_pickled_objects_in_the_cache_are_parsed_anew_and_not_loaded(tmp_path: P
         made.append(1)
         return arrays
 
-    parsed(folder, "mine", parse, silent)
-    parsed(folder, "mine", parse, silent)
+    parsed(folder, "mine", ["hash"], parse, silent)
+    parsed(folder, "mine", ["hash"], parse, silent)
     assert len(made) == 1
     np.save(folder / "X.npy", np.array([Hostile(mark)], dtype=object), allow_pickle=True)
-    meta = json.loads((folder / "meta.json").read_text())
-    state = (folder / "X.npy").stat()
-    meta["files"]["X.npy"] = [state.st_size, state.st_mtime_ns]
-    (folder / "meta.json").write_text(json.dumps(meta))
-    found = parsed(folder, "mine", parse, silent)
+    _, meta = json.loads((folder / "meta.json").read_text())
+    content, state = (folder / "X.npy").read_bytes(), (folder / "X.npy").stat()
+    meta["files"][1] = ["X.npy", [state.st_size, state.st_mtime_ns], zlib.crc32(content)]
+    checksum = zlib.crc32(json.dumps(meta, sort_keys=True).encode())
+    (folder / "meta.json").write_text(json.dumps([checksum, meta]))
+    found = parsed(folder, "mine", ["hash"], parse, silent)
     np.testing.assert_array_equal(found.X, arrays.X)
     assert len(made) == 2
     assert not mark.exists()
