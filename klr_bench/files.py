@@ -33,8 +33,8 @@ def expanded(path: str) -> Path:
     """Return a path with its ``~`` replaced by a home folder.  Raises KlrBenchError where there is no such user."""
     try:
         return Path(path).expanduser()
-    except RuntimeError as error:
-        user = Path(path).parts[0]
+    except (RuntimeError, ValueError) as error:  # ValueError: a NUL in the name
+        user = shown(Path(path).parts[0])
         message = f"{shown(path)}: expected a path, got {user!r}: there is no such user. Write ./{user} for a file."
         raise KlrBenchError(message) from error
 

@@ -13,12 +13,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, shown
 from klr_bench.experiment.data.compression import lines, open_plain
 from klr_bench.experiment.data.labels import LARGEST, Labels, number
 
 MOST_FOUND = 100_000_000
 """Largest number of features where none is declared: one wrong index could otherwise fill the memory of a learner."""
+
+MOST_DIGITS = 100
+"""Of an index, with zeros before it."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class _Rows:
         text = label.decode(errors="backslashreplace")
         if ":" in text or "," in text:
             what = "a label is missing" if ":" in text else "expected one label (of CSV: data.format=csv)"
-            reason = f"the line begins with {text!r}; {what}."
+            reason = f"the line begins with {shown(repr(text))}; {what}."
             raise self.refusal(reason)
         try:
             return self.labels.code(text)
@@ -126,7 +129,7 @@ def _read(path: Path, labels: Labels) -> _Raw:
     try:
         X, codes = load_svmlight_file(rows, dtype=np.float32, zero_based=True)
     except (ValueError, OverflowError) as error:
-        raise rows.refusal(_fault(rows.text) or f"{error}.") from error
+        raise rows.refusal(_fault(rows.text) or f"{shown(error)}.") from error
     if not rows.lines:
         message = f"{path}: no rows; lines like '+1 3:0.5 7:1' are expected."
         raise KlrBenchError(message)
@@ -152,14 +155,15 @@ def _fault(row: bytes) -> str | None:
         index, colon, value = token.partition(":")
         if index == "qid":  # used for rankings only
             continue
+        where = shown(repr(token))
         if not colon:
-            return f"{token!r} is not index:value."
+            return f"{where} is not index:value."
         if not index.isascii() or not index.isdigit():
-            return f"{index!r} in {token!r} is not an index; whole numbers from 0 or 1 are expected."
+            return f"{shown(repr(index))} in {where} is not an index; whole numbers from 0 or 1 are expected."
         if number(value) is None:
-            return f"{value!r} in {token!r} is not a number."
-        if int(index) >= 2**31:
-            return f"the index {index} is too large."
+            return f"{shown(repr(value))} in {where} is not a number."
+        if len(index) > MOST_DIGITS or int(index) >= 2**31:
+            return f"the index {shown(index)} is too large."
         if int(index) <= previous:
             return f"index {index} stands after index {previous}; indices must ascend, each only once."
         previous = int(index)

@@ -1,0 +1,656 @@
+"""Attacks on data files: damaged, odd and hostile ones end in the right numbers or in one message."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import math
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from klr_bench.cli import main
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.data import delimited, labels
+from klr_bench.experiment.data.dataset import dataset_hash, load
+from klr_bench.experiment.data.labels import LARGEST
+from klr_bench.experiment.data.readers import Arrays, read, sniffed_format
+from tests.attack.promise import check_message, refused, rejected
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gz": lambda content: gzip.compress(content, 1),
+    "xz": lambda content: lzma.compress(content, preset=0),
+    "bz2": bz2.compress,
+}
+TOKENS = [
+    *(b"nan", b"inf", b"-inf", b"1e400", b"-0", b"0x1f", b"1_000", b"1,5", b"\xd9\xa5", b"9" * 400, b"1e-400", b"1d5"),
+    *(b"\0", b"\r", b"\r\n", b"\n", b"\n\n", b'"', b'"\n', b"'", b"\x1b[31m", b"\xef\xbb\xbf", b"\xff\xfe", b"\x85"),
+    *(b",", b";", b"\t", b"|", b" ", b":", b"#", b"qid:3 ", b"0:1 ", b"-1:2 ", b"2147483647:1 ", b"99999999999:1 "),
+    *(b"\xed\xa0\x80", b"\x1f\x8b", b"PK\x03\x04", b"\x93NUMPY", b"<html>", b"a" * 5000),
+]
+
+
+def damaged(content: bytes, draw: Random) -> bytes:
+    """Return content that was flipped, cut, enlarged, repeated or swapped at one to three places."""
+    for _ in range(draw.randint(1, 3)):
+        at, to = sorted((draw.randrange(len(content) + 1), draw.randrange(len(content) + 1)))
+        to = min(to, at + draw.choice([1, 8, 10**6]))
+        content = draw.choice(
+            [
+                lambda a, m, b: a + bytes(byte ^ 1 << draw.randrange(8) for byte in m[:1]) + m[1:] + b,
+                lambda a, m, b: a,
+                lambda a, m, b: a + b,
+                lambda a, m, b: a + draw.choice(TOKENS) + m + b,
+                lambda a, m, b: a + m + m + b,
+                lambda a, m, b: m + a + b,
+                lambda a, m, b: a + draw.randbytes(4) + b,
+            ]
+        )(content[:at], content[at:to], content[to:])
+    return content
+
+
+def rows(draw: Random) -> tuple[list[list[float]], list[str]]:
+    """Return numbers (n, d) and labels of both classes."""
+    n, d = draw.randint(2, 8), draw.randint(1, 5)
+    X = [[draw.choice([0.0, 1.0, -2.5, 0.125, 1e-3, 3e7]) for _ in range(d)] for _ in range(n)]
+    return X, draw.choice([["a", "b"], ["1", "-1"], ["0", "1"]]) + [draw.choice("ab") for _ in range(0)]
+
+
+def as_csv(draw: Random) -> bytes:
+    X, names = rows(draw)
+    end = draw.choice(["\n", "\r\n", "\r"])
+    lines = [",".join([*map(repr, row), names[i % 2]]) for i, row in enumerate(X)]
+    header = [",".join([*(f"x{j}" for j in range(len(X[0]))), "class"])] if draw.random() < 0.5 else []
+    return end.join([*header, *lines, *([""] if draw.random() < 0.7 else [])]).encode()
+
+
+def as_svmlight(draw: Random) -> bytes:
+    X, names = rows(draw)
+    base = draw.choice([0, 1])
+    lines = [
+        f"{names[i % 2]} " + " ".join(f"{j + base}:{value!r}" for j, value in enumerate(row) if value or j == 0)
+        for i, row in enumerate(X)
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
+def as_idx(draw: Random) -> bytes:
+    n = draw.randint(2, 6)
+    return bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in (n, 2, 3)) + draw.randbytes(6 * n)
+
+
+def check_arrays(arrays: Arrays) -> None:
+    """Hold what was read against what readers promise."""
+    X, y = arrays.X, arrays.y
+    values = X.data if sp.issparse(X) else X
+    assert X.dtype == np.float32
+    assert X.ndim == 2
+    assert X.shape[0] == len(y) > 0
+    assert (np.abs(values) <= LARGEST).all()
+    assert y.dtype == np.int8
+    assert set(y.tolist()) <= {-1, 1}
+    assert len(arrays.classes) == 2
+    if sp.issparse(X):
+        assert X.has_sorted_indices
+        assert X.indices.size == 0 or (X.indices.min() >= 0 and X.indices.max() < X.shape[1])
+
+
+def answered(paths: list[Path], spec: dict[str, Any]) -> Arrays | None:
+    """Return what is read, None where it is refused as promised."""
+    try:
+        arrays = read(paths, spec)
+    except KlrBenchError as error:
+        message = str(error)
+    else:
+        check_arrays(arrays)
+        return arrays
+    check_message(message)
+    assert any(str(path) in message for path in paths) or "format" in message
+    return None
+
+
+def slow_csv(content: bytes) -> list[list[float]] | None:
+    """Return the numbers of comma-separated text, read in the plainest way; None where that is not possible."""
+    text = content.decode("utf-8-sig", "backslashreplace")
+    table = [line.split(",") for line in re.split("\r\n|\n|\r", text) if line.strip()]
+    if all(labels.number(field) is None for field in table[0]):
+        table = table[1:]
+    if len({len(row) for row in table}) != 1:
+        return None
+    try:
+        return [[float(field) for field in row[:-1]] for row in table]
+    except ValueError:
+        return None
+
+
+def slow_svmlight(content: bytes) -> list[dict[int, float]]:
+    """Return the numbers of each row by index."""
+    found = []
+    for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        pairs = [pair.split(b":") for pair in line.split(b"#")[0].split()[1:] if not pair.startswith(b"qid:")]
+        if line.split(b"#")[0].split():
+            found.append({int(index): float(value) for index, value in pairs})
+    return found
+
+
+@pytest.mark.drawn(0.15)
+def test_a_damaged_csv_file(draw: Random, tmp_path: Path) -> None:
+    path, packing = tmp_path / "a.csv", draw.choice(list(PACK))
+    content = damaged(as_csv(draw), draw)
+    path.write_bytes(PACK[packing](content))
+    arrays = answered([path], {"format": "csv"})
+    if arrays is None:
+        return
+    expected = slow_csv(content)
+    if expected is None:  # another delimiter, or quotes
+        assert re.search(rb"[;\t| \"]", content)
+    elif not re.search(rb"[;\t|\"]", content):
+        np.testing.assert_array_equal(arrays.X, np.array(expected, dtype=np.float32))
+
+
+@pytest.mark.drawn(0.15)
+def test_a_damaged_svmlight_file(draw: Random, tmp_path: Path) -> None:
+    path, packing = tmp_path / "a.svm", draw.choice(list(PACK))
+    content = damaged(as_svmlight(draw), draw)
+    path.write_bytes(PACK[packing](content))
+    arrays = answered([path], {"format": "svmlight"})
+    if arrays is None:
+        return
+    expected = slow_svmlight(content)
+    base = 0 if any(0 in row for row in expected) else 1
+    assert arrays.X.shape == (len(expected), max(max(row, default=base) for row in expected) - base + 1)
+    for i, row in enumerate(expected):
+        for index, value in row.items():
+            assert arrays.X[i, index - base] == np.float32(value)
+
+
+@pytest.mark.drawn(0.1)
+def test_a_damaged_idx_file(draw: Random, tmp_path: Path) -> None:
+    paths, packing = [tmp_path / "images", tmp_path / "labels"], draw.choice(list(PACK))
+    content = as_idx(draw)
+    n = content[7]
+    of_them = bytes([0, 0, 8, 1, 0, 0, 0, n]) + bytes(i % 2 for i in range(n))
+    which = draw.randrange(2)
+    pair = [content, of_them]
+    pair[which] = damaged(pair[which], draw)
+    for path, part in zip(paths, pair, strict=True):
+        path.write_bytes(PACK[packing](part))
+    arrays = answered(paths, {"format": "idx"})
+    if arrays is None:
+        return
+    if pair[0][2] == 8:
+        expected = np.frombuffer(pair[0], np.uint8)[-arrays.X.size :].reshape(arrays.X.shape)
+        np.testing.assert_array_equal(arrays.X, expected.astype(np.float32) / np.float32(255))
+
+
+@pytest.mark.drawn(0.1)
+def test_a_damaged_archive(draw: Random, tmp_path: Path) -> None:
+    """What is damaged after it was compressed is refused, or the damage is not in the content."""
+    path, kind, packing = tmp_path / "a", draw.choice(["csv", "svmlight"]), draw.choice(["gz", "xz", "bz2"])
+    content = (as_csv if kind == "csv" else as_svmlight)(draw)
+    path.write_bytes(damaged(PACK[packing](content), draw))
+    answered([path], {"format": draw.choice([kind, None])})
+
+
+ODD_SETTINGS: dict[str, list[Any]] = {
+    "label_column": [
+        0,
+        -1,
+        2,
+        99,
+        -99,
+        10**30,
+        "",
+        "class",
+        "x0",
+        "1",
+        "-1",
+        " 1",
+        "1_0",
+        "\u0665",
+        "a" * 5000,
+        "\x1b",
+    ],
+    "positive": ["a", "b", "1", "+1", 1.0, "c", "", "A", "nan", "9" * 5000, "\x1b[31m", True, 10**30],
+    "n_features": [1, 2, 3, 2**31 - 1],
+    "only": [["a"], ["a", "b"], ["c"], ["a", "a"], ["\x1b"], [1], ["x" * 5000]],
+    "multiclass": [True, False],
+    "format": [None, "csv", "svmlight", "idx", "nope", "\x1b"],
+}
+
+
+@pytest.mark.drawn(0.1)
+def test_odd_settings_for_a_file(draw: Random, tmp_path: Path) -> None:
+    path, kind = tmp_path / "a", draw.choice(["csv", "svmlight"])
+    path.write_bytes((as_csv if kind == "csv" else as_svmlight)(draw))
+    spec = {key: draw.choice(ODD_SETTINGS[key]) for key in draw.sample(list(ODD_SETTINGS), draw.randint(1, 3))}
+    if spec.get("format", "csv") == "idx":
+        spec["format"] = "csv"
+    try:
+        arrays = read([path], {"format": kind} | spec)
+    except KlrBenchError as error:
+        check_message(str(error))
+        return
+    check_arrays(arrays)
+    if "n_features" in spec:
+        assert arrays.X.shape[1] == spec["n_features"]
+
+
+@pytest.mark.drawn(0.05)
+def test_a_damaged_test_file_beside_a_whole_training_file(draw: Random, tmp_path: Path) -> None:
+    paths, kind = [tmp_path / "train", tmp_path / "test"], draw.choice(["csv", "svmlight"])
+    content = (as_csv if kind == "csv" else as_svmlight)(draw)
+    paths[0].write_bytes(content)
+    paths[1].write_bytes(damaged(content, draw))
+    arrays = answered(paths, {"format": kind})
+    if arrays is None:
+        return
+    alone = read(paths[:1], {"format": kind})
+    n = arrays.n_train_official
+    assert n == len(alone.y)
+    X = arrays.X[:n].toarray() if sp.issparse(arrays.X) else arrays.X[:n]
+    if kind == "csv":
+        np.testing.assert_array_equal(X, alone.X)
+
+
+# -- files with a name -----------------------------------------------------------------------------------
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+REFUSED: dict[str, tuple[bytes, str]] = {
+    "a quoted line end in the header": (b'"x\ny",class\n1,a\n2,b\n', "not delimited text (a quote"),
+    "a field of 131,073 characters": (b"x," + b"c" * 131_073 + b"\n1,a\n2,b\n", "not delimited text (field larger"),
+    "a quote that is never closed": (b'x,class\n1,a\n"2,b\n' + b"3,a\n" * 100, "not delimited text (a quote"),
+    "one row": (b"1,a\n", "all 1 rows have the label 'a'"),
+    "one class": (b"1,a\n2,a\n3,a\n", "all 3 rows have the label 'a'"),
+    "one column": (b"1\n2\n3\n", "one column"),
+    "one very long column": (b"y" * 130_000 + b"\n" + b"z" * 130_000, "one column"),
+    "only a header": (b"x,y,class\n", "no rows"),
+    "only comments": (b"# a\n# b\n", ""),
+    "only blank lines": (b"\n\n \n", "no rows"),
+    "UTF-16": ("x,class\n1,a\n2,b\n".encode("utf-16"), "not a text file in UTF-8"),
+    "UTF-32": ("x,class\n1,a\n2,b\n".encode("utf-32"), "not a text file in UTF-8"),
+    "NUL bytes": (b"x,class\n1,a\n\0\0,b\n", "not a text file in UTF-8"),
+    "a NUL byte far behind": (b"1,a\n2,b\n" * 1000 + b"\x003,a\n", "line 2001"),
+    "a trailing delimiter in one line": (b"1,2,a\n1,2,b\n1,2,a,\n", "4 columns, the first line has 3"),
+    "NaN": (b"x,c\n1,a\nnan,b\n", "'nan' is not between"),
+    "an infinite number": (b"x,c\n1,a\ninf,b\n", "'inf' is not between"),
+    "a number beyond float64": (b"x,c\n1,a\n1e400,b\n", "'1e400' is not between"),
+    "a hexadecimal number": (b"x,c\n1,a\n0x1f,b\n", "'0x1f' is not a number"),
+    "an underscore in a number": (b"x,c\n1,a\n1_000,b\n", "'1_000' is not a number"),
+    "a thousands separator": (b"x;c\n1;a\n1,000;b\n", "'1,000' is not a number"),
+    "a decimal comma": (b"x;z;c\n1,5;2;a\n2,5;1;b\n", "'1,5' is not a number"),
+    "a very long word for a number": (b"x,c\n1,a\n" + b"w" * 100_000 + b",b\n", "is not a number"),
+    "control characters in a field": (b"x,c\n1,a\n\x1b[31m,b\n", "'\\x1b[31m' is not a number"),
+    "control characters in labels": (b"1,a\n2,\x1b[31mb\n3,c\n", "3 classes"),
+    "long labels": (b"".join(b"%d,L%s\n" % (i, b"%d" % i * 900) for i in range(1, 9)), "8 classes"),
+    "an endless label": (b"1,a\n2," + b"b" * 2000 + b"\n", "is not a label"),
+    "an empty label": (b"x,c\n1,a\n2,\n", "'' is not a label"),
+    "a page of HTML": (b"<!DOCTYPE html>\n<html><body>Not found, sorry</body>\n</html>\n", ""),
+    "a zip archive": (b"PK\x03\x04\x14\0\0\0\x08\0a.csv", "not a text file in UTF-8"),
+    "a NumPy file": (b"\x93NUMPY\x01\0v\0{'descr': '<f8'}", "not a text file in UTF-8"),
+    "a parquet file": (b"PAR1\x15\x04\x15\0\x15", "not a text file in UTF-8"),
+    "a picture": (PNG, "not a text file in UTF-8"),
+    "a pickle": (b"\x80\x04\x95\0\0\0", "not a text file in UTF-8"),
+    "compressed twice": (gzip.compress(bz2.compress(b"1,a\n2,b\n")), "compressed twice"),
+    "a truncated gz": (gzip.compress(b"1,a\n2,b\n" * 99)[:-9], "truncated or corrupted"),
+    "a truncated xz": (lzma.compress(b"1,a\n2,b\n" * 99)[:-9], "truncated or corrupted"),
+    "a truncated bz2": (bz2.compress(b"1,a\n2,b\n" * 99)[:-9], "truncated or corrupted"),
+    "rubbish behind a gz": (gzip.compress(b"1,a\n2,b\n") + b"rubbish", "truncated or corrupted"),
+    "nothing in a gz": (gzip.compress(b""), "no rows"),
+}
+SVMLIGHT: dict[str, tuple[bytes, str]] = {
+    "descending indices": (b"1 2:1 1:1\n-1 1:1\n", "index 1 stands after index 2"),
+    "an index twice": (b"1 2:1 2:1\n-1 1:1\n", "index 2 stands after index 2"),
+    "a negative index": (b"1 -2:1\n-1 1:1\n", "'-2' in '-2:1' is not an index"),
+    "the index 2^31": (b"1 2147483648:1\n-1 1:1\n", "the index 2147483648 is too large"),
+    "the index 2^63": (b"1 9223372036854775808:1\n-1 1:1\n", "is too large"),
+    "an index of 5,000 digits": (b"1 " + b"9" * 5000 + b":1\n-1 1:1\n", ""),
+    "the index 2147483647": (b"1 2147483647:1\n-1 1:1\n", "would make 2,147,483,647 features"),
+    "no label": (b"1:1 2:1\n-1 1:1\n", "a label is missing"),
+    "two values": (b"1 1:1:2\n-1 1:1\n", "'1:2' in '1:1:2' is not a number"),
+    "only comments": (b"# a\n# b\n", "no rows"),
+    "only labels": (b"1\n-1\n", "no row has a feature"),
+    "line ends of old": (b"1 1:1\r-1 1:2\r", "is not index:value"),
+    "a very long word": (b"1 1:1\n-1 " + b"w" * 100_000, "is not index:value"),
+    "a very long label": (b"1 1:1\n" + b"w" * 100_000 + b" 1:1\n", "is not a label"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_csv_file_that_is_refused(name: str, tmp_path: Path) -> None:
+    content, reason = REFUSED[name]
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    rejected(lambda: read([path], {"format": "csv"}), str(path), reason)
+    path.write_bytes(b"x,c\n1,a\n2,b\n")
+    (tmp_path / "test.csv").write_bytes(content)
+    answered([path, tmp_path / "test.csv"], {"format": "csv"})  # of one row or one class a test file may be
+
+
+@pytest.mark.parametrize("name", SVMLIGHT)
+def test_an_svmlight_file_that_is_refused(name: str, tmp_path: Path) -> None:
+    content, reason = SVMLIGHT[name]
+    path = tmp_path / "a.svm"
+    path.write_bytes(content)
+    rejected(lambda: read([path], {"format": "svmlight"}), str(path), reason)
+
+
+ACCEPTED: dict[str, tuple[bytes, list[list[float]]]] = {
+    "a byte order mark": (b"\xef\xbb\xbfx,c\n1,a\n2,b\n", [[1], [2]]),
+    "CRLF": (b"x,c\r\n1,a\r\n2,b\r\n", [[1], [2]]),
+    "CR": (b"x,c\r1,a\r2,b\r", [[1], [2]]),
+    "mixed line ends": (b"x,c\r\n1,a\n2,b\r3,a\n", [[1], [2], [3]]),
+    "a last line without an end": (b"x,c\n1,a\n2,b", [[1], [2]]),
+    "columns of one name": (b"x,x,c\n1,2,a\n3,4,b\n", [[1, 2], [3, 4]]),
+    "the digits of another script": ("x,c\n\u0661,a\n\u0665,b\n".encode(), [[1], [5]]),
+    "minus zero": (b"x,c\n-0,a\n2,b\n", [[-0.0], [2]]),
+    "a number below float32": (b"x,c\n1e-400,a\n2,b\n", [[0], [2]]),
+    "labels that look alike": (b"1,1\n2,+1\n3,1.0\n4,1 \n5,-1\n", [[1], [2], [3], [4], [5]]),
+    "a gz of two members": (gzip.compress(b"x,c\n1,a\n") + gzip.compress(b"2,b\n"), [[1], [2]]),
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_an_odd_csv_file_that_is_right(name: str, tmp_path: Path) -> None:
+    content, X = ACCEPTED[name]
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    arrays = read([path], {"format": "csv"})
+    np.testing.assert_array_equal(arrays.X, np.array(X, dtype=np.float32))
+    assert len(arrays.classes) == 2
+
+
+def test_the_index_2147483647_is_read_where_it_is_declared(tmp_path: Path) -> None:
+    path = tmp_path / "a.svm"
+    path.write_bytes(b"1 2147483647:1\n-1 1:1\n")
+    X = read([path], {"format": "svmlight", "n_features": 2**31 - 1}).X
+    assert (X.shape, X.nnz) == ((2, 2**31 - 1), 2)
+
+
+def test_labels_beyond_2_to_53_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("1,9007199254740992\n2,9007199254740993\n3,9007199254740993.0\n")
+    arrays = read([path], {"format": "csv", "positive": "9007199254740993"})
+    assert arrays.y.tolist() == [-1, 1, -1]
+
+
+def test_20_000_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("".join(f"{'0,' * 19_999}{i},{'ab'[i % 2]}\n" for i in range(60)))
+    X = read([path], {"format": "csv"}).X
+    assert X.shape == (60, 20_000)
+    np.testing.assert_array_equal(X[:, 19_999].toarray().ravel() if sp.issparse(X) else X[:, 19_999], range(60))
+    rejected(lambda: read([path], {"format": "csv", "label_column": "clas"}), "no column 'clas'")
+
+
+def test_a_header_of_many_columns_without_the_wanted_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(",".join(f"column{i}" for i in range(5000)) + "\n" + ",".join("1" * 5000) + "\n")
+    rejected(lambda: read([path], {"format": "csv", "label_column": "colum"}), "its columns are ['column0'")
+
+
+def test_more_labels_than_classes_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labels, "MOST_LABELS", 1000)
+    path = tmp_path / "a.csv"
+    path.write_text("".join(f"1,{i}\n" for i in range(1001)))
+    rejected(lambda: read([path], {"format": "csv"}), "line 1001", "more than 1,000 labels", "data.label=")
+    path.write_text("".join(f"{i} 1:1\n" for i in range(1001)))
+    rejected(lambda: read([path], {"format": "svmlight"}), "line 1001", "more than 1,000 labels")
+
+
+def test_many_classes_are_refused_in_one_message(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("".join(f"1,{i}\n" for i in range(6_000)))
+    rejected(lambda: read([path], {"format": "csv"}), "6000 classes")
+    rejected(lambda: read([path], {"format": "csv", "multiclass": True}), "6000 classes")
+    rejected(lambda: read([path], {"format": "csv", "positive": "x"}), "no row has the label 'x'")
+
+
+IDX_REFUSED = {
+    "of 10^9 x 10^9 values": bytes([0, 0, 8, 2]) + (10**9).to_bytes(4, "big") * 2 + b"1234",
+    "of 255 dimensions": bytes([0, 0, 8, 255]) + b"\xff" * 1020,
+    "of no dimension": bytes([0, 0, 8, 0]),
+    "of another magic": b"\x7fELF" + b"\0" * 20,
+    "of an unknown type": bytes([0, 0, 7, 1, 0, 0, 0, 1, 5]),
+    "of no rows": bytes([0, 0, 8, 2]) + b"\0" * 8,
+    "of one byte": b"\0",
+    "of text": b"1,a\n2,b\n",
+}
+
+
+@pytest.mark.parametrize("name", IDX_REFUSED)
+@pytest.mark.parametrize("packing", PACK)
+def test_an_idx_file_that_is_refused(name: str, packing: str, tmp_path: Path) -> None:
+    for which in range(2):
+        pair = [bytes([0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 1, 7]), bytes([0, 0, 8, 1, 0, 0, 0, 1, 7])]
+        pair[which] = IDX_REFUSED[name]
+        paths = [tmp_path / "images", tmp_path / "labels"]
+        for path, content in zip(paths, pair, strict=True):
+            path.write_bytes(PACK[packing](content))
+        rejected(lambda: read(paths, {"format": "idx"}), str(paths[which]), "get the file again")  # noqa: B023
+
+
+# -- what is no file -------------------------------------------------------------------------------------
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    here = os.getcwd()
+    os.chdir(path.parent)  # the address of a socket is short
+    try:
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def linked(to: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(to)
+
+
+def make_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+NO_FILES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "FIFO": (make_fifo, "is a FIFO"),
+    "socket": (make_socket, "is a socket"),
+    "folder": (Path.mkdir, "is a folder"),
+    "zeros": (linked("/dev/zero"), "is a device"),
+    "random": (linked("/dev/urandom"), "is a device"),
+    "dangling": (linked("nowhere"), "is a link that leads nowhere"),
+    "loop": (make_loop, "cannot be read (Too many levels of symbolic links)"),
+    "kernel": (linked("/proc/self/status"), "is empty"),
+}
+
+
+def own(path: object, **source: Any) -> dict[str, Any]:
+    return {"source": {"format": "file", "path": str(path), **source}}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("key", ["path", "test_path"])
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_what_is_no_file_is_no_data(kind: str, key: str, tmp_path: Path) -> None:
+    make, reason = NO_FILES[kind]
+    (tmp_path / "right.csv").write_text("1,a\n2,b\n")
+    make(tmp_path / "wrong.csv")
+    spec = own(tmp_path / "right.csv")
+    spec["source"][key] = str(tmp_path / "wrong.csv")
+    rejected(lambda: load("file", spec, cache=tmp_path / "cache", mirror=None), f"data.{key}: ", reason)
+    rejected(lambda: dataset_hash("file", spec), f"data.{key}: ", reason)
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/dev/zero", "is a device"),
+        ("/dev/stdin", ""),
+        ("/proc/kmsg", "is empty"),
+        ("/proc/kcore", "bytes, expected at most"),
+        ("/proc/self/mem", "is empty"),
+        ("~nosuchuser/a.csv", "no home folder of '~nosuchuser'"),
+        ("~\0/a.csv", ""),
+        ("a\0b", "cannot be read"),
+        ("/" + "a" * 5000, "cannot be read (File name too long)"),
+        ("", "data.path=FILE"),
+        ("/dev/null/a.csv", "cannot be read (Not a directory)"),
+    ],
+)
+def test_paths_that_lead_to_no_data(path: str, reason: str, tmp_path: Path) -> None:
+    if path.startswith("/proc/") and not os.access(path, os.R_OK):
+        pytest.skip(f"{path} is not there, or not for this user")
+    rejected(lambda: load("file", own(path), cache=tmp_path, mirror=None), reason)
+
+
+@pytest.mark.parametrize("key", ["data.path", "data.test_path", "data.cache", "data.mirror", "results_dir"])
+def test_a_home_folder_of_nobody_in_a_run(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [f"{key}=~nosuchuser/a", *(["data.path=a.csv"] if key == "data.test_path" else [])]
+    refused(capsys, ["run", "dataset=file", "--dry-run", *given], "no home folder of '~nosuchuser'")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["data", "list", "data.cache=~nosuchuser/a"],
+        ["data", "fetch", "magic", "data.mirror=~nosuchuser/a"],
+        ["data", "verify", "data.cache=~nosuchuser"],
+        ["report", "experiment=quickstart", "output=~nosuchuser/a"],
+        ["report", "experiment=quickstart", "results_dir=~nosuchuser/a"],
+    ],
+)
+def test_a_home_folder_of_nobody_in_other_verbs(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    refused(capsys, command, "no home folder of '~nosuchuser'")
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,c\n1,a\n2,b\n")
+    layout = delimited._layout
+
+    def then_changed(*args: Any) -> Any:
+        found = layout(*args)
+        path.write_text("x,c\n1,a\n2,b\n3,a\n")
+        return found
+
+    monkeypatch.setattr(delimited, "_layout", then_changed)
+    rejected(lambda: load("file", own(path), cache=tmp_path / "cache", mirror=None), "has changed while it was read")
+    assert not list((tmp_path / "cache").rglob("*.npy"))
+    monkeypatch.undo()
+    assert load("file", own(path), cache=tmp_path / "cache", mirror=None).X.shape == (3, 1)
+
+
+def test_a_file_that_vanishes_between_two_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,c\n1,a\n2,b\n")
+    layout = delimited._layout
+
+    def then_gone(*args: Any) -> Any:
+        found = layout(*args)
+        path.unlink()
+        return found
+
+    monkeypatch.setattr(delimited, "_layout", then_gone)
+    rejected(lambda: load("file", own(path), cache=tmp_path / "cache", mirror=None), "cannot be read (No such file")
+
+
+# -- bombs -----------------------------------------------------------------------------------------------
+
+CHILD = """
+import json, resource, sys, time
+from pathlib import Path
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.data.dataset import load
+folder, found = Path(sys.argv[1]), {}
+for path in sorted(folder.glob("bomb-*")):
+    spec = {"source": {"format": "file", "path": str(path), "file_format": None}}
+    begun = time.process_time()
+    try:
+        load("file", spec, cache=folder / "cache", mirror=None)
+        message = ""
+    except KlrBenchError as error:
+        message = str(error)
+    found[path.name] = [message, time.process_time() - begun]
+megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (20 if sys.platform == "darwin" else 10))
+print(json.dumps([found, megabytes]))
+"""
+MOST_SECONDS, MOST_MEGABYTES = 5.0, 500
+
+
+def zipped_zeros(n: int, piece: bytes) -> bytes:
+    """Return a gz whose content is a piece, repeated up to n bytes: its members are equal."""
+    return gzip.compress(piece * (2**24 // len(piece))) * (n >> 24)
+
+
+def test_bombs_are_refused_quickly_and_with_little_memory(tmp_path: Path) -> None:
+    row = b"0.5,1,a\n1.5,0,b\n"
+    numbers = np.random.default_rng(0).integers(10**9, size=(2000, 200)).tolist()
+    honest = "".join(f"{','.join(map(str, values))},{'ab'[i % 2]}\n" for i, values in enumerate(numbers)).encode()
+    bombs = {
+        "rows.gz": (zipped_zeros(2**32, row), "unpacks to more than 200 times its size"),
+        "rows.xz": (lzma.compress(row * 2**18, preset=0) * 99, "unpacks to more than 200 times its size"),
+        "rows.bz2": (bz2.compress(row * 2**15) * 2000, "unpacks to more than 200 times its size"),
+        "zeros.gz": (zipped_zeros(2**32, b"\0"), "unpacks to more than 200 times its size"),
+        "line.gz": (zipped_zeros(2**32, b"1,"), "unpacks to more than 200 times its size"),
+        "twice.gz": (gzip.compress(zipped_zeros(2**30, row)), "compressed twice"),
+        "svmlight.gz": (zipped_zeros(2**32, b"1 1:1\n-1 1:2\n"), "unpacks to more than 200 times its size"),
+        "late.gz": (gzip.compress(honest * 5, 1) + zipped_zeros(2**34, b"5,5,a\n"), "unpacks to more than 200 times"),
+        "line.csv": (b"1," * 2**22, "line 1: more than 4,194,304 characters"),
+        "line.svm": (b"1 1:1\n-1 " + b"1:1 " * 2**21, "line 2: more than 4,194,304 characters"),
+        "columns.csv": (b"1," * 2_000_000 + b"a\n1,b\n", "2 columns, the first line has 2000001"),
+        "quote.csv": (b'x,c\n1,a\n"' + b"2,b\n" * 2**22, "not delimited text"),
+        "index.svm": (b"1 2147483647:1\n-1 1:1\n", "would make 2,147,483,647 features"),
+    }
+    for name, (content, _) in bombs.items():
+        (tmp_path / f"bomb-{name}").write_bytes(content)
+    with (tmp_path / "bomb-sparse.csv").open("wb") as file:
+        file.truncate(2**39)
+    bombs["sparse.csv"] = (b"", "not a text file in UTF-8")
+    command = [sys.executable, "-c", CHILD, str(tmp_path)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found, megabytes = json.loads(done.stdout)
+    for name, (_, reason) in bombs.items():
+        message, seconds = found[f"bomb-{name}"]
+        check_message(message, f"bomb-{name}", reason)
+        assert seconds < MOST_SECONDS, name
+    assert megabytes < MOST_MEGABYTES
+    assert len(found) == len(bombs)
+
+
+# -- a run -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["[a].csv", "a b.csv", "[b]x[:b].csv"])
+def test_file_names_that_look_like_markup(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / name
+    path.write_text("".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(40)))
+    assert load("file", own(path), cache=tmp_path / "cache", mirror=None).X.shape == (40, 1)
+    given = [f"data.path={path}", f"data.cache={tmp_path / 'cache'}", f"results_dir={tmp_path / 'results'}"]
+    assert main(["run", "dataset=file", "algorithm=nc", "--dry-run", *given]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_format_is_guessed_without_reading_on(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"1 " + b"1:1 " * 10**6 + b"\n" + b"1 1:1\n" * 5)
+    assert sniffed_format(path) == "svmlight"
+    assert math.isfinite(path.stat().st_size)
