@@ -9,14 +9,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.blocks import KernelBlocks
-from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.expansion import decide, layout_of
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
     """A classifier f = sum_i dual_coef_[i] k(support_vectors_[i], .) with P(second class | x) = sigma(f(x))."""
 
+    @decides
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
         check_is_fitted(self, "dual_coef_")
@@ -141,6 +144,7 @@ class BatchKLR(ExpansionClassifier):
         self.random_state = random_state
         self.dtype = dtype
 
+    @learns
     def fit(self, X, y, callback=None):
         """Solve the problem on the given rows.
 

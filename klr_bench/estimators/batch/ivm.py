@@ -19,7 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench.estimators.batch.base import ExpansionClassifier
 from klr_bench.estimators.batch.blocks import slices
-from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE, BinaryKernelClassifier
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE
 from klr_bench.estimators.core.rows import in_layout
 
 CANDIDATES = 64
@@ -109,6 +111,7 @@ class ImportVectorMachine(ExpansionClassifier):
         self.random_state = random_state
         self.dtype = dtype
 
+    @learns
     def fit(self, X, y, callback=None):
         """Choose import vectors among the rows of X.
 

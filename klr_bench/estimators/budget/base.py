@@ -7,8 +7,9 @@ import copy
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.budget.engine import BLOCK, CHUNK, BudgetState
-from klr_bench.estimators.core.binary import COUNT
+from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.core.expansion import decide
+from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 
 
@@ -42,6 +43,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
     """
 
     _by_age = False
+    _fixed = (*OnlineKernelClassifier._fixed, "budget")
     pass_key = None
     """Learners that replace support vectors share no pass."""
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
@@ -68,9 +70,10 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
     def _refused_at(self):
         return self._state.refused, self._state.last_value
 
+    @decides
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, ["dual_coef_", "_state"])
         X, state = self._validate(X, dtype=self.support_vectors_.dtype), self._state
         return decide(state.kernel, state.by_index, state.origin, self.support_vectors_, self.dual_coef_, X)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.budget.projection import ProjectionState
-from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE
 
 
 class Projectron(BudgetKernelClassifier):

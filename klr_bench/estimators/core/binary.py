@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
+from klr_bench.estimators.core.classifier import Classifier, distinct_labels, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS, Kernel
-
-POSITIVE = Interval(Real, 0, None, closed="neither")
-"""Constraint of a positive number."""
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-COUNT = Interval(Integral, 1, None, closed="left")
-NUMBER = Interval(Real, None, None, closed="neither")
-"""Constraint of any number but infinity and NaN."""
+from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED
+from klr_bench.estimators.core.rows import make_writable
 
 
-class BinaryClassifier(ClassifierMixin, BaseEstimator):
+class BinaryClassifier(Classifier):
     """A classifier for two classes; a subclass has `fit` and `decision_function`."""
+
+    _fixed = ()
+    """Parameters that define the state, and so cannot change between two calls of `partial_fit`."""
 
     def predict(self, X):
         """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 means the first class."""
@@ -35,6 +31,25 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
+        self._begun_with = {name: getattr(self, name) for name in self._fixed}
+
+    def _go_on_with(self, classes):
+        """Prepare a later call of `partial_fit`; refuse other classes, and parameters that cannot change any more."""
+        self._validate_params()
+        for name, value in getattr(self, "_begun_with", {}).items():
+            now = getattr(self, name)
+            if now != value:
+                message = (
+                    f"The {name!r} parameter of {type(self).__name__} was {value!r} in the first call and cannot "
+                    f"change. Got {now!r}; call fit to start anew."
+                )
+                raise ValueError(message)
+        if classes is not None:
+            named = distinct_labels(classes, "classes")
+            if not np.array_equal(named, self.classes_):
+                message = f"classes={named.tolist()}: the first call was with {self.classes_.tolist()}."
+                raise ValueError(message)
+        make_writable(self)
 
     def _dtypes(self):
         """Return the precisions of X that are kept; any other is converted to the first."""
@@ -45,16 +60,17 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
             self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
         )
 
-    def _set_classes(self, y):
-        check_classification_targets(y)
-        classes = np.unique(y)
+    def _set_classes(self, y, classes=None):
+        """Set the classes: those given for a first call of `partial_fit`, else those in y."""
+        self.classes_ = self._allowed(distinct_labels(y) if classes is None else distinct_labels(classes, "classes"))
+
+    def _allowed(self, classes):
+        """Return sorted classes, or refuse their number."""
+        refuse_single(classes, self)
         if len(classes) > 2:
-            message = f"Only binary classification is supported. The type of the target is {type_of_target(y)}."
+            message = f"Only binary classification is supported. The type of the target is {type_of_target(classes)}."
             raise ValueError(message)
-        if len(classes) < 2:
-            message = f"{type(self).__name__} needs two classes; got one class: {classes[0]!r}."
-            raise ValueError(message)
-        self.classes_ = classes
+        return classes
 
     def _signs(self, y):
         unknown = np.setdiff1d(y, self.classes_)
@@ -81,7 +97,7 @@ class BinaryKernelClassifier(BinaryClassifier):
         "gamma": [POSITIVE, None],
         "degree": [POSITIVE],
         "coef0": [NUMBER],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "dtype": [StrOptions({"float32", "float64"}), None],
     }
 

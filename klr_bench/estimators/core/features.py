@@ -19,6 +19,10 @@ DENSE = 0.05
 """Share of non-zero elements above which a block of sparse rows is multiplied as a dense block."""
 
 
+MOST_COMPONENTS = 1_000_000
+"""Largest number of Fourier features."""
+
+
 @dataclass(frozen=True)
 class KernelFeatures:
     """z_j(x) = k(x, c_j) for centres c_j, the training rows (Qin et al., 2011, equation 3, line 60).
@@ -68,6 +72,7 @@ class FourierFeatures:
     @classmethod
     def of(cls, X, n_components, gamma, random):
         """Draw a map for rows like those of X (n, d), in their precision, from a RandomState."""
+        check_components(n_components)
         omega = np.sqrt(2 * gamma) * random.standard_normal((X.shape[1], n_components))
         b = random.uniform(0, 2 * np.pi, n_components)
         return cls(omega.astype(X.dtype), b.astype(X.dtype), np.sqrt(2 / n_components))
@@ -90,6 +95,13 @@ class FourierFeatures:
         np.cos(z, out=z)
         z *= z.dtype.type(self.scale)
         return z
+
+
+def check_components(n_components):
+    """Refuse more Fourier features than any memory holds for many rows."""
+    if n_components > MOST_COMPONENTS:
+        message = f"n_components: expected at most {MOST_COMPONENTS:,} Fourier features, got {n_components:,}."
+        raise ValueError(message)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from llvmlite import ir
-from numba import float32, float64, int32, int64, void
+from numba import float32, float64, int32, int64, types, void
 from numba.extending import intrinsic, overload
 
 from klr_bench.estimators.core.jit import compiled
@@ -148,7 +148,8 @@ def sparse_products(left, right):
 
 
 def _index_signature(real):
-    return void(real[::1], real[::1], int32[::1], int32[::1], int32[::1], int32[::1], real[:, ::1])
+    values, places = (types.Array(of, 1, "C", readonly=True) for of in (real, int32))
+    return void(values, values, places, places, places, places, real[:, ::1])
 
 
 @compiled([_index_signature(float32), _index_signature(float64)])

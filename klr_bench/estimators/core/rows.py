@@ -124,6 +124,19 @@ def in_layout(X, sparse):
     return sp.csr_matrix(X) if sparse else X.toarray()
 
 
+def make_writable(thing: Any) -> None:
+    """Replace the read-only arrays of an object of this package, and of its parts, by copies.
+
+    Those of a fitted estimator are read-only where it was loaded with memory maps.
+    """
+    for name, value in vars(thing).items():
+        if isinstance(value, np.ndarray):
+            if not value.flags.writeable:
+                setattr(thing, name, np.array(value))
+        elif hasattr(value, "__dict__") and type(value).__module__.startswith("klr_bench."):
+            make_writable(value)
+
+
 def without_duplicates(X: Any) -> Any:
     """Return X; a CSR matrix that names a feature of a row twice as a copy with their sum."""
     if sp.issparse(X) and not X.has_canonical_format:

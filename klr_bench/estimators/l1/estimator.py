@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE
 from klr_bench.estimators.l1.fitted import L1Classifier
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Iterate, Problem
@@ -174,6 +175,7 @@ class L1KLR(L1Classifier):
         self.dtype = dtype
         self.memory_limit = memory_limit
 
+    @learns
     def fit(self, X, y, callback=None):
         """Minimise the objective over all rows.
 
@@ -224,13 +226,7 @@ class L1KLR(L1Classifier):
 
         With two stages it is the point of the first stage, a start for the next lambda.
         """
-        self.lambda_max_ = problem.lambda_max()
-        if not np.isfinite(self.lambda_max_):
-            message = (
-                "L1KLR: the features z_i of some rows are not finite; scale X, or choose another kernel "
-                "(a degree that is not whole has no value below 0)."
-            )
-            raise ValueError(message)
+        self.lambda_max_ = checked_lambda_max(problem)
         self.lam_ = self.lam * self.lambda_max_ if self.lam_relative else float(self.lam)
         problem = Problem(problem.matrix, problem.y, self.lam_, intercept=problem.intercept)
         self._places, self.n_iter_ = slice(None), 0
@@ -291,3 +287,15 @@ class L1KLR(L1Classifier):
         ):
             return drawn
         return FourierFeatures.of(X, self.n_components, self._kernel().gamma, random)
+
+
+def checked_lambda_max(problem):
+    """Return the smallest lambda for which w = 0; refuse features that are not finite."""
+    largest = problem.lambda_max()
+    if not np.isfinite(largest):
+        message = (
+            "L1KLR: the features z_i of some rows are not finite; scale X, or choose another kernel "
+            "(a degree that is not whole has no value below 0)."
+        )
+        raise ValueError(message)
+    return largest

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.l1.matrix import rows_of_a_block
 
 
@@ -63,6 +64,7 @@ class L1Classifier(BinaryKernelClassifier):
         """Return the columns of X with a coefficient other than 0, for features="linear"; else None."""
         return np.flatnonzero(self.coef_) if self.features == "linear" else None
 
+    @decides
     def decision_function(self, X):
         """Return w'z(x) + b for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
         check_is_fitted(self, "coef_")

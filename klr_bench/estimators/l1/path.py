@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from reprlib import repr
+
 import numpy as np
 
-from klr_bench.estimators.l1.estimator import L1KLR
+from klr_bench.estimators.core.classifier import QUIET, refuse_not_finite
+from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.l1.estimator import L1KLR, checked_lambda_max
 
 
+@np.errstate(**QUIET)
 def lambda_max(X, y, **parameters):
     """Return the smallest lambda for which w = 0 is the optimum of `L1KLR`.
 
@@ -33,9 +38,10 @@ def lambda_max(X, y, **parameters):
     True
     """
     problem, _ = L1KLR(**parameters).prepare(X, y)
-    return problem.lambda_max()
+    return checked_lambda_max(problem)
 
 
+@np.errstate(**QUIET)
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
     """Fit one `L1KLR` per lambda, from the largest to the smallest; each fit starts from the solution before.
 
@@ -72,15 +78,16 @@ def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, *
     True
     """
     models, prepared, start = [], None, None
-    lams = np.atleast_1d(np.asarray(lams, dtype=float))
-    if not (len(lams) and np.all(lams > 0) and np.all(np.isfinite(lams))):
-        message = f"lams: expected numbers above 0, got {lams.tolist()}."
+    values = np.asarray(lams, dtype=object).ravel().tolist()
+    if not values or not all(POSITIVE.is_satisfied_by(value) for value in values):
+        message = f"lams: expected one number above 0, or several, got {repr(lams)}."
         raise ValueError(message)
-    for lam in sorted(lams.tolist(), reverse=True):
+    for lam in sorted(map(float, values), reverse=True):
         model = L1KLR(**parameters, lam=lam, lam_relative=relative)
         prepared = model.prepare(X, y) if prepared is None else prepared
         if models:
             model.adopt(models[0])
         start = model.solve(*prepared, start, callback)
+        refuse_not_finite(model)
         models.append(model)
     return models

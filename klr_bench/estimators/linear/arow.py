@@ -6,7 +6,7 @@ Orabona, Crammer, "New adaptive algorithms for online classification", NIPS 2010
 
 from __future__ import annotations
 
-from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.linear.base import ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
 

@@ -6,16 +6,18 @@ import math
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import COUNT, POSITIVE, BinaryClassifier
+from klr_bench.estimators.core.binary import BinaryClassifier
+from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.blocked import Blocked
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
-CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
+CONFIDENCE = Number(Real, 0.5, 1, closed="neither")
 """Constraint of a probability above 0.5."""
 PREDICTED_ROWS = 4096
 IN_CACHE = 256
@@ -29,6 +31,7 @@ class LinearClassifier(BinaryClassifier):
     sets `coef_`, (n_features,) float64.
     """
 
+    @decides
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
         check_is_fitted(self, "coef_")
@@ -68,6 +71,7 @@ class IncrementalClassifier(LinearClassifier):
     n_epochs = 1
     """Passes of `fit`, for subclasses without this parameter."""
 
+    @learns
     def fit(self, X, y, callback=None):
         """Forget an earlier fit and learn from all rows, in their order.
 
@@ -90,6 +94,7 @@ class IncrementalClassifier(LinearClassifier):
                 break
         return self
 
+    @learns
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X, in their order.
 
@@ -124,13 +129,10 @@ class IncrementalClassifier(LinearClassifier):
         if first:
             self._forget()
         else:
-            self._validate_params()
+            self._go_on_with(classes)
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=first)
         if first:
-            self._set_classes(y if classes is None else classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            message = f"classes={np.unique(classes).tolist()}: the first call was with {self.classes_.tolist()}."
-            raise ValueError(message)
+            self._set_classes(y, classes)
         return X, self._signs(y)
 
 
@@ -227,6 +229,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
         See `OnlineLinearClassifier`.
     """
 
+    _fixed = ("covariance",)
     _parameter_constraints = OnlineLinearClassifier._parameter_constraints | {
         "covariance": [StrOptions({"full", "diagonal"})],
         "memory_limit": [POSITIVE],

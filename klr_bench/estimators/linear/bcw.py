@@ -13,11 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int64, types
 from scipy.linalg import eigh, get_blas_funcs
-from sklearn.utils._param_validation import Options
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import POSITIVE
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.parameters import POSITIVE, Choice
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
@@ -108,7 +107,7 @@ class BatchConfidenceWeighted(IncrementalClassifier):
     (1, (20, 20))
     """
 
-    _parameter_constraints = {"C": [POSITIVE], "q": [Options(int, {1, 2})], "memory_limit": [POSITIVE]}  # noqa: RUF012
+    _parameter_constraints = {"C": [POSITIVE], "q": [Choice(int, {1, 2})], "memory_limit": [POSITIVE]}  # noqa: RUF012
 
     def __init__(self, C=1.0, q=1, *, memory_limit=4000.0):
         self.C = C

@@ -12,10 +12,9 @@ import math
 
 from numba import float64
 from scipy.special import ndtri
-from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.binary import POSITIVE
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.parameters import POSITIVE, Choice
 from klr_bench.estimators.linear.base import CONFIDENCE, ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
 
@@ -104,6 +103,7 @@ class ConfidenceWeighted(ConfidenceLearner):
     ((20,), (20, 20))
     """
 
+    _fixed = (*ConfidenceLearner._fixed, "safeguard")
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {
         "confidence": [CONFIDENCE],
         "safeguard": ["boolean"],
@@ -164,7 +164,7 @@ class SoftConfidenceWeighted(ConfidenceLearner):
 
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {
         "confidence": [CONFIDENCE],
-        "variant": [Options(int, {1, 2})],
+        "variant": [Choice(int, {1, 2})],
         "C": [POSITIVE],
     }
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 
-from sklearn.utils._param_validation import Options
-
-from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, Choice
 from klr_bench.estimators.linear.base import OnlineLinearClassifier
 from klr_bench.estimators.linear.engine import rule
 
@@ -54,7 +52,7 @@ class PassiveAggressive(OnlineLinearClassifier):
     """
 
     _parameter_constraints = OnlineLinearClassifier._parameter_constraints | {
-        "variant": [Options(int, {0, 1, 2})],
+        "variant": [Choice(int, {0, 1, 2})],
         "C": [POSITIVE],
     }
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Choice
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.groups import Subproblem
@@ -31,7 +31,7 @@ class GroupSelector(LinearClassifier):
 
     _parameter_constraints = {  # noqa: RUF012
         "C": [POSITIVE],
-        "q": [Options(int, {1, 2})],
+        "q": [Choice(int, {1, 2})],
         "n_features_to_select": [COUNT],
         "n_group": [COUNT, None],
         "tol": [NOT_NEGATIVE],
@@ -54,6 +54,7 @@ class GroupSelector(LinearClassifier):
         self.memory_limit = memory_limit
         self.refit = refit
 
+    @learns
     def fit(self, X, y, callback=None):
         """Select features and learn their weights.
 

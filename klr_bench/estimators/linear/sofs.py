@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numba import boolean, float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
-from klr_bench.estimators.core.binary import COUNT, POSITIVE
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.base import IncrementalClassifier
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
@@ -157,6 +157,7 @@ class SOFS(IncrementalClassifier):
     ((5,), 5)
     """
 
+    _fixed = ("n_features_to_select",)
     _parameter_constraints = {"n_features_to_select": [COUNT], "r": [POSITIVE], "n_epochs": [COUNT]}  # noqa: RUF012
 
     def __init__(self, n_features_to_select=100, r=1.0, *, n_epochs=1):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.linear.base import ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
 
@@ -61,6 +61,7 @@ class SecondOrderPerceptron(ConfidenceLearner):
     True
     """
 
+    _fixed = (*ConfidenceLearner._fixed, "a")
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {
         "a": [POSITIVE],
         "update": [StrOptions({"mistakes", "always"})],

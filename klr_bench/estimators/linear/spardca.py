@@ -11,10 +11,10 @@ import numpy as np
 from numba import float32, float64, int32, int64, types
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SEED, Choice
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.engine import read_only
@@ -112,10 +112,10 @@ class SparDCA(LinearClassifier):
         "C": [POSITIVE],
         "l1": [NOT_NEGATIVE],
         "l1_relative": ["boolean"],
-        "q": [Options(int, {1, 2})],
+        "q": [Choice(int, {1, 2})],
         "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
-        "random_state": ["random_state"],
+        "random_state": SEED,
     }
 
     def __init__(self, C=1.0, l1=1.0, *, l1_relative=False, q=2, tol=1e-3, max_iter=1000, random_state=None):
@@ -127,6 +127,7 @@ class SparDCA(LinearClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @learns
     def fit(self, X, y, callback=None):
         """Minimise the objective over all rows.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.binary import NUMBER, POSITIVE
 from klr_bench.estimators.core.losses import sigmoid, softplus
+from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, Number
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -103,7 +103,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
         "h": [StrOptions(set(H))],
-        "aux_gamma": [Interval(Real, 1, None, closed="left")],
+        "aux_gamma": [Number(Real, 1, None, closed="left")],
         "aux_delta": [NUMBER],
     }
 

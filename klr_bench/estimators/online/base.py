@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import COUNT, BinaryKernelClassifier
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
+from klr_bench.estimators.core.parameters import COUNT, Number
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit
 
-RADIUS = Interval(Real, 0, None, closed="right")
+RADIUS = Number(Real, 0, None, closed="right")
 """Constraint of the radius of a ball; it may be infinite."""
 SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs")
 """Parameters that learners have in common if they share a pass."""
@@ -68,6 +68,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         Number of features.
     """
 
+    _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
         "n_epochs": [COUNT],
         "average": ["boolean"],
@@ -83,6 +84,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self.dtype = dtype
         self.n_epochs = n_epochs
 
+    @learns
     def fit(self, X, y, callback=None):
         """Forget an earlier fit and learn from all rows, in their order.
 
@@ -107,10 +109,12 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
                 break
         return self
 
+    @learns
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X, in their order.
 
-        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.
+        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
+        dtype and budget cannot change after the first call; other parameters hold for the rows that follow.
 
         Parameters
         ----------
@@ -127,19 +131,17 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         if first:
             self._start()
         else:
-            self._validate_params()
+            self._go_on_with(classes)
         X, y = self._validate(X, y, dtype=self._dtypes() if first else self.support_vectors_.dtype, reset=first)
         if first:
-            self._set_classes(y if classes is None else classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            message = f"classes={np.unique(classes).tolist()}: the first call was with {self.classes_.tolist()}."
-            raise ValueError(message)
+            self._set_classes(y, classes)
         self._learn(X, y, callback)
         return self
 
+    @decides
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         return self._state.decide(self.dual_coef_[None].astype(X.dtype), X)[0]
 

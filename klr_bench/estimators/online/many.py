@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from numbers import Integral
 
 import numpy as np
+from sklearn.utils import column_or_1d
 
+from klr_bench.estimators.core.classifier import QUIET, distinct_labels, refuse_not_finite
+from klr_bench.estimators.core.contract import declares
 from klr_bench.estimators.online import engine
 
 
@@ -40,7 +44,8 @@ def fit_many(learners, X, y):
     Raises
     ------
     ValueError
-        If the learners do not share kernel, dtype and n_epochs, or one of them refuses its parameters or an example.
+        If there are none, if they do not share kernel, dtype and n_epochs, or if one of them refuses its parameters or
+        an example.
 
     Examples
     --------
@@ -53,7 +58,8 @@ def fit_many(learners, X, y):
     >>> models[0].n_support_ > models[1].n_support_ > models[2].n_support_
     True
     """
-    if len(np.unique(y)) > 2:
+    _check(learners)
+    if len(distinct_labels(column_or_1d(y))) > 2:
         return [learner.fit(X, y) for learner in learners]
     fitted = SharedFit(learners, X, y)
     for i, learner in enumerate(learners):
@@ -61,7 +67,25 @@ def fit_many(learners, X, y):
             learner._refuse(fitted.state.refused[i], fitted.state.scalars[fitted.state.row[i], 3])
         learner._state = fitted.state.alone(i)
         learner._publish()
+        refuse_not_finite(learner)
     return list(learners)
+
+
+def _check(learners):
+    """Refuse what is not a sequence of different online learners."""
+    if not isinstance(learners, Sequence):
+        message = f"learners: expected a list of online learners, got {type(learners).__name__}; write [learner]."
+        raise ValueError(message)
+    if not learners:
+        message = "learners: expected one online learner or more, got an empty list."
+        raise ValueError(message)
+    for learner in learners:
+        if not declares(learner, "pass_key"):
+            message = f"learners: expected online learners, which share a pass; got {type(learner).__name__}."
+            raise ValueError(message)
+    if len({id(learner) for learner in learners}) < len(learners):
+        message = "learners: expected different objects, got one of them twice; use sklearn.base.clone."
+        raise ValueError(message)
 
 
 class SharedFit:
@@ -71,6 +95,7 @@ class SharedFit:
     `callback(self, t)` is called with the number of examples seen; the pass ends where it returns True.
     """
 
+    @np.errstate(**QUIET)
     def __init__(self, learners, X, y, callback=None):
         for learner in learners:
             learner._start()
@@ -112,6 +137,7 @@ class SharedFit:
         """A mask of the learners whose sigmoid of f is a probability, (n_learners,)."""
         return np.array([learner._is_logistic() for learner in self.learners])
 
+    @np.errstate(**QUIET)
     def decision_function(self, X):
         """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
         support = self.state.support.rows

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.core.parameters import Number
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -77,7 +78,7 @@ class MarginKLR(SoftmaxKernelClassifier):
     _rule = gradient_step_by_margin
     _rule_of_many = softmax_gradient_step_by_length
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
-        "eta": [Interval(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS})],
+        "eta": [Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS})],
         "R": [RADIUS],
     }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.softmax import SoftmaxState
@@ -34,11 +34,12 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         See `OnlineKernelClassifier`; with more than two classes, classes_ and dual_coef_ as above.
     """
 
+    @decides
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         if not self._has_many():
             return super().decision_function(X)
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         return np.ascontiguousarray(self._state.decide(self.dual_coef_.astype(X.dtype), X).T)
 
@@ -54,16 +55,13 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     def _has_many(self):
         return len(getattr(self, "classes_", ())) > 2
 
-    def _set_classes(self, y):
-        check_classification_targets(y)
-        classes = np.unique(y)
+    def _allowed(self, classes):
         if len(classes) <= 2:
-            super()._set_classes(y)
-        elif not self._is_logistic():
+            return super()._allowed(classes)
+        if not self._is_logistic():
             message = f"{type(self).__name__}: loss={self.loss!r} is for two classes, got {len(classes)}; use 'logit'."
             raise ValueError(message)
-        else:
-            self.classes_ = classes
+        return classes
 
     def _signs(self, y):
         """Return the labels as -1.0 and +1.0; with more than two classes as 0, 1, ..."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.binary import POSITIVE
 from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier

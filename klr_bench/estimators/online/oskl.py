@@ -9,8 +9,8 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.binary import POSITIVE
 from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.online.base import RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier

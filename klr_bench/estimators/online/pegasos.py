@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.core.binary import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 

@@ -5,24 +5,28 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from klr_bench.estimators.core.binary import COUNT, NUMBER, POSITIVE
+from klr_bench.estimators.core.classifier import Classifier, decides, distinct_labels, learns, refuse_single
+from klr_bench.estimators.core.features import check_components
 from klr_bench.estimators.core.kernels import KERNELS
+from klr_bench.estimators.core.parameters import COUNT, NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import without_duplicates
 
 
-class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ApproximateKernelLR(Classifier):
     """scikit-learn's logistic regression on its approximate kernel features, as one estimator with flat parameters.
 
     It minimises (1/2)||w||^2 + C sum_i log(1 + exp(-y_i w'z_i)) over the features z, which is the problem of kernel
     logistic regression, (lam/2)||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))), with C = 1/(n lam).  The intercept is
     not penalised.
+
+    With the poly and linear kernels X is converted to float64: the features are divided by roots of the eigenvalues of
+    a kernel matrix, which has a low rank, and in float32 rounding would decide about many of them.
 
     Parameters
     ----------
@@ -84,7 +88,7 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "degree": [POSITIVE],
         "coef0": [NUMBER],
         "max_iter": [COUNT],
-        "random_state": ["random_state"],
+        "random_state": SEED,
     }
 
     def __init__(
@@ -112,27 +116,32 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @learns
     def fit(self, X: Any, y: Any) -> ApproximateKernelLR:
         """Draw the features and fit the linear model; X (n_samples, n_features), an array or a CSR matrix."""
         self._validate_params()
         if self.features == "fourier" and self.kernel != "rbf":
             message = f"features='fourier' is for kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
             raise ValueError(message)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr")
+        X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr")
+        refuse_single(distinct_labels(y), self)
         X = without_duplicates(X)
         self.pipeline_: Pipeline = make_pipeline(self._feature_map(*X.shape), self._linear_model(len(y))).fit(X, y)
         self.classes_ = self.pipeline_.classes_
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
 
+    @decides
     def decision_function(self, X: Any) -> Any:
         """Return f(x) for the rows of X."""
         return self._fitted().decision_function(self._validated(X))
 
     def predict(self, X: Any) -> Any:
         """Return the predicted classes of the rows of X."""
-        return self._fitted().predict(self._validated(X))
+        values = self.decision_function(X)
+        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else np.argmax(values, axis=1)]
 
+    @decides
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._fitted().predict_proba(self._validated(X))
@@ -144,6 +153,7 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _feature_map(self, n: int, d: int) -> Any:
         gamma = 1.0 / d if self.gamma is None else self.gamma
         if self.features == "fourier":
+            check_components(self.n_components)
             return RBFSampler(gamma=gamma, n_components=self.n_components, random_state=self.random_state)
         given: dict[str, Any] = {"rbf": {"gamma": gamma}, "linear": {}}.get(
             self.kernel, {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
@@ -161,8 +171,11 @@ class ApproximateKernelLR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "pipeline_")
         return self.pipeline_
 
+    def _dtypes(self) -> Any:
+        return [np.float64, np.float32] if self.kernel == "rbf" else np.float64
+
     def _validated(self, X: Any) -> Any:
-        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
+        X = validate_data(self, X, dtype=self._dtypes(), accept_sparse="csr", reset=False)
         return without_duplicates(X)
 
     def __sklearn_tags__(self) -> Any:

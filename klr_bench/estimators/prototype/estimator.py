@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.binary import COUNT, NOT_NEGATIVE, NUMBER, POSITIVE
+from klr_bench.estimators.core.classifier import distinct_labels, learns, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, NUMBER, POSITIVE, SEED, Number
 from klr_bench.estimators.prototype.joint import adam, coefficients, lbfgs
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
@@ -127,14 +127,14 @@ class PrototypeKLR(PrototypeClassifier):
         "learning_rate": [POSITIVE],
         "batch_size": [COUNT, None],
         "lazy": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "validation_fraction": [Number(Real, 0, 1, closed="left")],
         "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [POSITIVE, None],
         "degree": [COUNT],
         "coef0": [NUMBER],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "dtype": [StrOptions({"float32", "float64"}), None],
     }
 
@@ -183,6 +183,7 @@ class PrototypeKLR(PrototypeClassifier):
         self.random_state = random_state
         self.dtype = dtype
 
+    @learns
     def fit(self, X, y, callback=None):
         """Learn from all rows.
 
@@ -206,8 +207,8 @@ class PrototypeKLR(PrototypeClassifier):
         self._validate_params()
         dtype = [np.float64, np.float32] if self.dtype is None else self.dtype
         X, y = validate_data(self, X, y, dtype=dtype, accept_sparse="csr", order="C")
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_ = distinct_labels(y)
+        codes = np.searchsorted(self.classes_, y)
         self._check(X)
         random = check_random_state(self.random_state)
         rows, held_out = self._rows(self._tidy(X), codes.astype(np.intp), random)
@@ -221,9 +222,7 @@ class PrototypeKLR(PrototypeClassifier):
 
     def _check(self, X):
         """Refuse data and parameters that cannot be learned from."""
-        if len(self.classes_) < 2:
-            message = f"PrototypeKLR needs two classes or more; got one class: {self.classes_[0]!r}."
-            raise ValueError(message)
+        refuse_single(self.classes_, self)
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
             raise ValueError(message)

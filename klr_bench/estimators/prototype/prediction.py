@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from klr_bench.estimators.core.classifier import Classifier, decides
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.prototype.model import Rows
 
 
-class PrototypeClassifier(ClassifierMixin, BaseEstimator):
+class PrototypeClassifier(Classifier):
     """Prediction by a point x of a model; a subclass sets `classes_`, `lazy`, `_model` and `_origin`.
 
     And `n_iter_` and `objective_`, at the end of a fit.
@@ -59,6 +59,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         rows = self._new_rows(X)
         return np.concatenate([self._model.kernel_values(self._x, block) for block, _ in rows.blocks()])
 
+    @decides
     def decision_function(self, X):
         """Return the scores (n_samples, n_classes), float64; with two classes (n_samples,), > 0 for the second."""
         check_is_fitted(self)

@@ -1,0 +1,105 @@
+"""What every public classifier promises: clear refusals of parameters and labels, and finite results."""
+
+from __future__ import annotations
+
+from functools import wraps
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.multiclass import check_classification_targets
+
+LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
+"""Fitted attributes whose numbers must be finite, where an estimator has them."""
+BITS = 1100
+"""Whole numbers with more bits are not shown in messages."""
+QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
+"""What numpy does not warn of, because the results are checked."""
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """A classifier; `learns` decorates its `fit` and `partial_fit`, `decides` its `decision_function`."""
+
+    def _validate_params(self):
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, int) and value.bit_length() > BITS:
+                digits = f"a whole number of {value.bit_length()} bits"
+                message = f"The {name!r} parameter of {type(self).__name__}: expected a smaller number, got {digits}."
+                raise InvalidParameterError(message)
+        super()._validate_params()
+
+    def __setstate__(self, state):
+        lacking = set(self._get_param_names()) - set(state)
+        if lacking:
+            message = (
+                f"{type(self).__name__}: the stored state lacks {', '.join(sorted(lacking))}: it is damaged, or was "
+                "stored by another version. Fit again."
+            )
+            raise ValueError(message)
+        super().__setstate__(state)
+
+
+def learns(method):
+    """Decorator of `fit` and `partial_fit`: what was learned must be finite, else they raise a ValueError."""
+
+    @wraps(method)
+    def checked(self, *args, **kwargs):
+        with np.errstate(**QUIET):
+            result = method(self, *args, **kwargs)
+        refuse_not_finite(self)
+        return result
+
+    return checked
+
+
+def refuse_not_finite(estimator):
+    """Raise a ValueError if what an estimator has learned is not finite."""
+    for name in LEARNED:
+        if not np.isfinite(getattr(estimator, name, 0.0)).all():
+            message = (
+                f"{type(estimator).__name__}: {name} is not finite: rows or parameters are too large or too small for "
+                "its precision; scale X, for example to [0, 1], or choose milder parameters."
+            )
+            raise ValueError(message)
+
+
+def decides(method):
+    """Decorator of `decision_function`: its values must be finite, else it raises a ValueError."""
+
+    @wraps(method)
+    def checked(self, X):
+        with np.errstate(**QUIET):
+            values = method(self, X)
+        finite = np.isfinite(values)
+        if not finite.all():
+            row = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]
+            message = (
+                f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X, for the fit as well, "
+                "or use a kernel or parameters that give smaller values."
+            )
+            raise ValueError(message)
+        return values
+
+    return checked
+
+
+def distinct_labels(labels, name="y"):
+    """Return the distinct labels, sorted; raise a ValueError that calls them `name` if they are no labels."""
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or not len(labels):
+        message = f"{name}: expected a list of labels, got an array of shape {labels.shape}."
+        raise ValueError(message)
+    try:
+        check_classification_targets(labels)
+        return np.unique(labels)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        message = f"{name}: expected labels of one type, numbers or strings, got {', '.join(kinds)} ({error})."
+        raise ValueError(message) from error
+
+
+def refuse_single(classes, estimator):
+    """Raise a ValueError if there is only one class."""
+    if len(classes) < 2:
+        message = f"{type(estimator).__name__} needs two classes or more; got one class: {classes.tolist()[0]!r}."
+        raise ValueError(message)
