@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any
 
@@ -20,6 +21,7 @@ from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
+from klr_bench.experiment.measure.supervision import fit_limit, keep, lifting, limited, restored
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
 from klr_bench.experiment.targets import TARGET, build, parameters
 
@@ -132,12 +134,15 @@ def score_fold(
     metric = find(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     for group in sharing(estimators, len(np.unique(y))):
-        clock = _stop_clock([limits[i] for i in group])
+        members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])
+        fitting = limited(*fit_limit(members[0], limit), otherwise=dict.fromkeys(group))
         try:
             arrays = lent(X), lent(y), lent(X_held_out), lent(y_held_out)
-            found = group_scores([estimators[i] for i in group], *arrays, metric, clock)
+            with restored():
+                found = group_scores(members, *arrays, metric, _stop_clock(limit), fitting)
         except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
-            continue
+            found = [None] * len(group)
+        keep(dict(zip(group, found, strict=True)))
         for i, value in zip(group, found, strict=True):
             scores[i] = value
     return scores
@@ -152,24 +157,40 @@ def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
     return list(groups.values())
 
 
-def _stop_clock(limits: Sequence[float | None]) -> Clock | None:
-    """Return a callback that stops a fit after the sum of the limits, None where one of them is None."""
+def _total(limits: Sequence[float | None]) -> float | None:
+    """Return the sum of the limits, None where one of them is None."""
     given = [limit for limit in limits if limit is not None]
-    return Clock(1, 0, lambda _: {}, sum(given)) if len(given) == len(limits) else None
+    return sum(given) if len(given) == len(limits) else None
+
+
+def _stop_clock(limit: float | None) -> Clock | None:
+    """Return a callback that stops a fit after the seconds of the limit, if there is one."""
+    return None if limit is None else Clock(1, 0, lambda _: {}, limit)
 
 
 def group_scores(
-    estimators: Sequence[Any], X: Any, y: Any, X_test: Any, y_test: Any, metric: Metric, clock: Clock | None = None
+    estimators: Sequence[Any],
+    X: Any,
+    y: Any,
+    X_test: Any,
+    y_test: Any,
+    metric: Metric,
+    clock: Clock | None = None,
+    fitting: AbstractContextManager[None] | None = None,
 ) -> list[float | None]:
-    """Return the score of each estimator of a group on the test rows.
+    """Return the score of each estimator of a group on the test rows; `fitting` is entered for the fit alone.
 
     None where its rule refuses an example, and where the `clock` has stopped the fit.
     """
+    fitting = fitting or nullcontext()
+    callback = clock and lifting(clock)
     if len(estimators) == 1:
-        watched = clock is not None and contract.takes_callback(estimators[0])
-        fitted = estimators[0].fit(X, y, **({"callback": clock} if watched else {}))
-        return [None] if clock and clock.timed_out else [score_of(metric, predict(fitted, X_test, y_test))]
-    fitted = contract.fit_together(estimators, X, y, clock)
+        alone, watched = estimators[0], callback is not None and contract.takes_callback(estimators[0])
+        with fitting:
+            alone.fit(X, y, **({"callback": callback} if watched else {}))
+        return [None] if clock and clock.timed_out else [score_of(metric, predict(alone, X_test, y_test))]
+    with fitting:
+        fitted = contract.fit_together(estimators, X, y, callback)
     if clock and clock.timed_out:
         return [None] * len(estimators)
     decisions = fitted.decision_function(X_test)

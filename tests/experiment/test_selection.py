@@ -173,5 +173,5 @@ def test_a_learner_that_takes_too_long_has_no_score(monkeypatch, limit):
 
 
 def test_a_shared_pass_has_the_time_of_all_that_share_it():
-    assert selection._stop_clock([2.0, 3.0])._limit == 5.0
-    assert selection._stop_clock([2.0, None]) is None
+    assert selection._total([2.0, 3.0]) == 5.0
+    assert selection._total([2.0, None]) is None

@@ -10,6 +10,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.data import Dataset
+from klr_bench.experiment.measure.supervision import restored
 from klr_bench.experiment.runner.plan import Cell
 from klr_bench.experiment.splits import make_split
 from klr_bench.experiment.targets import build
@@ -46,7 +47,9 @@ def _check_split(dataset: Dataset, cell: Cell) -> None:
 
 def _check_many_classes(dataset: Dataset, cell: Cell) -> None:
     """Refuse a learner of two classes for a data set with more."""
-    if not contract.takes_many_classes(build(cell.candidates[0].estimator)):
+    with restored():
+        takes_many = contract.takes_many_classes(build(cell.candidates[0].estimator))
+    if not takes_many:
         message = (
             f"{cell.algorithm}: takes two classes, {dataset.name} has {len(dataset.classes)}. Leave it out of "
             "algorithm=[...], or choose one class against the rest (of your own file: data.positive=LABEL)."

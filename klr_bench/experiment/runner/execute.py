@@ -14,18 +14,21 @@ from joblib import cpu_count
 from rich.console import Console
 
 from klr_bench.console import PlainConsole
+from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import default_cache
 from klr_bench.experiment.data.commands import progress
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
 from klr_bench.experiment.runner.checks import check_data
 from klr_bench.experiment.runner.display import Display
+from klr_bench.experiment.runner.failure import Failure, Task
 from klr_bench.experiment.runner.manifest import manifest
 from klr_bench.experiment.runner.plan import Cell, Fold, plan_cells
-from klr_bench.experiment.runner.pool import Failure, Task, in_worker_process, run_all
+from klr_bench.experiment.runner.pool import in_worker_process, run_all
 from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
+from klr_bench.experiment.targets import TARGET, classifier_class
 from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
 
@@ -56,8 +59,8 @@ def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool 
     Raises KlrBenchError for bad input, before anything is written; KeyboardInterrupt passes through, with what is
     finished kept.
     """
-    cache = Path(config.data.cache) if config.data.cache else default_cache()
-    folder = Path(config.results_dir) / config.name
+    cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
+    folder = (Path(config.results_dir) / config.name).absolute()
     cells = plan_cells(config, cache, construct=not dry_run)
     if dry_run:
         return _dry_run(cells, folder, config, console)
@@ -98,7 +101,7 @@ class _Run:
         if self.config.parallel.backend == "serial":
             return 1
         if in_worker_process():
-            self._say("inside a worker process of a launcher: running serially.")
+            self._say("inside a worker process of a launcher: one task at a time.")
             return 1
         return self.config.n_jobs or cpu_count()
 
@@ -118,20 +121,34 @@ class _Run:
         schedule = Schedule(cells, self.scores.to_score(cells))
         with (
             Display(self.console, "folds and cells", schedule.n_tasks, quiet=self.quiet) as display,
-            closing(run_all(schedule.waiting, self._task, self.n_jobs)) as results,
+            closing(run_all(schedule.waiting, self._task, self.n_jobs, self._runs_here)) as results,
         ):
             for item, result in results:
-                display.advance(item.describe())
                 if isinstance(item, Cell):
+                    display.advance(item.describe())
                     failed = isinstance(result, Failure)
                     self._land(failed_cell(item, result.status, result.message) if failed else result)
-                elif isinstance(result, Failure):
+                elif isinstance(result, Failure) and result.status != "timeout":
+                    display.advance(item.describe())
                     for cell in schedule.failed(item):
                         display.advance(cell.describe())
                         self._land(failed_cell(cell, result.status, f"in selection: {result.message}"))
-                else:
-                    self.scores.write(item, result)
-                    schedule.scored(item)
+                elif self._score(item, result, schedule):
+                    display.advance(item.describe())
+
+    def _score(self, fold: Fold, result: list[float | None] | Failure, schedule: Schedule) -> bool:
+        """Keep the scores of a fold and say whether it has all; one that a time limit has stopped goes on later."""
+        if isinstance(result, Failure):
+            found = {place: score for part in result.parts for place, score in part.items()}
+        else:
+            found = dict(enumerate(result))
+        self.scores.write(fold.with_candidates(tuple(fold.candidates[place] for place in found)), [*found.values()])
+        rest = self.scores.missing(fold)
+        if rest is None:
+            schedule.scored(fold)
+        else:
+            schedule.waiting.appendleft(rest)
+        return rest is None
 
     def _task(self, item: Fold | Cell) -> Task:
         """Return what a worker is to do for a fold, or for a cell whose folds are scored."""
@@ -159,6 +176,15 @@ class _Run:
         self.rebuilt = time.monotonic()
         return notes
 
+    def _runs_here(self, item: Fold | Cell) -> bool:
+        """Say whether a task runs in this process: all of them if they run serially, but for what has to be ended."""
+        if self.config.parallel.backend != "serial":
+            return False
+        return all(
+            candidate.time_limit_s is None or contract.takes_callback(classifier_class(candidate.estimator[TARGET]))
+            for candidate in item.candidates
+        )
+
     def _count(self) -> str:
         done = self.outcome.n_computed + self.outcome.n_found
         counts = f"{done} of {len(self.cells)} cells are done ({self.outcome.n_found} were there already)"
@@ -171,7 +197,8 @@ class _Run:
             name = f"{record.algorithm} {variant_text(record.variant)}".strip()
             said = f"{record.status}: {name} on {record.dataset}, repeat {record.repeat}: {record.message}"
             self.console.print(shortened(said, LONGEST_SHOWN), style="red")
-        self._say(f"{self._count()}; {seconds:.1f} s. Results: {self.store.folder}/records.csv")
+        records = Path(self.config.results_dir) / self.config.name / "records.csv"
+        self._say(f"{self._count()}; {seconds:.1f} s. Results: {records}")
         if self.outcome.failed:
             self._say("Run the same command again to try the failed cells once more.")
         place = "" if self.config.results_dir == "results" else f" results_dir={shlex.quote(self.config.results_dir)}"
@@ -196,7 +223,8 @@ def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Conso
     waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
     folds = scores.to_score(waiting)
     n_fits = sum(len(fold.candidates) for fold in folds)
-    console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {folder}")
+    place = Path(config.results_dir) / config.name
+    console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {place}")
     console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells:")
     for cell in waiting:
         console.print(f"  {cell.describe()}")

@@ -21,6 +21,8 @@ from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.experiment.measure.own import own_files
+from klr_bench.experiment.measure.supervision import restored
+from klr_bench.experiment.runner.failure import described
 from klr_bench.experiment.selection import EstimatorSpec, candidates, kernel_of
 from klr_bench.experiment.targets import TARGET, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
@@ -228,12 +230,13 @@ def check_candidate(stem: str, estimator: EstimatorSpec, *, construct: bool) -> 
     try:
         check_parameters(estimator)
         if construct:
-            contract.check_parameters(build(estimator))
+            with restored():
+                contract.check_parameters(build(estimator))
     except (KlrBenchError, ValueError, TypeError) as error:
         message = f"algorithms.{stem}.estimator: {error}"
         raise KlrBenchError(message) from error
-    except (Exception, SystemExit) as error:
-        message = f"algorithms.{stem}.estimator: {estimator[TARGET]} raised {type(error).__name__}: {error}"
+    except (Exception, SystemExit, GeneratorExit) as error:
+        message = f"algorithms.{stem}.estimator: {estimator[TARGET]} raised {described(error)}"
         raise KlrBenchError(message) from error
 
 

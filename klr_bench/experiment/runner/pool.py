@@ -2,119 +2,111 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
-import os
-import signal
-import threading
-import time
 from collections import deque
-from collections.abc import Callable, Generator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from multiprocessing.connection import wait
+from typing import Any, Generic, TypeVar
 
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.process_executor import BrokenProcessPool
+from klr_bench.experiment.runner.failure import Failure, Task, guarded
+from klr_bench.experiment.runner.process import Death, Worker, surroundings
 
-from klr_bench.errors import KlrBenchError
+Item = TypeVar("Item")
 
-IDLE_S = 300
-"""Seconds after which an idle worker leaves."""
-LIBRARIES = ("OMP_NUM", "MKL_NUM", "OPENBLAS_NUM", "BLIS_NUM", "NUMEXPR_NUM", "NUMBA_NUM", "VECLIB_MAXIMUM")
-ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
+_idle: list[Worker] = []
+"""Workers that wait for the next run of this process."""
 
 
 @dataclass(frozen=True)
-class Failure:
-    """Why a task has no result."""
+class _Trial(Generic[Item]):
+    """An item whose task is to run, and how its first worker has died, if it has."""
 
-    status: str  # error, killed
-    message: str
-
-
-Item = TypeVar("Item")
-Task = Callable[[], Any]
+    item: Item
+    death: str = ""
 
 
 def in_worker_process() -> bool:
-    """Tell whether this process is somebody's worker already, which then should not start workers of its own."""
+    """Tell whether this process is a worker of a launcher already, where one worker of ours is enough."""
     return multiprocessing.current_process().name != "MainProcess"
 
 
-def run_all(waiting: deque[Item], task: Callable[[Item], Task], n_jobs: int) -> Generator[tuple[Item, Any]]:
-    """Yield (item, result) of the task of each waiting item as it ends; a Failure where it raised or was killed twice.
+def run_all(
+    waiting: deque[Item], task: Callable[[Item], Task], n_jobs: int, here: Callable[[Item], bool] = lambda _: False
+) -> Generator[tuple[Item, Any]]:
+    """Yield (item, result) of the task of each waiting item as it ends; a Failure where it has no result.
 
-    Whoever takes a result may add items to `waiting`, at either end, before the next is asked for.  With n_jobs = 1
-    tasks run in this process, else in workers, at most n_jobs at once.  When a worker dies, all that is in flight is
-    given up: those tasks run again, one at a time, so that the guilty one is known, and then the others go on.  Where
-    the iteration ends early, by an exception or by `close`, the workers are ended, whatever they are doing.
+    Whoever takes a result may add items to `waiting`, at either end, before the next is asked for.  Tasks run in worker
+    processes, at most n_jobs at once, but for those that are to run `here`, in this process.  When a worker dies, its
+    task runs again with no other in flight, for all of them together may have needed too much memory; one that kills
+    its worker twice has failed.  Where the iteration ends early, by an exception or by `close`, the workers are ended,
+    whatever they are doing.
     """
-    if n_jobs == 1:
-        while waiting:
-            item = waiting.popleft()
-            yield item, _guarded(task(item))
+    flight: dict[Worker, _Trial[Item]] = {}
+    suspects: deque[_Trial[Item]] = deque()
+    try:
+        while waiting or suspects or flight:
+            while (trial := _next(waiting, suspects, flight, n_jobs)) is not None:
+                if here(trial.item):
+                    yield trial.item, guarded(task(trial.item), through=(KeyboardInterrupt,))
+                else:
+                    flight[_started(task(trial.item))] = trial
+            for worker, result in _results(flight):
+                trial = flight.pop(worker)
+                if worker.alive():
+                    _idle.append(worker)
+                if isinstance(result, Death) and not trial.death:
+                    suspects.append(replace(trial, death=result.reason))
+                else:
+                    yield trial.item, _killed(trial, result) if isinstance(result, Death) else result
+    finally:
+        for worker in flight:
+            worker.end()
+
+
+def _next(
+    waiting: deque[Item], suspects: deque[_Trial[Item]], flight: Mapping[Worker, _Trial[Item]], n_jobs: int
+) -> _Trial[Item] | None:
+    """Take the item that can start now; None where there is none.  A suspect flies alone."""
+    if suspects:
+        return None if flight else suspects.popleft()
+    if not waiting or len(flight) >= n_jobs or any(trial.death for trial in flight.values()):
+        return None
+    return _Trial(waiting.popleft())
+
+
+def _started(task: Task) -> Worker:
+    """Return a worker, an idle one where there is one, that has begun with a task."""
+    worker = next((worker for worker in _idle if worker.alive() and worker.surroundings == surroundings()), None)
+    if worker is None:
+        end_idle()  # they are of another folder or environment
+        worker = Worker()
+    else:
+        _idle.remove(worker)
+    worker.start(task)
+    return worker
+
+
+def _results(flight: Mapping[Worker, object]) -> Iterator[tuple[Worker, Any]]:
+    """Wait until something happens, and yield the workers that have ended their task, with its result."""
+    if not flight:
         return
-    flight: dict[Future[Any], Item] = {}
-    try:
-        while waiting or flight:
-            while waiting and len(flight) < n_jobs:
-                item = waiting.popleft()
-                flight[_submit(task(item), n_jobs)] = item
-            done, _ = wait(flight, return_when=FIRST_COMPLETED)
-            if any(_was_killed(future) for future in done):
-                done, _ = wait(flight)  # they have all been given up
-            for future in [future for future in flight if future in done]:
-                item = flight.pop(future)
-                yield item, _alone(task(item), n_jobs) if _was_killed(future) else future.result()
-    except BaseException:
-        _workers(n_jobs).shutdown(wait=False, kill_workers=True)
-        raise
+    wait([sign for worker in flight for sign in worker.signs], min(worker.time_left for worker in flight))
+    for worker in list(flight):
+        result = worker.outcome()
+        if result is not None:
+            yield worker, result
 
 
-def _workers(n_jobs: int) -> Any:
-    """Return the worker processes, the same each time unless one of them has died since."""
-    return get_reusable_executor(
-        max_workers=n_jobs, timeout=IDLE_S, initializer=_follow, initargs=(os.getpid(),), env=ONE_THREAD
-    )
+def _killed(trial: _Trial[Item], death: Death) -> Failure:
+    """Return the failure of a task that has killed its worker twice."""
+    memory = "; it may need more memory" if "SIGKILL" in (trial.death, death.reason) else ""
+    return Failure("killed", f"the worker process was killed twice while it ran this ({death.reason}){memory}.")
 
 
-def _submit(task: Task, n_jobs: int) -> Future[Any]:
-    try:
-        return _workers(n_jobs).submit(_guarded, task)  # type: ignore[no-any-return]
-    except BrokenProcessPool:  # an idle worker has died in this very moment
-        return _workers(n_jobs).submit(_guarded, task)  # type: ignore[no-any-return]
-
-
-def _was_killed(future: Future[Any]) -> bool:
-    return isinstance(future.exception(), BrokenProcessPool)
-
-
-def _alone(task: Task, n_jobs: int) -> Any:
-    """Run one task with no other in flight."""
-    future = _submit(task, n_jobs)
-    wait([future])
-    if _was_killed(future):
-        return Failure("killed", "the worker process was killed twice while it ran this; it may need more memory.")
-    return future.result()
-
-
-def _guarded(task: Task) -> Any:
-    """Return what a task returns, or a Failure."""
-    try:
-        return task()
-    except KlrBenchError as error:
-        return Failure("error", str(error))
-    except (Exception, SystemExit) as error:
-        return Failure("error", f"{type(error).__name__}: {error}")
-
-
-def _follow(parent: int) -> None:
-    """Leave when the parent is gone, and leave to it what Ctrl-C means; called once in each worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+@atexit.register
+def end_idle() -> None:
+    """End the workers that have nothing to do."""
+    while _idle:
+        _idle.pop().end()

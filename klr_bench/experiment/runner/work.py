@@ -24,6 +24,7 @@ from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
+from klr_bench.experiment.measure.supervision import fit_limit, lifting, limited, patient, restored
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.selection import EstimatorSpec, make, resolve_kernel, score_fold
@@ -45,20 +46,23 @@ def run_fold(fold: Fold) -> list[float | None]:
 def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
     data, seed = _prepared(cell.source).lent(), _learner_seed(cell.source)
-    with threadpool_limits(1):
+    folders = config_files.folders()
+    with threadpool_limits(1), restored():
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
         estimator = make(chosen, kernel, seed)
-        contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
+        with limited(patient(cell.time_limit_s), "in a fit to four rows"):
+            contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
         reset_peak_memory()
-        clock = _clock(cell, estimator, data)
         watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
-        estimator.fit(data.X_train, data.y_train, **({"callback": clock} if watched else {}))
-        fit_time = clock.elapsed()
+        with limited(*fit_limit(estimator, cell.time_limit_s)):
+            clock = _clock(cell, estimator, data)
+            estimator.fit(data.X_train, data.y_train, **({"callback": lifting(clock)} if watched else {}))
+            fit_time = clock.elapsed()
         memory = peak_memory_mb()
         end = contract.ended_at(estimator)
         if end is not None:
             clock.end(estimator, end)
-        extra = load_own(cell.own_metrics, config_files.folders()).values()
+        extra = load_own(cell.own_metrics, folders).values()
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
     measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}

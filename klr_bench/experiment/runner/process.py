@@ -1,0 +1,178 @@
+"""A worker process seen from its parent: it runs one task at a time, and can be ended at any moment."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from klr_bench.experiment.runner.failure import Failure, Task, guarded
+from klr_bench.experiment.runner.worker import LENGTH
+
+LIBRARIES = ("OMP_NUM", "MKL_NUM", "OPENBLAS_NUM", "BLIS_NUM", "NUMEXPR_NUM", "NUMBA_NUM", "VECLIB_MAXIMUM")
+ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
+PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.experiment.runner.worker import serve; serve({}, {})"
+TICK_S = 0.2
+"""Seconds after which a worker is looked at that says nothing."""
+STOPPED_S = 5.0
+"""Seconds that a worker may be stopped (SIGSTOP) while its parent runs."""
+SEND_S = 30.0
+CHUNK = 2**16
+
+
+@dataclass(frozen=True)
+class Death:
+    """The process has ended, or had to be ended, before its task."""
+
+    reason: str
+
+
+class Worker:
+    """A process that runs tasks, one at a time, with one thread for each numerical library.
+
+    It has a session of its own, so that it can be ended with everything that a learner has started, and neither input
+    nor the output of this process: what it prints comes through a pipe, and is printed on stderr here.
+    """
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._printed, output = os.pipe()
+        self.surroundings = surroundings()
+        with theirs, open(output, "wb") as printing:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM.format(sys.path, theirs.fileno(), os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=printing,
+                stderr=printing,
+                env=os.environ | ONE_THREAD,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        ours.settimeout(SEND_S)
+        self._channel = ours
+        self._received = b""
+        self._parts: list[Any] = []
+        self._limit: tuple[float, Failure] | None = None
+        self._looked = self._running = time.monotonic()
+
+    def start(self, task: Task) -> None:
+        """Run a task, the result of which `outcome` will return."""
+        self._parts, self._limit = [], None
+        self._looked = self._running = time.monotonic()
+        with suppress(OSError):  # it has died; `outcome` will find out
+            self._channel.sendall(pickle.dumps(pickle.dumps(task)))
+
+    def outcome(self) -> Any:
+        """Return the result of the task, a Failure or a Death; None as long as there is none.  Never waits."""
+        self._print()
+        try:
+            while wait([self._channel], 0):
+                received = self._channel.recv(CHUNK)
+                if not received:
+                    return self._death()
+                self._received += received
+        except OSError:
+            return self._death()
+        while (message := self._next_message()) is not None:
+            kind, *content = message
+            if kind == "done":
+                self._print()
+                return content[0] if isinstance(content[0], Failure) else guarded(partial(pickle.loads, content[0]))
+            self._note(kind, *content)
+        if self._limit and time.monotonic() > self._limit[0]:
+            self.end()
+            return self._limit[1]
+        if self._process.poll() is not None or self._is_stopped():
+            return self._death()
+        return None
+
+    def alive(self) -> bool:
+        """Say whether the process is there."""
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        """End the process, whatever it does, and all that learners have started in its session."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._channel.close()
+        with suppress(OSError):
+            os.close(self._printed)
+
+    def _next_message(self) -> Any:
+        """Take one whole message from what has been received; None where there is none yet."""
+        start = LENGTH.size
+        if len(self._received) < start:
+            return None
+        end = start + LENGTH.unpack(self._received[:start])[0]
+        if len(self._received) < end:
+            return None
+        message, self._received = self._received[start:end], self._received[end:]
+        return pickle.loads(message)
+
+    def _note(self, kind: str, *content: Any) -> None:
+        """Note a message of `klr_bench.experiment.measure.supervision`."""
+        if kind == "part":
+            self._parts += content
+            return
+        seconds, reason, otherwise = content
+        parts = (*self._parts, otherwise)
+        stopped = Failure("timeout", f"stopped after {seconds:g} s, {reason}", parts) if seconds else None
+        self._limit = (time.monotonic() + seconds, stopped) if stopped else None
+
+    def _death(self) -> Death:
+        self.end()
+        return Death(how_ended(self._process.returncode))
+
+    def _is_stopped(self) -> bool:
+        """Say whether the process has been stopped for a while; where there is no /proc, never."""
+        now = time.monotonic()
+        state = ""
+        with suppress(OSError):
+            state = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if state != "T" or now - self._looked > STOPPED_S / 2:  # the parent has been stopped, too
+            self._running = now
+        self._looked = now
+        return now - self._running > STOPPED_S
+
+    def _print(self) -> None:
+        """Print what the process has printed, at most what the pipe holds."""
+        with suppress(OSError, ValueError):
+            if wait([self._printed], 0):
+                sys.stderr.write(os.read(self._printed, CHUNK).decode("utf-8", "backslashreplace"))
+                sys.stderr.flush()
+
+    @property
+    def signs(self) -> list[Any]:
+        """What is readable when the process has something to say."""
+        return [self._channel, self._printed]
+
+    @property
+    def time_left(self) -> float:
+        """Seconds until the process is to be looked at."""
+        return max(0.0, min(TICK_S, self._limit[0] - time.monotonic())) if self._limit else TICK_S
+
+
+def surroundings() -> tuple[Any, ...]:
+    """Return what a new worker would inherit of this process: one that differs in it is not used again."""
+    return tuple(sys.path), os.getcwd(), dict(os.environ)
+
+
+def how_ended(status: int) -> str:
+    """Return the name of the signal that has ended a process, or its exit status."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
