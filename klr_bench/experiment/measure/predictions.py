@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -56,6 +57,10 @@ class Predictions:
             found = np.asarray(self.predict())
             if found.shape != self.y.shape:
                 message = f"predict returned an array of shape {found.shape}, expected {self.y.shape}, a label a row."
+                raise ValueError(message)
+            strange = found[~(found[:, None] == self.classes).any(axis=1)]
+            if len(strange):
+                message = f"predict returned {reprlib.repr(strange[0])}, which is none of {self.classes.tolist()}."
                 raise ValueError(message)
             return found
         two = self.decision.ndim == 1
@@ -128,6 +133,9 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     decision = None if decide is None else decide(X)
     if decision is not None and np.shape(decision) != ((len(y), len(classes)) if len(classes) > 2 else (len(y),)):
         decision = None  # not what scikit-learn promises
+    if decision is not None and np.isnan(decision).any():
+        message = f"decision_function returned NaN for {np.isnan(decision).sum()} of {np.size(decision)} values."
+        raise ValueError(message)
     if declared is None and classes is not TWO:
         decision = proba = None  # nobody knows the order of the columns
     of_first = None if proba is None else partial(_of_first, proba, X)
