@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,7 @@ def read_results(folder: Path) -> Results:
     KlrBenchError where it has no records, and where a value of any of its files is not of the declared type.
     """
     path = folder / "records.csv"
-    if not path.exists():
+    if not os.path.lexists(path):
         others = [path.parent.name for path in folder.parent.glob("*/records.csv")]
         message = (
             f"{folder}: no records.csv there. Make it with: klr-bench run experiment={folder.name}."
@@ -85,11 +86,8 @@ def read_records(path: Path, manifest: Manifest) -> pd.DataFrame:
     for columns in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
         again = frame.duplicated(columns)
         if again.any():
-            row = frame.index[again][0]
-            got = ", ".join(str(frame.at[row, name]) for name in columns)
-            message = (
-                f"{path}: row {row + 1}: expected a row for each {' and '.join(columns)}, got {got} twice. {REBUILD}"
-            )
+            what = ", ".join(columns)
+            message = f"{path}: row {again.argmax() + 1}: expected another {what} in each row, got one again. {REBUILD}"
             raise KlrBenchError(message)
     if manifest.schema_version == 1:
         frame["algorithm"] = frame["algorithm"].map(algorithm_name)
@@ -99,7 +97,7 @@ def read_records(path: Path, manifest: Manifest) -> pd.DataFrame:
 def _read_if_there(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return _read(path, columns, {}) if path.exists() else pd.DataFrame(columns=list(columns))
+    return _read(path, columns, {}) if os.path.lexists(path) else pd.DataFrame(columns=list(columns))
 
 
 def _checked_traces(traces: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -5,6 +5,7 @@ This module imports nothing beyond the standard library at its top, so that comp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
         message = f"unknown {group} {name!r}.{nearest(name, known)}"
         raise KlrBenchError(message)
     paths = [folder / group / f"{name}.yaml" for folder in searched]
-    return next(path for path in paths if path.exists())
+    return next(path for path in paths if os.path.lexists(path))
 
 
 def read(path: Path) -> dict[str, Any]:
