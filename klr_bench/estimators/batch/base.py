@@ -188,7 +188,7 @@ class BatchKLR(ExpansionClassifier):
             if self.duality_gap_ <= self.tol:
                 return self
         message = f"{type(self).__name__}: the gap is {self.duality_gap_:.2g} > tol after max_iter={self.max_iter}."
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def progress(self):
@@ -201,7 +201,7 @@ class BatchKLR(ExpansionClassifier):
 
     def _measure(self, primal, dual):
         if not np.isfinite(primal):
-            message = f"{type(self).__name__}: the objective is {primal:g}; kernel values are too large, scale X."
+            message = f"{type(self).__name__}: the objective is {primal:g}; scale X, or use a larger lam."
             raise ValueError(message)
         self.n_iter_ += 1
         self.objective_, self.dual_objective_ = float(primal), float(dual)

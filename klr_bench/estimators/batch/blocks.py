@@ -42,7 +42,7 @@ class KernelBlocks:
                 f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows; "
                 f"blocks of {self.size} instead of up to {LARGEST} rows are used, which is slower."
             )
-            warnings.warn(message, stacklevel=4)
+            warnings.warn(message, stacklevel=5)
 
     def left(self, rows):
         """Return the left operand of the rows with these numbers."""

@@ -153,7 +153,7 @@ class ImportVectorMachine(ExpansionClassifier):
                 return self
         if self.n_iter_ < n:
             message = f"ImportVectorMachine: the objective still falls at max_import_vectors={self.max_import_vectors}."
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
 

@@ -143,6 +143,6 @@ class Forgetron(BudgetKernelClassifier):
         self.variant = variant
 
     def _strategy_arguments(self):
-        n = self.budget + 1
+        n = int(self.budget) + 1
         variant = SELF_TUNED if self.variant == "self_tuned" else BASIC
         return [variant, n ** (-1 / (2 * n)), math.sqrt(n / math.log(n)) / 4]

@@ -49,6 +49,7 @@ class BinaryClassifier(Classifier):
             if not np.array_equal(named, self.classes_):
                 message = f"classes={named.tolist()}: the first call was with {self.classes_.tolist()}."
                 raise ValueError(message)
+        self._allowed(self.classes_)
         make_writable(self)
 
     def _dtypes(self):

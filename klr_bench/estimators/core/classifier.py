@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.multiclass import check_classification_targets
 
+from klr_bench.estimators.core.parameters import WHOLE
+
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
 """Fitted attributes whose numbers must be finite, where an estimator has them."""
-BITS = 1100
-"""Whole numbers with more bits are not shown in messages."""
 QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
 """What numpy does not warn of, because the results are checked."""
 
@@ -22,14 +22,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _validate_params(self):
         for name, value in self.get_params(deep=False).items():
-            if isinstance(value, int) and value.bit_length() > BITS:
-                digits = f"a whole number of {value.bit_length()} bits"
-                message = f"The {name!r} parameter of {type(self).__name__}: expected a smaller number, got {digits}."
+            if isinstance(value, int) and abs(value) > WHOLE:
+                expected = f"must be a number within 2**62. Got a whole number of {value.bit_length()} bits instead."
+                message = f"The {name!r} parameter of {type(self).__name__} {expected}"
                 raise InvalidParameterError(message)
         super()._validate_params()
 
     def __setstate__(self, state):
-        lacking = set(self._get_param_names()) - set(state)
+        lacking = set(self._get_param_names()) - set(state or {})
         if lacking:
             message = (
                 f"{type(self).__name__}: the stored state lacks {', '.join(sorted(lacking))}: it is damaged, or was "
@@ -92,9 +92,10 @@ def distinct_labels(labels, name="y"):
     try:
         check_classification_targets(labels)
         return np.unique(labels)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels.tolist()})
-        message = f"{name}: expected labels of one type, numbers or strings, got {', '.join(kinds)} ({error})."
+    except (TypeError, ValueError) as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        why = str(error).splitlines()[0].rstrip(".")
+        message = f"{name}: expected labels of classes, whole numbers or strings, got values of type {kinds}: {why}."
         raise ValueError(message) from error
 
 

@@ -29,6 +29,8 @@ RBF, POLY, LINEAR = range(3)
 """The codes of the kernels in compiled code."""
 ORIGIN_ROWS = 256
 """Number of rows whose median is the origin of distances."""
+MULTIPLIED = 64
+"""The largest power that is computed by multiplication."""
 DENSE_AT_MOST = 8192
 """With more features, CSR rows are never made dense."""
 
@@ -163,8 +165,8 @@ def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
 
 
 def raise_to(values, degree):
-    """Raise each value to a power, in place; a whole power by multiplication."""
-    if degree != int(degree):
+    """Raise each value to a power, in place; a small whole power by multiplication."""
+    if degree > MULTIPLIED or degree != int(degree):
         np.power(values, degree, out=values)
     elif degree == 2:
         np.multiply(values, values, out=values)
@@ -248,7 +250,7 @@ def _exp_by_precision(x):
 @compiled([void(float32[:, ::1], int64, float64), void(float64[:, ::1], int64, float64)], fastmath=True)
 def finish(products, kernel, degree):
     """Turn the products (n, m) of two operands into kernel values, in place; `kernel` is an index into KERNELS."""
-    power = int(degree)
+    power = int(min(degree, MULTIPLIED))
     for i in range(products.shape[0]):
         row = products[i]
         if kernel == RBF:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, Options
 
-LARGEST = {Integral: 2**32 - 1, Real: sys.float_info.max}
-"""The largest seed of numpy, which no count exceeds, and the largest finite float64."""
+WHOLE = 2**62 - 1
+"""The largest whole number of which numpy can hold twice as much."""
 
 
 class Number(Interval):
-    """An interval of numbers that compiled code can hold; True and False are no numbers."""
+    """An interval of numbers that numpy can hold; True and False are no numbers."""
 
     def is_satisfied_by(self, value):
         """Say whether a value is a number in the interval."""
-        if isinstance(value, bool) or not isinstance(value, (Integral, float, np.floating)):
-            return False
-        return super().is_satisfied_by(value) and (abs(value) <= LARGEST[self.type] or abs(value) == math.inf)
+        if isinstance(value, Integral):
+            return not isinstance(value, bool) and abs(value) <= WHOLE and super().is_satisfied_by(value)
+        return isinstance(value, (float, np.float32, np.float16)) and super().is_satisfied_by(value)
 
 
 class Choice(Options):
@@ -38,5 +36,5 @@ COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
 """Constraint of a positive whole number, at most the largest that compiled libraries take."""
 NUMBER = Number(Real, None, None, closed="neither")
 """Constraint of any number but infinity and NaN."""
-SEED = [Number(Integral, 0, LARGEST[Integral], closed="both"), np.random.RandomState, None]
+SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 """Constraints of `random_state`."""

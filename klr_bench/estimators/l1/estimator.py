@@ -232,7 +232,7 @@ class L1KLR(L1Classifier):
         self._places, self.n_iter_ = slice(None), 0
         if self.lam_ >= self.lambda_max_:
             message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}: all coefficients are 0."
-            warnings.warn(message, stacklevel=3)
+            warnings.warn(message, stacklevel=4)
             self._finish(Iterate(problem, problem.null_point()))
             return problem.null_point()
         x = problem.null_point() if start is None else np.array(start, dtype=np.float64)
@@ -248,7 +248,7 @@ class L1KLR(L1Classifier):
         self._finish(iterate)
         if not self.converged_ and not stopped and self.solver != "sgd_c":
             message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} iterations."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
         return x
 
     def _run(self, problem, x, random, callback):

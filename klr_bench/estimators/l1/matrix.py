@@ -71,7 +71,7 @@ class FeatureMatrix:
                 f"The features of {self.shape[0]} x {self.shape[1]} take {self.size_mb:.0f} MB, more than "
                 f"memory_limit={self.memory_limit:g}: they are computed in blocks, again in every pass."
             )
-            warnings.warn(message, stacklevel=4)
+            warnings.warn(message, stacklevel=5)
 
     def take(self, J):
         """Return the matrix (N, len(J)) of the columns J, stored if the memory limit has room for it."""

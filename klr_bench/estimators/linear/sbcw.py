@@ -111,7 +111,7 @@ class GroupSelector(LinearClassifier):
         return self.selected_features_
 
     def _group_size(self):
-        return self.n_group or -(-self.n_features_to_select // GROUPS)
+        return self.n_group or -(-int(self.n_features_to_select) // GROUPS)
 
     def _reason(self, problem, group, thetas):
         """Return the name of the stopping rule that applies, or an empty string."""
@@ -129,7 +129,7 @@ class GroupSelector(LinearClassifier):
             )
             if not thetas:
                 raise ValueError(message)
-            warnings.warn(message, stacklevel=3)
+            warnings.warn(message, stacklevel=4)
             return "memory_limit"
         return ""
 

@@ -163,7 +163,7 @@ class SparDCA(LinearClassifier):
             if self.converged_:
                 return self
         message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} passes."
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def steps(self, n_samples):

@@ -80,7 +80,7 @@ def _check(learners):
         message = "learners: expected one online learner or more, got an empty list."
         raise ValueError(message)
     for learner in learners:
-        if not declares(learner, "pass_key"):
+        if isinstance(learner, type) or not declares(learner, "pass_key"):
             message = f"learners: expected online learners, which share a pass; got {type(learner).__name__}."
             raise ValueError(message)
     if len({id(learner) for learner in learners}) < len(learners):

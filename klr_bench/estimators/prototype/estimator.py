@@ -345,4 +345,4 @@ class PrototypeKLR(PrototypeClassifier):
 
     def _warn(self):
         message = f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes."
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        warnings.warn(message, ConvergenceWarning, stacklevel=6)
