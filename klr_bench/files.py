@@ -35,7 +35,7 @@ def expanded(path: str) -> Path:
         return Path(path).expanduser()
     except (RuntimeError, ValueError) as error:  # ValueError: a NUL in the name
         user = shown(Path(path).parts[0])
-        message = f"{shown(path)}: expected a path, got {user!r}: there is no such user. Write ./{user} for a file."
+        message = f"{shown(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}."
         raise KlrBenchError(message) from error
 
 

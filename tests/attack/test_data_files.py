@@ -469,7 +469,7 @@ def make_loop(path: Path) -> None:
 
 
 NO_FILES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "FIFO": (make_fifo, "is a FIFO"),
+    "FIFO": (make_fifo, "is a named pipe"),
     "socket": (make_socket, "is a socket"),
     "folder": (Path.mkdir, "is a folder"),
     "zeros": (linked("/dev/zero"), "is a device"),
