@@ -269,6 +269,21 @@ def test_a_lock_that_is_no_file_does_not_hang(folder: Path, got: str) -> None:
         assert Store(folder).rebuild().listed == 2
 
 
+@pytest.mark.parametrize("name", ["records.csv", "traces.csv", "manifest.yaml", "cells/k0.json"])
+def test_a_file_without_end_is_not_read(folder: Path, name: str) -> None:
+    os.truncate(folder / name, 10**10)
+    read: Callable[[], object] = (
+        (lambda: Store(folder).finished("k0")) if "cells" in name else lambda: read_results(folder)
+    )
+    rejected(read, f"{name}: expected a file of at most ", "got 10,000,000,000")
+
+
+@pytest.mark.parametrize("content", [b"," * 10**7, b"a" * 10**7, b'"' + b"\n" * 10**6, b"key\n" + b"," * 10**6])
+def test_a_header_without_end(folder: Path, content: bytes) -> None:
+    (folder / "records.csv").write_bytes(content)
+    rejected(lambda: read_results(folder), "records.csv: expected ", "got ")
+
+
 def test_a_part_that_is_a_folder_is_left_alone(folder: Path) -> None:
     part = folder / "cells" / ".k.json.1.part"
     part.mkdir()

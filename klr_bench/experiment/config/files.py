@@ -40,6 +40,7 @@ def check_own(searched: Sequence[Path]) -> None:
         for own in sorted(path for group in sorted({*GROUPS, *KINDS}) for path in (folder / group).glob("**/*.yaml")):
             relative = own.relative_to(folder)
             hiding, text = shipped / relative, read_text(own)
+            read(own)
             if hiding.is_file() and hiding.read_text(encoding="utf-8") != text:
                 message = (
                     f"two different files for {relative.with_suffix('')}: {hiding} would hide {own}. "
@@ -79,7 +80,7 @@ def read(path: Path) -> dict[str, Any]:
     """Return the content of a YAML file as Hydra reads it, but for interpolations, which are not resolved."""
     from klr_bench.yaml_file import read_yaml
 
-    content = read_yaml(path, exponents=True)
+    content = read_yaml(path, as_hydra=True)
     if not isinstance(content, dict | None):
         message = f"{path}: expected keys and values, got {type(content).__name__}."
         raise KlrBenchError(message)

@@ -1,0 +1,210 @@
+"""Bombs of YAML and what is no file of YAML, wherever klr-bench reads one: refused in seconds, in little memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from klr_bench.cli import main
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.records import Store
+from klr_bench.report.manifest import read_manifest
+from klr_bench.report.paper import read_paper
+from klr_bench.yaml_file import DEEPEST, LARGEST, LONGEST, MOST_NODES, read_yaml
+from tests.attack.promise import refused, rejected
+
+TENS = "[" + ", ".join(["*a{0}"] * 10) + "]"
+NESTED = "".join(f"a{n}: &a{n} {TENS.format(n - 1)}\n" for n in range(1, 12))
+MERGED = "".join(f"a{n}: &a{n} {{<<: {TENS.format(n - 1)}}}\n" for n in range(1, 12))
+SCALARS = f"at most {LONGEST:,} characters"
+COUNT = f"at most {MOST_NODES:,} values"
+DEPTH = f"at most {DEEPEST} lists and mappings"
+SIZE = f"at most {LARGEST:,} bytes"
+TAGS = "expected values without a tag"
+TWICE = "comes twice"
+REASON = "expected a YAML file, got something that cannot be read"
+BOMBS: dict[str, tuple[bytes, str]] = {
+    "aliases of lists": (f"a0: &a0 [1]\n{NESTED}".encode(), COUNT),
+    "aliases of merged keys": (f"a0: &a0 {{x: 1}}\n{MERGED}".encode(), COUNT),
+    "an alias of itself": (b"a: &a [*a]", "inside itself"),
+    "an alias of what is around it": (b"a: &a {b: [{c: *a}]}", "inside itself"),
+    "an alias of nothing": (b"a: *a", REASON),
+    "a hundred thousand brackets": (b"a: " + b"[" * 10**5, DEPTH),
+    "a hundred thousand braces": (b"{a: " * 10**5, DEPTH),
+    "a hundred thousand dashes": (b"- " * 10**5, DEPTH),
+    "a hundred thousand questions": (b"? " * 10**5, DEPTH),
+    "deep indentation": ("".join(f"{' ' * n}a:\n" for n in range(500)).encode(), DEPTH),
+    "a long value": (b"a: " + b"x" * (LONGEST + 1), SCALARS),
+    "a long folded value": (b"a: >\n" + b"  x\n" * LONGEST, SCALARS),
+    "a long key": (b'? "' + b"x" * (LONGEST + 1) + b'"\n: 1', SCALARS),
+    "a value of megabytes": (b"a: " + b"x" * LARGEST, SIZE),
+    "half a million keys": ("".join(f"k{n}: 1\n" for n in range(5 * 10**5)).encode(), SIZE),
+    "many keys": ("".join(f"{n}: 1\n" for n in range(MOST_NODES)).encode(), COUNT),
+    "several documents": (b"a: 1\n---\nb: 2\n", REASON),
+    "a key twice": (b"a: 1\na: 2\n", TWICE),
+    "a key inside twice": (b"b: {a: 1, a: 2}\n", TWICE),
+    "a number and the same number": (b"1: a\n1.0: b\n", TWICE),
+    "a list for a key": (b"? [a]\n: 1", REASON),
+    "latin-1": (b"a: \xe9", REASON),
+    "utf-16": ("a: 1".encode("utf-16"), REASON),
+    "zeros": (b"a: \0", REASON),
+    "an escape character": (b"a: \x1b[31m", REASON),
+    "half of a surrogate": (b"a: \xed\xa0\x80", REASON),
+    "digits without end": (b"a: " + b"9" * 5000, REASON),
+    "hexadecimal digits without end": (b"a: 0x" + b"f" * 5000, REASON),
+    "minutes without end": (b"a: 1" + b":59" * 2000, REASON),
+    "no such day": (b"a: 2020-13-45", REASON),
+    "no merge": (b"<<: 5", REASON),
+    "a value sign": (b"a: =", REASON),
+    "another version": (b"%YAML 9.9\n---\na: 1", REASON),
+    "an open quote": (b'a: "b', REASON),
+    **{
+        f"the tag {tag.decode()}": (b"a: " + tag, TAGS)
+        for tag in (
+            b"!!python/object/apply:os.system ['touch ran']",
+            b"!!python/object/new:os.system ['touch ran']",
+            b"!!python/name:os.system",
+            b"!own x",
+            b"! x",
+            b"!!bool x",
+            b"!!int ''",
+            b"!!binary aGk=",
+            b"!!set {a}",
+            b"!!timestamp x",
+            b"!!str 5",
+        )
+    },
+}
+NO_FILES: dict[str, Callable[[Path], object]] = {
+    "got a named pipe": os.mkfifo,
+    "got a folder": Path.mkdir,
+    "got a device": lambda path: path.symlink_to("/dev/zero"),
+    "got a link that leads to itself": lambda path: path.symlink_to(path),
+    "got none": lambda path: None,
+}
+
+
+def read_config(path: Path) -> object:
+    return config_files.read(path)
+
+
+def read_paper_file(path: Path) -> object:
+    path.rename(path.with_name("paper.yaml"))
+    return read_paper(path.parent, config_files.folders())
+
+
+def read_manifest_file(path: Path) -> object:
+    path.rename(path.with_name("manifest.yaml"))
+    return read_manifest(path.parent)
+
+
+READERS = (read_yaml, read_config, read_paper_file, read_manifest_file)
+OF_HYDRA = [bomb for bomb in BOMBS if bomb != "no such day"]
+"""Hydra takes dates for text."""
+
+
+def _written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_is_refused(tmp_path: Path, bomb: str, read: Callable[[Path], object]) -> None:
+    if read is read_config and bomb not in OF_HYDRA:
+        assert read(_written(tmp_path / "text.yaml", BOMBS[bomb][0])) == {"a": "2020-13-45"}
+        return
+    content, expected = BOMBS[bomb]
+    path = _written(tmp_path / "bomb.yaml", content)
+    rejected(lambda: read(path), ".yaml: ", expected)
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("size", [10**8, 10**10])
+def test_a_file_without_end_is_not_read(tmp_path: Path, read: Callable[[Path], object], size: int) -> None:
+    path = _written(tmp_path / "bomb.yaml", b"a: 1\n")
+    os.truncate(path, size)
+    rejected(lambda: read(path), ".yaml: ", SIZE, f"{size:,}")
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_damaged_manifest_is_written_anew(tmp_path: Path, bomb: str) -> None:
+    """A run does not need the labels of the runs before it."""
+    (tmp_path / "manifest.yaml").write_bytes(BOMBS[bomb][0])
+    assert Store(tmp_path).read_manifest() == {}
+
+
+@pytest.mark.parametrize("got", NO_FILES)
+@pytest.mark.parametrize("read", [read_yaml, read_config])
+def test_what_is_no_file_is_named(tmp_path: Path, got: str, read: Callable[[Path], object]) -> None:
+    path = tmp_path / "own.yaml"
+    NO_FILES[got](path)
+    rejected(lambda: read(path), "own.yaml: expected ", got)
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a user's configs."""
+    monkeypatch.chdir(tmp_path)
+    for group in config_files.GROUPS:
+        (tmp_path / "configs" / group).mkdir(parents=True)
+    (tmp_path / "configs" / "source").mkdir()
+    return tmp_path / "configs"
+
+
+GROUPS = sorted({*config_files.GROUPS, *config_files.KINDS})
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("bomb", OF_HYDRA)
+def test_a_bomb_is_found_before_anything_else_reads_it(own: Path, bomb: str, group: str) -> None:
+    relative = Path(group) / "mine.yaml"
+    header = config_files.package_header(relative) or "#"
+    (own / relative).write_bytes(header.encode() + b"\n" + BOMBS[bomb][0])
+    rejected(lambda: config_files.check_own(config_files.folders()), f"{group}/mine.yaml: ", "expected ")
+
+
+@pytest.mark.parametrize("verb", [["run", "--dry-run"], ["data", "list"], ["list"]])
+@pytest.mark.parametrize("bomb", ["aliases of lists", "a number and the same number", "several documents"])
+def test_every_verb_refuses_a_bomb(
+    own: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, bomb: str, verb: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    (own / "dataset" / "mine.yaml").write_bytes(b"# @package datasets.mine\n" + BOMBS[bomb][0])
+    refused(capsys, verb, "dataset/mine.yaml", BOMBS[bomb][1])
+
+
+@pytest.mark.parametrize("got", list(NO_FILES)[:4])
+@pytest.mark.parametrize("verb", ["list", "show", "data"])
+def test_a_config_that_is_no_file(own: Path, capsys: pytest.CaptureFixture[str], got: str, verb: str) -> None:
+    NO_FILES[got](own / "dataset" / "mine.yaml")
+    words = {"list": ["list"], "show": ["show", "dataset", "mine"], "data": ["data", "info", "mine"]}[verb]
+    refused(capsys, words, "dataset/mine.yaml: expected a regular file", got)
+
+
+MEASURED = "import resource; limit = resource.RLIMIT_AS; resource.setrlimit(limit, (800 << 20, 800 << 20))\n"
+REPORT = "from klr_bench.cli import main; import sys; status = main(sys.argv[1:])\n"
+PEAK = "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024); sys.exit(status)"
+
+
+def test_a_bomb_needs_little_memory_and_time(own: Path) -> None:
+    (own / "dataset" / "mine.yaml").write_bytes(b"# @package datasets.mine\n" + BOMBS["aliases of lists"][0])
+    for arguments in (["run", "--dry-run"], ["data", "list"]):
+        command = [sys.executable, "-c", MEASURED + REPORT + PEAK, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2, done.stderr
+        assert COUNT in done.stderr
+        assert int(done.stdout.split()[-1]) < 500
+
+
+def test_a_file_as_long_as_one_may_be_is_read_and_shown(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = own / "dataset" / "mine.yaml"
+    path.write_text("# @package datasets.mine\nlabel: [/b] \x85\n" + "# x\n" * 1000, encoding="utf-8")
+    assert main(["show", "dataset", "mine"]) == 0
+    assert "[/b] \\x85" in capsys.readouterr().out
