@@ -46,7 +46,7 @@ from klr_bench.experiment.cells import (
 from klr_bench.experiment.first_schema import variant_values
 from klr_bench.experiment.variants import Variant, VariantOrder, variant_text
 from klr_bench.files import read_json, unwritable, write_atomic, write_json
-from klr_bench.printing import no_formula, shortened
+from klr_bench.printing import no_formula, printable, shortened
 from klr_bench.yaml_file import read_yaml
 
 __all__ = [
@@ -236,7 +236,7 @@ def _order(cell: CellFile) -> tuple[str, str, VariantOrder, int, str]:
 def _row(record: Record, columns: Sequence[str]) -> list[Any]:
     values = {name: getattr(record, name) for name in IDENTITY} | record.metrics
     values |= {
-        "message": no_formula(record.message),
+        "message": no_formula(printable(record.message)),
         "variant": json.dumps(dict(record.variant)),
         "params": json.dumps(record.params),
     }

@@ -58,4 +58,4 @@ def _checkpoints(traces: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
     wide["trace_t"], wide["trace_elapsed_s"] = wide["t"], wide["elapsed_s"]
     wide = wide.rename(columns={metric: f"trace_{metric}" for metric in traces["metric"].unique()})
-    return wide[["key", *(f"trace_{metric}" for metric in metrics)]].dropna()
+    return wide.reindex(columns=["key", *(f"trace_{metric}" for metric in metrics)]).dropna()

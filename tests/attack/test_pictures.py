@@ -1,0 +1,91 @@
+"""Figures of records that are possible and extreme are drawn, or left out with a note: no error, no endless picture."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from klr_bench.experiment.cells import CellFile, possible
+from klr_bench.report.figures import MOST, Inputs, draw_all, names
+from tests.report.figures import made
+
+EXTREMES = (0.0, 1e-300, 5e-324, 1e-12, 0.5, 1.0, 3.0, 2.0**53, 1e300, 1.7e308, -1e300, math.inf)
+VALUES: tuple[Any, ...] = (0, 1, -1, 1e-300, 1e300, math.inf, None, True, [1, 2], "x" * 300, "$\\frac$")
+LABELS = ("x" * 10**4, "$", "\\frac{1}{2}", "$\\frac$", "a_b^c", "[/b]", "<b>&", "%", "日本", "\U0001f600")
+LARGEST_FILE = 20 * 10**6
+MOST_PIXELS = 10**8
+
+
+def number(draw: Random, name: str) -> float:
+    """Return an extreme number that a metric can have."""
+    return draw.choice([value for value in EXTREMES if possible(name, value) and possible(name, value / 2)])
+
+
+def extreme(draw: Random, dataset: str, algorithm: str, repeat: int) -> CellFile:
+    """Return a fit with extreme numbers, from which some are missing."""
+    metrics = {name: number(draw, name) for name in made.METRICS if draw.random() < 0.9}
+    traced = {name: number(draw, name) for name in made.TRACED if draw.random() < 0.95}
+    variant = {name: draw.choice(VALUES) for name in made.PARAMETERS if draw.random() < 0.7}
+    bins = [(k, draw.choice([0, 1, 50, 2**53]), draw.choice([0.0, 1.0]), draw.choice([0.0, 1.0])) for k in range(3)]
+    rows = [(draw.choice([0.0, 1.0, 1e300, -1e300]), draw.choice([0.0, 1e-300]), draw.choice([0, 1])) for _ in range(3)]
+    status = draw.choice(["ok", "ok", "timeout", "error"])
+    stored = {"bins": bins, "rows": rows} if draw.random() < 0.8 else {}
+    where = {"dataset": dataset, "repeat": repeat, "status": status}
+    return made.cell(algorithm, variant, metrics=metrics, traced=traced, **where, **stored)
+
+
+def inputs(folder: Path, draw: Random, n_datasets: int, n_algorithms: int) -> Inputs:
+    algorithms = {f"a{number}": {"label": draw.choice(LABELS)} for number in range(n_algorithms)}
+    datasets = {f"d{number}": {"label": draw.choice(LABELS)} for number in range(n_datasets)}
+    cells = [extreme(draw, dataset, algorithm, 0) for dataset in datasets for algorithm in algorithms]
+    return made.read(made.write(folder, cells, algorithms=algorithms, datasets=datasets))
+
+
+@pytest.mark.drawn(0.005)
+def test_extreme_records_are_drawn_or_left_out(tmp_path: Path, draw: Random) -> None:
+    given = inputs(tmp_path, draw, draw.choice([1, 2]), draw.choice([1, 3]))
+    asked = draw.choice(names())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = draw_all(given, [asked])
+    assert drawn.files or drawn.notes
+    for name, content in drawn.files.items():
+        assert len(content) < LARGEST_FILE
+        if name.endswith(".png"):
+            width, height = (int.from_bytes(content[at : at + 4]) for at in (16, 20))
+            assert width * height < MOST_PIXELS
+
+
+@pytest.mark.parametrize(
+    ("what", "cells"),
+    [
+        ("data sets", [made.cell(dataset=f"d{number}") for number in range(3)]),
+        ("lines of the table", [made.cell(variant={"R": number}) for number in range(3)]),
+        ("checkpoints", [made.cell(traced={"accuracy": 0.5, "n_support": 2.0}, metrics={"accuracy": 0.5})]),
+    ],
+)
+def test_what_is_too_much_for_a_picture_is_not_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, cells: list[CellFile]
+) -> None:
+    assert MOST[what] >= 60
+    monkeypatch.setitem(MOST, what, 2)
+    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["accuracy_support"])
+    assert drawn.files == {}
+    (note,) = drawn.notes
+    assert note == f"no figures are drawn: {4 if what == 'checkpoints' else 3} {what}, at most 2."
+
+
+def test_names_of_files_that_would_be_equal(tmp_path: Path) -> None:
+    """Data sets whose names differ in characters that no file is given have a picture each."""
+    cells = [
+        made.cell(dataset=name, traced=made.TRACED, rows=made.ROWS, algorithm="p") for name in ("a b", "a*b", "a:b")
+    ]
+    files = draw_all(made.read(made.write(tmp_path, cells)), ["prototype_pictures"]).files
+    assert {name for name in files if name.startswith("prototypes")} == {
+        *("prototypes_a-b.png", "prototypes_a-b_2.png", "prototypes_a-b_3.png")
+    }

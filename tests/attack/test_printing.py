@@ -1,0 +1,216 @@
+"""Text of users in what is printed and written: no markup, no command of a terminal, no formula, nothing endless."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+from random import Random
+
+import pytest
+from rich.text import Text
+
+from klr_bench.cli import main
+from klr_bench.console import PlainConsole
+from klr_bench.experiment.runner.display import Display
+from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_formula, printable, shortened
+from klr_bench.report import report
+from klr_bench.report.figures.core.drawing import LONGEST_LABEL, plain
+from klr_bench.report.render import WRITERS
+from klr_bench.report.render.latex import latex
+from klr_bench.report.table import Table
+from tests.report.folders import record, table, write
+
+MARKUP = [
+    "[/b]",
+    "a[/b]",
+    "bad [/red]",
+    "[a].csv",
+    "[red]x",
+    "[link=file:///etc]y",
+    ":smile:",
+    "[[x]]",
+    "\\[b]",
+    "[@click=x]",
+]
+CONTROL = ["\x1b[31m", "\x1b]0;title\x07", "a\rb", "a\x08b", "\x00", "\x85", "\u202e", "\ud800", "\x9b31m", "\x7f"]
+SIGNS = [
+    *"$&%#_{}~^\\<>|\"`*[]=+-@!'",
+    *("\\frac{1}{2}", "$\\frac$", "$x$", "--", "]]>", "&lt;", "<b>", "\\input{x}", "日本"),
+]
+PIECES = [*MARKUP, *CONTROL, *SIGNS, "x", " ", "word"]
+
+
+def odd(draw: Random) -> str:
+    """Return a text of a few odd pieces."""
+    return "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 5)))
+
+
+def label(draw: Random) -> str:
+    """Return a text that a label may be: printable."""
+    return " ".join("".join(one for one in odd(draw) if one.isprintable()).split()) or "x"
+
+
+def console(**options: object) -> tuple[PlainConsole, io.StringIO]:
+    file = io.StringIO()
+    return PlainConsole(file=file, width=4000, **options), file
+
+
+def is_harmless(text: str) -> bool:
+    return all(one.isprintable() or one == "\n" for one in text)
+
+
+@pytest.mark.drawn(0.03)
+def test_a_console_prints_a_text_as_it_is(draw: Random) -> None:
+    text = odd(draw)
+    shown, file = console()
+    shown.print(text, soft_wrap=True)
+    assert file.getvalue() == printable(text) + "\n"
+    assert is_harmless(file.getvalue())
+
+
+@pytest.mark.parametrize("text", [*MARKUP, *CONTROL])
+def test_text_in_anything_that_is_printed(text: str) -> None:
+    from rich.table import Table as RichTable
+
+    shown, file = console()
+    grid = RichTable(text)
+    grid.add_row(text, Text(text))
+    shown.print(grid)
+    assert is_harmless(file.getvalue())
+    if text in MARKUP:
+        assert file.getvalue().count(text) == 3
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("text", [*MARKUP, "\x1b[2J", "\ud800"])
+def test_text_in_a_bar(text: str, terminal: bool) -> None:
+    shown, file = console(force_terminal=terminal, color_system=None)
+    with Display(shown, text, 1, quiet=False) as display:
+        display.advance(text)
+    assert printable(text) in file.getvalue()
+    assert "\x1b[2J" not in file.getvalue()
+
+
+@pytest.mark.drawn(0.02)
+def test_an_error_message_is_short_and_printable(draw: Random) -> None:
+    size = draw.choice([0, 10, 10**5, 10**6])
+    message = error_message(odd(draw) + draw.choice(["x", "x ", "\n", "x\n", "\x1b"]) * size)
+    assert message.startswith("error: ")
+    assert message.endswith("\n")
+    assert is_harmless(message)
+    assert len(message) <= MOST_CHARACTERS + 1
+    assert len(message.splitlines()) <= MOST_LINES
+
+
+def test_a_message_of_a_hundred_megabytes() -> None:
+    assert len(error_message("x y\n" * (25 * 10**6))) <= MOST_CHARACTERS
+
+
+@pytest.mark.parametrize("most", [1, 30, 100])
+def test_a_text_that_is_cut_is_not_cut_again(most: int) -> None:
+    once = shortened("x" * 10**6, most)
+    assert shortened(once, max(most, len(once))) == once
+
+
+CONFIG = {
+    "name": "mine",
+    "title": "Mine",
+    "repeats": 1,
+    "datasets": {"moons": {}},
+    "algorithms": {"nc": {}},
+    "sweep": {"nc": {"R": ["x"]}},
+}
+
+
+def labelled(folder: Path, text: str, message: str = "", *, drawn: bool = False) -> Path:
+    """Write results in which everything that may be text is this one; `drawn`: there is a picture of them."""
+    sizes = {"n_support": 9} if drawn else {}
+    config = CONFIG | {"title": text, "datasets": {"moons": {"label": text}}, "algorithms": {"nc": {"label": text}}}
+    rows = [record("nc", "R=x", 0, dataset="moons", accuracy=0.9, fit_time_s=1.0, **sizes)]
+    rows += [record("nc", "R=y", 0, dataset="moons", status="error", message=message)] if message else []
+    return write(folder, rows, config)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.drawn(0.02)
+def test_a_table_with_odd_labels(tmp_path: Path, draw: Random) -> None:
+    text, message = label(draw), odd(draw) + " end"
+    made = table(labelled(tmp_path / "mine", text, message))
+    terminal, file = console(force_terminal=False)
+    from klr_bench.report.render import show
+
+    show(made, terminal)
+    assert text in file.getvalue()
+    assert "end" in file.getvalue()
+    assert is_harmless(file.getvalue())
+    check_latex(made)
+    markdown, values = WRITERS["md"](made), list(csv.reader(io.StringIO(WRITERS["csv"](made))))
+    assert re.search(r"(?<!\\)[<*`\[$]", markdown.replace("|:---", "")) is None
+    assert all(not cell.startswith(("=", "@", "+")) for row in values for cell in row)
+
+
+def check_latex(made: Table) -> None:
+    """Hold LaTeX against its grammar: braces in pairs, signs escaped, no row that begins as an argument."""
+    text = latex(made)
+    assert len(re.findall(r"(?<!\\){", text)) == len(re.findall(r"(?<!\\)}", text))
+    body = text.partition(r"\toprule")[2].partition(r"\bottomrule")[0]
+    assert re.search(r"(?<!\\)[#%_]", body) is None
+    assert re.search(r"\\\\\s*[\[*]", body) is None
+    commands = set(re.findall(r"\\([a-zA-Z]+)", body))
+    assert commands <= {
+        *("midrule", "quad", "pm", "textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater"),
+        *("textbar", "textquotedbl", "textasciigrave"),
+    }
+
+
+@pytest.mark.parametrize("text", ["[/b] :smile: <b>&amp;</b> ]]>", "$\\frac$ $x \\ %_^~#{}", "x" * 10**4])
+def test_a_picture_with_odd_labels(tmp_path: Path, text: str) -> None:
+    import matplotlib.text
+
+    written = report(labelled(tmp_path / "mine", text, drawn=True), console=console()[0], formats=("md", "tex", "csv"))
+    (picture,) = [path for path in written if path.suffix == ".svg"]
+    xml.fromstring(picture.read_text(encoding="utf-8"))
+    assert picture.stat().st_size < 10**6
+    drawn = matplotlib.text.Text(text=plain(text))
+    assert drawn._preprocess_math(plain(text))[1] is False
+    assert len(plain(text)) <= 2 * LONGEST_LABEL
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", '=HYPERLINK("x")'])
+def test_no_text_is_a_formula_of_a_spreadsheet(tmp_path: Path, text: str) -> None:
+    assert no_formula(text) == f"'{text}"
+    assert no_formula(f"x{text}") == f"x{text}"
+    folder = labelled(tmp_path / "mine", "x", message=text)
+    with (folder / "records.csv").open(encoding="utf-8", newline="") as file:
+        assert no_formula(printable(text)) in [row["message"] for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("text", ["a[/b]", "[/b]", ":smile:", "[red]", "a b", "ü"])
+def test_names_of_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    labelled(tmp_path / text / text.replace("/", "-"), "x", message=text)
+    arguments = ["report", f"experiment=[{text.replace('/', '-')}]", f"results_dir={text}", "format=terminal,md"]
+    assert main(arguments) == 0
+    assert text in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_without_the_letters(tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    labelled(tmp_path / "results" / "mine", "日本 ± é", message="日本")
+    (tmp_path / "configs" / "dataset").mkdir(parents=True)
+    own = "# @package datasets.mine\nlabel: 日本\n"
+    (tmp_path / "configs" / "dataset" / "mine.yaml").write_text(own, encoding="utf-8")
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    for arguments in (["report", "experiment=mine"], ["list", "datasets"], ["show", "dataset", "mine"]):
+        assert main(arguments) == 0
+    sys.stdout.flush()
+    shown = raw.getvalue().decode(encoding)
+    assert ("日本" if encoding == "utf-8" else "\\u65e5\\u672c") in shown

@@ -1,0 +1,235 @@
+"""Odd arguments of the small verbs, and what report, list, show and data list do not do: they run nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+import yaml
+
+from klr_bench.cli import HELP, KINDS, main
+from klr_bench.cli.completion import DATA_KEYS, REPORT_KEYS
+from tests.attack.promise import check_message, files_in, refused
+from tests.report.folders import record, write
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG = "x" * 5000
+NO_NAMES = ["", " ", ".", "..", "../config", "/etc/passwd", "a/b", "a\0b", "a\nb", "\ud800", "[/b]", "*", "~", LONG]
+ODD = [
+    *NO_NAMES,
+    "-x",
+    "--foo",
+    "=",
+    "=x",
+    "x=",
+    "a=b=c",
+    "ü",
+    ":smile:",
+    "\x1b[31m",
+    "-",
+    "--",
+    "{}",
+    "${x}",
+    "0",
+    "-1",
+]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder with results of one experiment."""
+    monkeypatch.chdir(tmp_path)
+    config = {"name": "mine", "title": "Mine", "repeats": 1, "sweep": {}}
+    rows = [record("nc", "", 0, dataset="moons", accuracy=0.9)]
+    write(tmp_path / "results" / "mine", rows, config | {"datasets": {"moons": {}}, "algorithms": {"nc": {}}})
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=lambda name: ascii(name)[:20])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_name_stays_in_its_group(capsys: pytest.CaptureFixture[str], kind: str, name: str) -> None:
+    refused(capsys, ["show", kind, name], f"unknown {kind}")
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=lambda name: ascii(name)[:20])
+@pytest.mark.parametrize("verb", ["info", "verify", "fetch"])
+def test_a_name_of_a_data_set_stays_in_its_group(capsys: pytest.CaptureFixture[str], verb: str, name: str) -> None:
+    refused(capsys, ["data", verb, name])
+
+
+@pytest.mark.parametrize(
+    "name", [*NO_NAMES, ",", "[]", "[,]", ",,", "mine,../mine", "none"], ids=lambda name: ascii(name)[:20]
+)
+def test_a_report_of_no_experiment(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    refused(capsys, ["report", f"experiment={name}"])
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *("format=[]", "format=,", "format=", "format=pdf", "format=md,pdf", "format=MD", "table=", "output="),
+        *("table=9", "table=[/b]", "tables=1", "=x", "-x", "--quiet", "experiment=mine", "results_dir=~nobody-x/y"),
+        *(f"results_dir={LONG}", "results_dir=/dev/null", "output=results/mine/records.csv", f"output={LONG}"),
+    ],
+    ids=lambda argument: ascii(argument)[:30],
+)
+def test_a_report_with_a_wrong_argument(capsys: pytest.CaptureFixture[str], argument: str) -> None:
+    arguments = ["report", "experiment=mine", argument]
+    refused(capsys, [*arguments, "format=md"] if argument.startswith("output=") and len(argument) > 7 else arguments)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "x"], ["run", "-5"], ["run", ""], ["run", "9" * 5000], ["run", "1.5"], [], ["run"], ["a", "b", "c"]],
+    ids=lambda words: " ".join(words)[:20],
+)
+def test_completion_of_no_position(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    refused(capsys, ["completion", "--words", *words], "completion: expected ")
+
+
+VERBS = [verb for verb in HELP if verb != "run"]
+KEYS = [*REPORT_KEYS, *DATA_KEYS]
+
+
+@pytest.mark.drawn(0.06)
+def test_odd_arguments(capsys: pytest.CaptureFixture[str], place: Path, draw: Random) -> None:
+    """Any words behind a verb are answered: with exit status 2 and a message, or with what was asked for."""
+    before = files_in(place)
+    verb = draw.choice([*VERBS, *VERBS, *ODD])
+    words = [
+        draw.choice(
+            [*ODD, *KINDS, "list", "info", f"{draw.choice(KEYS)}={draw.choice(ODD)}", "experiment=mine", "bash"]
+        )
+        for _ in range(draw.randint(0, 4))
+    ]
+    words = [word for word in words if not word.startswith(("output=", "results_dir="))]
+    status = main([verb, *words])
+    out = capsys.readouterr()
+    if status == 2:
+        assert out.err.startswith("error: ")
+        check_message(out.err)
+    else:
+        assert status == 0
+        assert out.out
+    assert all(one.isprintable() or one in "\n\t" for one in out.out)
+    assert {path for path in files_in(place) if "report" not in path.parts} == set(before)
+
+
+# What runs when
+
+TRAP = "import pathlib\npathlib.Path('ran').touch()\nraise SystemExit(0)\n"
+CALL = {"_target_": "os.system", "_args_": ["touch ran"], "command": "touch ran"}
+WATCHED = """
+import json, os, sys
+if "report" in sys.argv:
+    import matplotlib.font_manager  # asks the system for its fonts once, and keeps the list
+STARTED = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect")
+run, warm = [], []
+def watch(event, arguments):
+    if not warm:
+        return
+    if event in STARTED:
+        run.append([event, str(arguments[0])])
+    elif event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        run.append([event, os.path.abspath(os.fsdecode(arguments[0])) if not isinstance(arguments[0], int) else ""])
+    elif event == "exec":
+        run.append([event, getattr(arguments[0], "co_filename", "")])
+sys.addaudithook(watch)
+from klr_bench.cli import main
+warm.append(1)
+status = main(sys.argv[1:])
+warm.clear()
+files = {name: str(getattr(module, "__file__", None) or "") for name, module in sys.modules.items()}
+print(json.dumps([status, run, files]))
+"""
+
+
+def hostile(place: Path) -> None:
+    """Put files that would run into all places from which something is read, and names of calls into the manifest."""
+    folder = place / "results" / "mine"
+    for name in ("metric/accuracy2.py", "figure/mine.py", "nc.py", "sitecustomize.py", "klr_bench.py", "yaml.py"):
+        for root in (folder, folder / "configs", place / "configs"):
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(TRAP, encoding="utf-8")
+    path = folder / "manifest.yaml"
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    config = content["config"]
+    config["datasets"] = {"moons": CALL | {"source": CALL | {"format": "generated"}, "split": CALL}}
+    config["algorithms"] = {"nc": {"estimator": CALL, "grid": {"R": [1]}}}
+    config |= {"kernel": CALL, "data": CALL, "trace": CALL}
+    content |= {"versions": CALL, "machine": {"cpu": "x"} | CALL}
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    paper = place / "configs" / "paper" / "own"
+    paper.mkdir(parents=True)
+    about = {"title": "T", "authors": "A", "venue": "V", "year": 2020, "reference": "R"}
+    (paper / "paper.yaml").write_text(yaml.safe_dump(about), encoding="utf-8")
+    (paper / "paper.py").write_text(TRAP, encoding="utf-8")
+
+
+def watched(place: Path, arguments: list[str]) -> list[tuple[str, str]]:
+    """Run a command; assert that it ends well; return the events in which something was run or written."""
+    command = [sys.executable, "-P", "-c", WATCHED, *arguments]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr
+    status, events, modules = json.loads(done.stdout.splitlines()[-1])
+    assert status == 0, done.stderr
+    here = str(place.resolve())
+    assert not [name for name, file in modules.items() if file.startswith(here)], "a module of the folder was imported"
+    return [(event, what) for event, what in events]
+
+
+VERBS_THAT_RUN_NOTHING = [
+    ["report", "experiment=mine", "format=terminal,md,tex,csv"],
+    ["list"],
+    ["show", "algorithm", "oskl"],
+    ["data", "list"],
+    ["data", "info", "moons"],
+    ["completion", "--words", "klr-bench run experiment=", "25"],
+]
+
+
+@pytest.mark.parametrize("arguments", VERBS_THAT_RUN_NOTHING, ids=lambda arguments: " ".join(arguments[:2]))
+def test_what_reads_runs_nothing(place: Path, arguments: list[str]) -> None:
+    """No process, no code of the folder, no file written outside of the report; of hostile results, too."""
+    hostile(place)
+    before = files_in(place)
+    events = watched(place, arguments)
+    here, report = str(place.resolve()), str((place / "results" / "mine" / "report").resolve())
+    assert not [what for event, what in events if event not in ("exec", "open")], "a process or a connection"
+    assert not [what for event, what in events if event == "exec" and what.startswith(here)]
+    written = [what for event, what in events if event == "open" and what.startswith(here)]
+    assert all(what.startswith(report) for what in written)
+    assert bool(written) == (arguments[0] == "report")
+    after = files_in(place)
+    assert {path: after[path] for path in before} == before
+    assert all("report" in path.parts for path in set(after) - set(before))
+    assert not (place / "ran").exists()
+
+
+def test_a_manifest_names_a_figure_of_its_own_folder_in_vain(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only ./configs/figure of the current folder holds figures: the user's own, run when a manifest asks for one."""
+    hostile(place)
+    (place / "configs" / "figure" / "mine.py").unlink()
+    path = place / "results" / "mine" / "manifest.yaml"
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for name in ("mine", "../results/mine/figure/mine", str(place / "results/mine/figure/mine"), "os", "__init__"):
+        content["config"]["figures"] = [name]
+        path.write_text(yaml.safe_dump(content), encoding="utf-8")
+        refused(capsys, ["report", "experiment=mine"], "figures: unknown value")
+    assert not (place / "ran").exists()
+
+
+def test_a_metric_of_the_manifest_is_a_description(place: Path) -> None:
+    path = place / "results" / "mine" / "manifest.yaml"
+    hostile(place)
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content["own_metrics"] = {"accuracy2": {"name": "accuracy2", "title": "Two"}}
+    content["config"]["metrics"] = ["accuracy", "accuracy2"]
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    assert main(["report", "experiment=mine"]) == 0
+    assert not (place / "ran").exists()
