@@ -10,8 +10,9 @@ import csv
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,6 +30,7 @@ from klr_bench.experiment.config.typed import (
     refuse,
 )
 from klr_bench.experiment.measure.metric import Metric
+from klr_bench.files import read_regular
 from klr_bench.yaml_file import read_yaml
 
 SCALES = {
@@ -42,6 +44,8 @@ SCALES = {
 """One printed unit in the unit of records.csv."""
 UNITS = {"percent": ("percent", "fraction"), "count": ("count",), "s": ("s", "min")}
 """Units that a number may be printed in, for each unit of a metric; for others, "fraction" or none."""
+LARGEST_TABLES = 10**7
+"""Bytes of a tables.csv: 100,000 printed numbers."""
 FACTS = ("n_train", "n_test", "n_features", "n_examples", "nnz_per_instance", "lam")
 """What tables say of a data set itself, in lines without an algorithm."""
 NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
@@ -202,6 +206,10 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
             for number, entry in group.items():
                 for name in entry.experiments:
                     check_choice(f"{kind}.{number}.experiments", name, experiments)
+        datasets = files.names("dataset", searched)
+        for ours, theirs in paper.stand_ins.items():
+            check_choice("stand_ins", ours, datasets)
+            check_choice(f"stand_ins.{ours}", theirs, datasets)
     return paper
 
 
@@ -209,11 +217,11 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
     """Return the lines of a tables.csv, [] where there is none; KlrBenchError names a line that is wrong."""
     path = folder / "tables.csv"
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file, strict=True))
+        text = read_regular(path, LARGEST_TABLES).decode()
+        rows = list(csv.reader(StringIO(text, newline=""), strict=True))
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         message = f"{path}: expected a CSV file, got something that cannot be read ({error})."
         raise KlrBenchError(message) from error
     header, expected = (rows[0] if rows else []), [column.name for column in fields(Printed)]
@@ -225,7 +233,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
         "dataset": files.names("dataset", searched),
         "algorithm": ["", *files.names("algorithm", searched)],
     }
-    lines = []
+    lines: dict[str, Printed] = {}
     for number, row in enumerate(rows[1:], 2):
         with located(f"{path}, line {number}"):
             if len(row) != len(header):
@@ -233,8 +241,13 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
                 raise KlrBenchError(message)
             line = _line(dict(zip(header, row, strict=True)))
             _check_line(line, known, metrics)
-            lines.append(line)
-    return lines
+            same = {"mean": "", "std": "", "label": ""} if line.algorithm else {}
+            place = json.dumps(asdict(line) | same, sort_keys=True)
+            if place in lines:
+                message = f"expected another number of the table, got that of {line.metric} again."
+                raise KlrBenchError(message)
+            lines[place] = line
+    return list(lines.values())
 
 
 def _line(values: Mapping[str, str]) -> Printed:
@@ -257,6 +270,9 @@ def _check_line(line: Printed, known: Mapping[str, list[str]], metrics: Mapping[
         units = UNITS.get(metrics[line.metric].unit, ("", "fraction"))
         if line.unit not in units:
             refuse("unit", f"{' or '.join(map(repr, units))} for {line.metric}", line.unit)
+        mean = replace(metrics[line.metric], whole=False)  # of whole numbers it is none
+        if not mean.possible(Published.of(line).mean):
+            refuse("mean", f"{mean.range}, in the unit of records.csv", f"{line.mean} {line.unit}".strip())
 
 
 @dataclass(frozen=True)

@@ -407,6 +407,34 @@ def test_a_paper_that_names_no_experiment_that_there_is(place: Path, capsys: pyt
     refused(capsys, "tables.1.experiments", "'mien'", "Did you mean 'mine'?")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"mean": "-50"}, {"mean": "101"}, {"mean": "7", "unit": "fraction"}, {"mean": "1e99"}],
+    ids=str,
+)
+def test_a_number_that_no_paper_prints(place: Path, change: dict[str, str]) -> None:
+    """An accuracy of -50 percent, and the same number of a table twice."""
+    path = place / "configs" / "paper" / "own" / "tables.csv"
+    lines = [LINE | change] if change else [LINE, LINE | {"mean": "80.1"}]
+    path.write_text(_csv(lines), encoding="utf-8")
+    rejected(lambda: own_lines(place), f"tables.csv, line {2 if change else 3}: ", "expected ", "got ")
+
+
+def test_a_table_by_its_number_and_by_its_name(place: Path) -> None:
+    content = changed(PAPER, ("tables", "x"), PAPER["tables"]["1"])
+    content["tables"] = {1: content["tables"]["1"], "1": content["tables"]["x"]}
+    path = place / "configs" / "paper" / "own" / "paper.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    rejected(lambda: read_paper(path.parent, folders()), "tables: names: expected each of them once")
+
+
+@pytest.mark.parametrize("stand_ins", [{"monos": "digits"}, {"moons": "digit"}, {"moons": "../x"}, {"moons": 5}])
+def test_a_stand_in_that_there_is_not(place: Path, stand_ins: dict[str, Any]) -> None:
+    path = place / "configs" / "paper" / "own" / "paper.yaml"
+    path.write_text(yaml.safe_dump(PAPER | {"stand_ins": stand_ins}), encoding="utf-8")
+    rejected(lambda: read_paper(path.parent, folders()), "paper.yaml", "stand_ins")
+
+
 def test_two_papers_of_one_name_are_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = place / "configs" / "paper" / "own"
     try:
