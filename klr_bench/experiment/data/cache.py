@@ -14,7 +14,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, shown
 from klr_bench.files import open_regular, read_json, write_json
 
 # Called with the bytes done, the bytes in all (None: not known) and a line that says what is happening.
@@ -49,13 +49,13 @@ def disk_errors(path: Path) -> Iterator[None]:
         # NumPy says "8 requested and 0 written" if there is no room for an array.
         if error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error):
             message = (
-                f"{path} could not be written: the disk is full. Free some space, or choose another "
+                f"{shown(path, 1000)} could not be written: the disk is full. Free some space, or choose another "
                 "folder with data.cache=FOLDER."
             )
         else:
             reason = error.strerror or error
             message = (
-                f"{path} could not be written: {reason}. Make its folder writable, or choose another "
+                f"{shown(path, 1000)} could not be written: {reason}. Make its folder writable, or choose another "
                 "one with data.cache=FOLDER."
             )
         raise KlrBenchError(message) from error

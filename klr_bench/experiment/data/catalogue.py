@@ -14,6 +14,7 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.datasets import declared_rows, parts_of, read_dataset
 from klr_bench.experiment.config.schema import FILE
 from klr_bench.experiment.data.fetch import cached_path
+from klr_bench.files import no_file
 
 Spec = dict[str, Any]
 
@@ -52,7 +53,7 @@ def files(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def row(name: str, spec: Mapping[str, Any], cache: Path) -> Row:
     """Return the line of a data set; that a file is there counts, `klr-bench data verify` looks into it."""
     paths = [cached_path(entry, cache) for entry in files(spec)]
-    there = [path for path in paths if path.is_file()]
+    there = [path for path in paths if no_file(path) is None]
     if not paths:
         state = "your own" if spec["source"]["format"] == FILE else "built in"
     else:

@@ -55,6 +55,7 @@ def verify(folder: Path) -> tuple[Literal["ok", "corrupt", "outdated"], str]:
     """Read all arrays of a folder again, however large; return how they are and the name of the data set.
 
     What is corrupt is removed, and what another version of klr-bench has written is outdated: the next use parses anew.
+    Raises KlrBenchError where it cannot be removed.
     """
     try:
         meta = _meta(folder)
@@ -67,7 +68,8 @@ def verify(folder: Path) -> tuple[Literal["ok", "corrupt", "outdated"], str]:
                 return "outdated", "arrays"
         meta, whole = {"name": "arrays"}, False
     if not whole:
-        _remove(folder)
+        with disk_errors(folder):
+            _remove(folder)
     return "ok" if whole else "corrupt", str(meta["name"])
 
 
@@ -147,7 +149,7 @@ def _known_crc32(path: Path, size: int, mtime_ns: int) -> int:
 def _remove(folder: Path) -> None:
     """Remove a folder, or what is in its place."""
     if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder)
     else:
         folder.unlink(missing_ok=True)
 
