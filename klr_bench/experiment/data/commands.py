@@ -23,6 +23,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import catalogue
 from klr_bench.experiment.data.cache import Progress as Callback
 from klr_bench.experiment.data.fetch import cached_path, fetch, verify
+from klr_bench.files import no_file
 
 BAD_INPUT = 2  # exit status
 
@@ -76,7 +77,8 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
         for entry in catalogue.files(spec)
     ]
     folders = {parsed_folder(dataset_hash(name, spec), cache) for name, spec in with_files.items()}
-    there = sorted(path for path in parsed_folder("*", cache).parent.glob("*") if not path.suffix)
+    parent = parsed_folder("*", cache).parent
+    there = sorted(path for path in parent.glob("*") if not path.suffix) if no_file(parent) == "is a folder" else []
     found += [(*parsed.verify(path), path) for path in there if not names or path in folders]
     for state, name, path in found:
         _line(console, f"{state:8} {name}: {path}")

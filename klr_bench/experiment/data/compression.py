@@ -22,7 +22,7 @@ from klr_bench.files import open_regular
 SUFFIXES = (".xz", ".gz", ".bz2")
 CHUNK = 1 << 18  # bytes
 MOST_RATIO = 200  # of the sizes of the content and of the file: 10 is usual, gzip reaches 1,000, bzip2 more
-LOOKAHEAD = 1 << 24  # bytes of content that are unpacked before the first is given out, and the ratio is known
+LOOKAHEAD = 1 << 23  # bytes of content that are unpacked before the first is given out, and the ratio is known
 LONGEST_LINE = 1 << 22  # characters
 
 _OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
