@@ -56,7 +56,7 @@ class Server:
             request = b""
             while request[:1] in b"G" and b"\r\n\r\n" not in request and (piece := connection.recv(65536)):
                 request += piece
-            path = request.split(b" ")[1].decode() if request.count(b" ") > 1 else ""
+            path = request.split(b" ")[1].decode("latin-1") if request.count(b" ") > 1 else ""
             self.asked.append(path)
             if path in self.behaviours:
                 self.behaviours[path](connection, request)
