@@ -6,7 +6,6 @@ import bz2
 import gzip
 import json
 import lzma
-import math
 import os
 import re
 import socket
@@ -66,7 +65,7 @@ def rows(draw: Random) -> tuple[list[list[float]], list[str]]:
     """Return numbers (n, d) and labels of both classes."""
     n, d = draw.randint(2, 8), draw.randint(1, 5)
     X = [[draw.choice([0.0, 1.0, -2.5, 0.125, 1e-3, 3e7]) for _ in range(d)] for _ in range(n)]
-    return X, draw.choice([["a", "b"], ["1", "-1"], ["0", "1"]]) + [draw.choice("ab") for _ in range(0)]
+    return X, draw.choice([["a", "b"], ["1", "-1"], ["0", "1"]])
 
 
 def as_csv(draw: Random) -> bytes:
@@ -652,8 +651,7 @@ def test_file_names_that_look_like_markup(name: str, tmp_path: Path, capsys: pyt
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_the_format_is_guessed_without_reading_on(tmp_path: Path) -> None:
+def test_the_format_is_guessed_from_long_lines(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"1 " + b"1:1 " * 10**6 + b"\n" + b"1 1:1\n" * 5)
     assert sniffed_format(path) == "svmlight"
-    assert math.isfinite(path.stat().st_size)
