@@ -69,6 +69,34 @@ class Silent(Hostile):
         return self
 
 
+class Delicate(Hostile):
+    """Divides by 0, which is allowed as long as nobody has forbidden it."""
+
+    def fit(self, X: Any, y: Any) -> object:
+        np.ones(1) / np.zeros(1)
+        return self
+
+
+def surroundings() -> tuple[object, ...]:
+    """Return what a learner may change of its process and must not leave to the next."""
+    handlers = [repr(signal.getsignal(number)) for number in sorted(signal.valid_signals())]
+    streams = [tuple(os.fstat(descriptor)[1:3]) for descriptor in (0, 1, 2)]
+    state = os.getcwd(), dict(os.environ), list(sys.path), sys.getrecursionlimit(), np.geterr(), list(warnings.filters)
+    return os.getpid(), *state, handlers, streams
+
+
+def returns_lock() -> object:
+    return threading.Lock()
+
+
+def returns_generator() -> object:
+    return (number for number in range(3))
+
+
+def returns_one_way() -> object:
+    return OneWay(1, 2)
+
+
 def deed(function: Callable[[], object]) -> Callable[[], object]:
     DEEDS[function.__name__] = function
     return function
@@ -233,8 +261,8 @@ def no_streams() -> None:
 
 @deed
 def prints() -> None:
-    print("z" * 5_000_000)
-    print("\udcff", file=sys.stderr)
+    sys.stdout.write("z" * 5_000_000)
+    sys.stderr.write("\udcff")
 
 
 @deed
@@ -246,7 +274,7 @@ def signals() -> None:
 
 @deed
 def recursion_limit() -> None:
-    sys.setrecursionlimit(150)
+    sys.setrecursionlimit(sys.getrecursionlimit() // 2)
 
 
 @deed

@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.schema import AlgorithmConfig
+from klr_bench.experiment.config.typed import parse
 from klr_bench.experiment.measure import supervision
 from klr_bench.experiment.measure.supervision import fit_limit, keep, lifting, limited, restored
-from klr_bench.experiment.runner.failure import LONGEST, Failure, guarded
-from klr_bench.experiment.runner.pool import run_all
+from klr_bench.experiment.runner.failure import LONGEST, Failure
+from klr_bench.experiment.runner.pool import end_idle, run_all
 from klr_bench.experiment.selection import score_fold
 from klr_bench.experiment.splits import Prepared
-from tests.attack.hostile import ANSWERS, DEEDS, Endless, Hostile, Silent
-from tests.attack.promise import check_message, refused
+from tests.attack.hostile import (
+    ANSWERS,
+    DEEDS,
+    Endless,
+    Silent,
+    returns_generator,
+    returns_lock,
+    returns_one_way,
+    surroundings,
+)
+from tests.attack.promise import check_message, refused, rejected
 from tests.experiment.runner.test_interruptions import Workplace, alive, patiently
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +45,7 @@ HOSTILE = "tests.attack.hostile.Hostile"
 DEADLY = {
     "leave": "exit status 3",
     "segfault": "SIGSEGV",
-    "stop": "SIGKILL); it may need more memory",
+    "stop": "stopped for 5 s",
     "close_all": "exit status 1",
 }
 FAILING = {
@@ -62,6 +73,7 @@ FAILING = {
 }
 HARMLESS = sorted({*DEEDS, *ANSWERS, "fit_none", "fit_other"} - {*DEADLY, *FAILING})
 SURVIVORS = [*FAILING, *HARMLESS]
+SURVIVING = [name for name in SURVIVORS if name in DEEDS]
 NC = {"_target_": "klr_bench.NonConservativeKLR", "R": 10.0}
 
 
@@ -74,24 +86,31 @@ def command(place: Workplace, *overrides: str, timeout: float = 200) -> subproce
     )
 
 
+@contextmanager
+def left_behind(pids: Path) -> Iterator[Path]:
+    """End, at the end, the processes that learners have left behind."""
+    pids.touch()
+    try:
+        yield pids
+    finally:
+        for process in pids.read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
+
+
 def rows(place: Workplace) -> pd.DataFrame:
-    return pd.read_csv(place.results / "records.csv", keep_default_na=False).set_index("algorithm")
+    return pd.read_csv(place.results / "records.csv", keep_default_na=False, dtype=str).set_index("algorithm")
 
 
 @pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[pd.DataFrame, str]]:
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, str]:
     """The rows of one run of all hostile learners side by side, and an honest one behind them, and its output."""
-    learners = {name: {"_target_": HOSTILE, "deed": name} for name in (*DEADLY, *SURVIVORS)}
+    learners = {name: {"_target_": HOSTILE, "deed": name} for name in ("leave", *SURVIVORS)}
     place = Workplace(tmp_path_factory.mktemp("attacked"), learners | {"honest": NC})
-    (place.folder / "pids").touch()
-    try:
+    with left_behind(place.folder / "pids"):
         done = command(place, "n_jobs=1")
-        assert done.returncode == 1, done.stderr
-        yield rows(place), done.stdout + done.stderr
-    finally:
-        for process in (place.folder / "pids").read_text().split():
-            with suppress(ProcessLookupError):
-                os.kill(int(process), signal.SIGKILL)
+    assert done.returncode == 1, done.stderr
+    return rows(place), done.stdout + done.stderr
 
 
 def hold(row: pd.Series[Any], status: str, message: str) -> None:
@@ -103,9 +122,140 @@ def hold(row: pd.Series[Any], status: str, message: str) -> None:
         check_message(row.message)
 
 
+def test_a_learner_that_ends_its_process_is_a_row(attacked: tuple[pd.DataFrame, str]) -> None:
+    hold(attacked[0].loc["leave"], "killed", f"was killed twice while it ran this ({DEADLY['leave']}).")
+
+
+def pooled(*tasks: Callable[[], object]) -> list[Any]:
+    """Return the results of tasks in one worker, in their order."""
+    found = dict(run_all(deque(range(len(tasks))), lambda position: tasks[position], 1))
+    return [found[position] for position in range(len(tasks))]
+
+
 @pytest.mark.parametrize("name", DEADLY)
-def test_a_learner_that_ends_its_process_is_a_row(attacked: tuple[pd.DataFrame, str], name: str) -> None:
-    hold(attacked[0].loc[name], "killed", f"was killed twice while it ran this ({DEADLY[name]}")
+def test_a_process_that_is_ended_or_stopped_is_noticed(name: str) -> None:
+    before, killed, after = pooled(os.getpid, DEEDS[name], os.getpid)
+    assert before != after
+    assert killed == Failure("killed", f"the worker process was killed twice while it ran this ({DEADLY[name]}).")
+    check_message(killed.message)
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, ...]]:
+    """Of each deed, done in the same worker one after the other: the surroundings before and after, and its result."""
+    with pytest.MonkeyPatch.context() as patch, left_behind(tmp_path_factory.mktemp("worked") / "pids") as pids:
+        patch.setenv("HOSTILE_PIDS", str(pids))
+        tasks = [task for name in SURVIVING for task in (DEEDS[name], surroundings)]
+        first, *results = pooled(surroundings, *tasks)
+    befores = [first, *results[1::2]]
+    return dict(zip(SURVIVING, zip(befores, results[1::2], results[::2], strict=False), strict=True))
+
+
+@pytest.mark.parametrize("name", SURVIVING)
+def test_a_worker_is_afterwards_as_it_was(name: str, worked: dict[str, tuple[Any, ...]]) -> None:
+    before, after, result = worked[name]
+    assert before == after
+    assert isinstance(result, Failure) == (name in FAILING), result
+    if isinstance(result, Failure):
+        assert FAILING.get(name, "") in result.message
+        check_message(result.message)
+
+
+def test_what_learners_have_started_ends_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with left_behind(tmp_path / "pids") as pids:
+        monkeypatch.setenv("HOSTILE_PIDS", str(pids))
+        pooled(DEEDS["fork_stays"])
+        end_idle()
+        (process,) = pids.read_text().split()
+        patiently(lambda: not alive(process))
+
+
+@pytest.mark.parametrize("result", [returns_lock, returns_one_way, returns_generator])
+def test_a_result_that_cannot_be_sent_is_a_failure(result: Callable[[], object]) -> None:
+    failure, after = pooled(result, bool)
+    assert failure.status == "error"
+    assert "TypeError: " in failure.message
+    check_message(failure.message)
+    assert after is False
+
+
+@pytest.mark.parametrize(
+    "name", ["chdir", "environment", "recursion_limit", "filters", "floating_point", "module_path"]
+)
+def test_a_fit_in_the_same_process_leaves_it_as_it_was(name: str) -> None:
+    before = surroundings()
+    with restored():
+        DEEDS[name]()
+    assert surroundings() == before
+
+
+@pytest.mark.parametrize("name", ["floating_point", "filters"])
+def test_a_candidate_does_not_spoil_the_next(name: str) -> None:
+    learners = [{"_target_": HOSTILE, "deed": name}, {"_target_": "tests.attack.hostile.Delicate"}]
+    X, y = np.ones((12, 2), np.float32), np.tile([-1, 1], 6).astype(np.int8)
+    assert score_fold(learners, None, Prepared(X, y, X, y), 0, folds=2, seed=0) == [0.5, 0.5]
+
+
+def test_a_limit_is_of_one_fit_and_what_is_kept_outlives_it() -> None:
+    """What a fold has scored before a fit that never ends is not lost."""
+    stopped, after = pooled(partial(kept_and_endless, 0.3), partial(kept_and_quick, 0.3))
+    assert stopped == Failure("timeout", "stopped after 0.3 s, for a reason", ("first", "second", "instead"))
+    assert after == "in time"
+
+
+def kept_and_endless(seconds: float) -> None:
+    keep("first")
+    with limited(60, "never", "not this"):
+        keep("second")
+    with limited(seconds, "for a reason", "instead"):
+        time.sleep(3600)
+
+
+def kept_and_quick(seconds: float) -> str:
+    with limited(seconds, "in vain"):
+        pass
+    callback = lifting(lambda estimator, t: True)
+    with limited(seconds, "in vain"):
+        assert callback(None, 1)
+        time.sleep(2 * seconds)
+    return "in time"
+
+
+def test_who_takes_a_callback_is_given_time_to_call_it() -> None:
+    assert fit_limit(Endless("spin"), None) == (None, "")
+    assert fit_limit(Endless("spin"), 5.0) == (5.0, "without a classifier: it takes no callback")
+    seconds, reason = fit_limit(Silent(), 5.0)
+    assert seconds == supervision.patient(5.0) > 10 * 5.0
+    assert reason == "without a classifier: it has not called its callback"
+
+
+NO_LIMITS = [
+    ".nan",
+    ".inf",
+    "-.inf",
+    "1e+400",
+    "0",
+    "-1",
+    "-0.0",
+    "true",
+    "abc",
+    "1s",
+    "[1]",
+    "{a: 1}",
+    "'5'",
+    "1_0.0.0",
+]
+
+
+@pytest.mark.parametrize("value", NO_LIMITS)
+def test_a_time_limit_in_a_file_is_a_positive_number(value: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(f"time_limit_s: {value}\n")
+    rejected(lambda: parse(AlgorithmConfig, config_files.read(tmp_path / "mine.yaml")), "time_limit_s")
+
+
+@pytest.mark.parametrize("value", ["nan", ".nan", "inf", "1e400", "-1"])
+def test_a_time_limit_on_the_command_line_is_a_positive_number(capsys: pytest.CaptureFixture[str], value: str) -> None:
+    refused(capsys, ["run", "--dry-run", f"+algorithms.nc.time_limit_s={value}"], "algorithms.nc.time_limit_s")
 
 
 @pytest.mark.parametrize("name", FAILING)
@@ -124,12 +274,14 @@ def test_the_learner_behind_the_hostile_ones_has_the_numbers_that_it_has_alone(
     place = Workplace(tmp_path, {"honest": NC})
     assert command(place, "parallel=serial").returncode == 0
     times = ["fit_time_s", "predict_time_s", "peak_memory_mb"]
-    pd.testing.assert_series_equal(attacked[0].drop(columns=times).loc["honest"], rows(place).drop(columns=times).loc["honest"])
+    pd.testing.assert_series_equal(
+        attacked[0].drop(columns=times).loc["honest"], rows(place).drop(columns=times).loc["honest"]
+    )
 
 
 def test_the_run_of_hostile_learners_says_how_it_went(attacked: tuple[pd.DataFrame, str]) -> None:
     _, output = attacked
-    assert f"{len(HARMLESS) + 1} of {len(DEADLY) + len(SURVIVORS) + 1} cells are done" in output
+    assert f"{len(HARMLESS) + 1} of {len(SURVIVORS) + 2} cells are done" in output
     assert "Traceback" not in output
     assert "z" * 1000 in output, "what a learner prints is printed"
 
@@ -140,7 +292,8 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     left_out = {"interrupts", "close_streams", "no_streams", "thread_stays", "prints", "fork_stays", "fork_returns"}
     names = [name for name in SURVIVORS if name not in left_out | {"service_stays", "thread_exits"}]
     place = Workplace(
-        tmp_path_factory.mktemp("serial"), {name: {"_target_": HOSTILE, "deed": name} for name in names} | {"honest": NC}
+        tmp_path_factory.mktemp("serial"),
+        {name: {"_target_": HOSTILE, "deed": name} for name in names} | {"honest": NC},
     )
     done = command(place, "parallel=serial")
     assert done.returncode == 1, done.stderr
@@ -164,13 +317,11 @@ def test_a_time_limit_holds_for_learners_without_a_callback(tmp_path: Path) -> N
         },
     )
     limits = [f"+algorithms.{stem}.time_limit_s=1.5" for stem in ("endless", "searched", "quick")]
-    grid = "algorithms.searched.grid={deed: [sleep, '', spin]}"
-    for overrides in (["n_jobs=2"], ["parallel=serial", f"results_dir={tmp_path / 'serial'}"]):
-        done = command(place, *limits, grid, *overrides)
-        assert done.returncode == 0, done.stdout + done.stderr
-        place.results = tmp_path / "results" / "tiny" if "n_jobs=2" in overrides else tmp_path / "serial" / "tiny"
-        found = rows(place)
-        assert found.status.to_dict() == {"endless": "timeout", "searched": "ok", "quick": "ok"}
-        hold(found.loc["endless"], "timeout", "stopped after 1.5 s, without a classifier: it takes no callback")
-        assert '"deed": ""' in found.loc["searched"].params
-        assert 0 < float(found.loc["quick"].fit_time_s) < 1.5
+    grid = "algorithms.searched.grid={deed: [sleep, '']}"
+    done = command(place, *limits, grid, "n_jobs=2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = rows(place)
+    assert found.status.to_dict() == {"endless": "timeout", "searched": "ok", "quick": "ok"}
+    hold(found.loc["endless"], "timeout", "stopped after 1.5 s, without a classifier: it takes no callback")
+    assert '"deed": ""' in found.loc["searched"].params
+    assert 0 < float(found.loc["quick"].fit_time_s) < 1.5

@@ -1,9 +1,25 @@
 """Run an experiment: what is finished is skipped, what is missing runs in parallel, every result lands at once.
 
-`plan` makes cells and folds of a configuration, `schedule` puts them in order, `pool` runs them in worker processes,
-`work` is what a worker does, `scores` and `records` keep the results, and `execute` ties them together.
+`plan` makes cells and folds of a configuration, `schedule` puts them in order, `pool` runs them in worker processes
+(`process` is one of them seen from outside, `worker` from inside), `work` is what a worker does, `scores` and `records`
+keep the results, and `execute` ties them together.
+
+The names are imported when they are first used, so that a worker starts quickly.
 """
 
-from klr_bench.experiment.runner.execute import Outcome, run
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from klr_bench.experiment.runner.execute import Outcome, run
 
 __all__ = ["Outcome", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(f"{__name__}.execute"), name)

@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from typing import Any, Generic, TypeVar
 
 from klr_bench.experiment.runner.failure import Failure, Task, guarded
-from klr_bench.experiment.runner.process import Death, Worker, surroundings
+from klr_bench.experiment.runner.process import Ended, Worker, surroundings
 
 Item = TypeVar("Item")
 
@@ -52,14 +52,14 @@ def run_all(
                     yield trial.item, guarded(task(trial.item), through=(KeyboardInterrupt,))
                 else:
                     flight[_started(task(trial.item))] = trial
-            for worker, result in _results(flight):
+            for worker, end in _ends(flight):
                 trial = flight.pop(worker)
                 if worker.alive():
                     _idle.append(worker)
-                if isinstance(result, Death) and not trial.death:
-                    suspects.append(replace(trial, death=result.reason))
+                if end.death and not trial.death:
+                    suspects.append(replace(trial, death=end.death))
                 else:
-                    yield trial.item, _killed(trial, result) if isinstance(result, Death) else result
+                    yield trial.item, _killed(trial.death, end.death) if end.death else end.result
     finally:
         for worker in flight:
             worker.end()
@@ -88,21 +88,21 @@ def _started(task: Task) -> Worker:
     return worker
 
 
-def _results(flight: Mapping[Worker, object]) -> Iterator[tuple[Worker, Any]]:
-    """Wait until something happens, and yield the workers that have ended their task, with its result."""
+def _ends(flight: Mapping[Worker, object]) -> Iterator[tuple[Worker, Ended]]:
+    """Wait until something happens, and yield the workers whose task has ended."""
     if not flight:
         return
     wait([sign for worker in flight for sign in worker.signs], min(worker.time_left for worker in flight))
     for worker in list(flight):
-        result = worker.outcome()
-        if result is not None:
-            yield worker, result
+        end = worker.outcome()
+        if end is not None:
+            yield worker, end
 
 
-def _killed(trial: _Trial[Item], death: Death) -> Failure:
+def _killed(*deaths: str) -> Failure:
     """Return the failure of a task that has killed its worker twice."""
-    memory = "; it may need more memory" if "SIGKILL" in (trial.death, death.reason) else ""
-    return Failure("killed", f"the worker process was killed twice while it ran this ({death.reason}){memory}.")
+    memory = "; it may need more memory" if "SIGKILL" in deaths else ""
+    return Failure("killed", f"the worker process was killed twice while it ran this ({deaths[-1]}){memory}.")
 
 
 @atexit.register

@@ -27,14 +27,19 @@ TICK_S = 0.2
 STOPPED_S = 5.0
 """Seconds that a worker may be stopped (SIGSTOP) while its parent runs."""
 SEND_S = 30.0
+"""Seconds that a worker may take to receive a task."""
+LEAVING_S = 2.0
+"""Seconds that a worker may take to end when it has closed its socket."""
 CHUNK = 2**16
+"""Bytes that are read at once: what a pipe holds."""
 
 
 @dataclass(frozen=True)
-class Death:
-    """The process has ended, or had to be ended, before its task."""
+class Ended:
+    """The end of a task: its result, or a Failure; or how its process has ended before it."""
 
-    reason: str
+    result: Any = None
+    death: str = ""
 
 
 class Worker:
@@ -72,8 +77,8 @@ class Worker:
         with suppress(OSError):  # it has died; `outcome` will find out
             self._channel.sendall(pickle.dumps(pickle.dumps(task)))
 
-    def outcome(self) -> Any:
-        """Return the result of the task, a Failure or a Death; None as long as there is none.  Never waits."""
+    def outcome(self) -> Ended | None:
+        """Return the end of the task, None as long as it runs.  Never waits."""
         self._print()
         try:
             while wait([self._channel], 0):
@@ -87,13 +92,17 @@ class Worker:
             kind, *content = message
             if kind == "done":
                 self._print()
-                return content[0] if isinstance(content[0], Failure) else guarded(partial(pickle.loads, content[0]))
+                (sent,) = content
+                return Ended(sent if isinstance(sent, Failure) else guarded(partial(pickle.loads, sent)))
             self._note(kind, *content)
         if self._limit and time.monotonic() > self._limit[0]:
             self.end()
-            return self._limit[1]
-        if self._process.poll() is not None or self._is_stopped():
+            return Ended(self._limit[1])
+        if self._process.poll() is not None:
             return self._death()
+        if self._is_stopped():
+            self.end()
+            return Ended(death=f"stopped for {STOPPED_S:g} s")
         return None
 
     def alive(self) -> bool:
@@ -130,9 +139,12 @@ class Worker:
         stopped = Failure("timeout", f"stopped after {seconds:g} s, {reason}", parts) if seconds else None
         self._limit = (time.monotonic() + seconds, stopped) if stopped else None
 
-    def _death(self) -> Death:
+    def _death(self) -> Ended:
+        """Return how the process has ended, which closes its socket a moment before."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(LEAVING_S)
         self.end()
-        return Death(how_ended(self._process.returncode))
+        return Ended(death=how_ended(self._process.returncode))
 
     def _is_stopped(self) -> bool:
         """Say whether the process has been stopped for a while; where there is no /proc, never."""

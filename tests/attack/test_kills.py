@@ -1,0 +1,42 @@
+"""Kills of the real thing: the same command again leaves what a run leaves that nobody has disturbed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+
+from tests.experiment.runner.test_interruptions import Workplace, alive, children, patiently
+
+WHILE_IT_RUNS_S = 1.0
+"""Seconds in which a run of this size computes, from its first fit on."""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    place = Workplace(tmp_path_factory.mktemp("undisturbed"))
+    place.finish()
+    return place.records()
+
+
+@pytest.mark.drawn(1 / 1500)
+def test_a_run_that_is_killed_at_any_moment_goes_on(draw: Random, undisturbed: pd.DataFrame, tmp_path: Path) -> None:
+    """The driver, or a worker, or both, from the first fit on; then the whole again, to its end."""
+    place = Workplace(tmp_path)
+    process = place.start(f"n_jobs={draw.choice([1, 2])}")
+    patiently(lambda: place.log.exists() or process.poll() is not None)
+    time.sleep(draw.uniform(0, WHILE_IT_RUNS_S))
+    workers = children(process.pid)
+    if workers and draw.random() < 0.5:
+        os.kill(int(draw.choice(sorted(workers))), draw.choice([signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM]))
+    process.kill()
+    process.communicate(timeout=60)
+    patiently(lambda: not any(map(alive, workers)))
+    place.finish()
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
+    assert not list(place.folder.rglob("*.tmp"))
