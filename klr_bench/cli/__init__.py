@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # of a label in a terminal without its letters
+        sys.stdout.reconfigure(errors="backslashreplace")  # of a label or a file's name that has no such letters
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()

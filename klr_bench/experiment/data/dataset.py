@@ -5,6 +5,7 @@ A spec is what `klr_bench.experiment.config.datasets.dataset_spec` returns.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -188,7 +189,8 @@ def _sha256(path: Path, size: int, mtime_ns: int) -> str:
 def _own_name(path: Path) -> str:
     """Return the name of a file of the user's in results: its stem and six digits of its hash."""
     plain = path.with_suffix("") if path.suffix in SUFFIXES else path
-    return f"{plain.stem}-{_own_sha256(path)[:6]}"
+    stem = os.fsencode(plain.stem).decode("utf-8", "replace")  # bytes that are no text
+    return f"{stem}-{_own_sha256(path)[:6]}"
 
 
 def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
