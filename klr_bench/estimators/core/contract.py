@@ -128,8 +128,11 @@ def ended_at(estimator: Any) -> int | None:
 
 
 def takes_callback(estimator: Any) -> bool:
-    """Say whether a fit of the estimator can be watched and stopped."""
-    return "callback" in inspect.signature(estimator.fit).parameters
+    """Say whether a fit of the estimator, or of a class of estimators, can be watched and stopped."""
+    try:
+        return "callback" in inspect.signature(estimator.fit).parameters
+    except (ValueError, TypeError):  # compiled code that does not say
+        return False
 
 
 def summary(estimator: Any, n_train: int) -> dict[str, float]:

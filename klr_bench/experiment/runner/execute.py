@@ -126,8 +126,9 @@ class _Run:
             for item, result in results:
                 if isinstance(item, Cell):
                     display.advance(item.describe())
-                    failed = isinstance(result, Failure)
-                    self._land(failed_cell(item, result.status, result.message) if failed else result)
+                    if isinstance(result, Failure):
+                        result = failed_cell(item, result.status, result.message, self.scores.choice(item))
+                    self._land(result)
                 elif isinstance(result, Failure) and result.status != "timeout":
                     display.advance(item.describe())
                     for cell in schedule.failed(item):

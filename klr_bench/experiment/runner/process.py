@@ -26,7 +26,7 @@ TICK_S = 0.2
 """Seconds after which a worker is looked at that says nothing."""
 STOPPED_S = 5.0
 """Seconds that a worker may be stopped (SIGSTOP) while its parent runs."""
-SEND_S = 30.0
+SEND_S = 300.0
 """Seconds that a worker may take to receive a task."""
 LEAVING_S = 2.0
 """Seconds that a worker may take to end when it has closed its socket."""
@@ -55,7 +55,7 @@ class Worker:
         self.surroundings = surroundings()
         with theirs, open(output, "wb") as printing:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM.format(sys.path, theirs.fileno(), os.getpid())],
+                [sys.executable, "-c", PROGRAM.format([*map(str, sys.path)], theirs.fileno(), os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=printing,
                 stderr=printing,
@@ -65,7 +65,7 @@ class Worker:
             )
         ours.settimeout(SEND_S)
         self._channel = ours
-        self._received = b""
+        self._received = bytearray()
         self._parts: list[Any] = []
         self._limit: tuple[float, Failure] | None = None
         self._looked = self._running = time.monotonic()
@@ -74,8 +74,10 @@ class Worker:
         """Run a task, the result of which `outcome` will return."""
         self._parts, self._limit = [], None
         self._looked = self._running = time.monotonic()
-        with suppress(OSError):  # it has died; `outcome` will find out
+        try:
             self._channel.sendall(pickle.dumps(pickle.dumps(task)))
+        except OSError:  # it has died, or does not listen; `outcome` will say so
+            self._kill()
 
     def outcome(self) -> Ended | None:
         """Return the end of the task, None as long as it runs.  Never waits."""
@@ -111,12 +113,15 @@ class Worker:
 
     def end(self) -> None:
         """End the process, whatever it does, and all that learners have started in its session."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill()
         self._process.wait()
         self._channel.close()
         with suppress(OSError):
             os.close(self._printed)
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _next_message(self) -> Any:
         """Take one whole message from what has been received; None where there is none yet."""
@@ -126,8 +131,9 @@ class Worker:
         end = start + LENGTH.unpack(self._received[:start])[0]
         if len(self._received) < end:
             return None
-        message, self._received = self._received[start:end], self._received[end:]
-        return pickle.loads(message)
+        message = pickle.loads(self._received[start:end])
+        del self._received[:end]
+        return message
 
     def _note(self, kind: str, *content: Any) -> None:
         """Note a message of `klr_bench.experiment.measure.supervision`."""

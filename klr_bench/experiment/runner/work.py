@@ -81,9 +81,9 @@ def plane_rows(data: Prepared) -> list[PlanePoint]:
     return [(float(x1), float(x2), int(number)) for (x1, x2), number in zip(X, numbers, strict=True)]
 
 
-def failed_cell(cell: Cell, status: str, message: str) -> CellFile:
-    """Return what a cell leaves that has no result."""
-    record = _record(cell, flat_parameters(cell.estimator, {}), status, message, {})
+def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
+    """Return what a cell leaves that has no result, with the parameters of the chosen estimator, if there is one."""
+    record = _record(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
     return CellFile(record, cell.config_hash, time.time())
 
 
