@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 INCREMENTAL = [name for name in CLASSES if hasattr(CLASSES[name], "partial_fit")]
 WIDE = sp.csr_matrix(np.hstack([X * (np.abs(X) > 0.7), np.zeros((24, 300))]))
-ROWS = {"dense": X, "float32": X.astype(np.float32), "csr": sp.csr_matrix(X), "wide csr": WIDE}
+ROWS = {"float32": X.astype(np.float32), "wide csr": WIDE}
 HALF = 12
 
 
