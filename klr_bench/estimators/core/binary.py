@@ -44,7 +44,7 @@ class BinaryClassifier(Classifier):
                     f"change. Got {now!r}; call fit to start anew."
                 )
                 raise ValueError(message)
-        if classes is not None:
+        if classes is not None and not np.array_equal(classes, self.classes_):
             named = distinct_labels(classes, "classes")
             if not np.array_equal(named, self.classes_):
                 message = f"classes={named.tolist()}: the first call was with {self.classes_.tolist()}."

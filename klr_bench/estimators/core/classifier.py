@@ -21,7 +21,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """A classifier; `learns` decorates its `fit` and `partial_fit`, `decides` its `decision_function`."""
 
     def _validate_params(self):
-        for name, value in self.get_params(deep=False).items():
+        for name, value in vars(self).items():
             if isinstance(value, int) and abs(value) > WHOLE:
                 expected = f"must be a number within 2**62. Got a whole number of {value.bit_length()} bits instead."
                 message = f"The {name!r} parameter of {type(self).__name__} {expected}"
