@@ -201,7 +201,7 @@ class BatchKLR(ExpansionClassifier):
 
     def _measure(self, primal, dual):
         if not np.isfinite(primal):
-            message = f"{type(self).__name__}: the objective is {primal:g}; scale X, or use a larger lam."
+            message = f"{type(self).__name__}: the objective is {primal:g}; values are too large, scale X or lam."
             raise ValueError(message)
         self.n_iter_ += 1
         self.objective_, self.dual_objective_ = float(primal), float(dual)

@@ -99,8 +99,8 @@ def distinct_labels(labels, name="y"):
         raise ValueError(message) from error
 
 
-def refuse_single(classes, estimator):
-    """Raise a ValueError if there is only one class."""
+def refuse_single(classes, estimator, wanted="two classes"):
+    """Raise a ValueError if there is only one class; `wanted` says how many an estimator takes."""
     if len(classes) < 2:
-        message = f"{type(estimator).__name__} needs two classes or more; got one class: {classes.tolist()[0]!r}."
+        message = f"{type(estimator).__name__} needs {wanted}; got one class: {classes.tolist()[0]!r}."
         raise ValueError(message)

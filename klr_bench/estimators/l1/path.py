@@ -80,7 +80,7 @@ def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, *
     models, prepared, start = [], None, None
     values = np.asarray(lams, dtype=object).ravel().tolist()
     if not values or not all(POSITIVE.is_satisfied_by(value) for value in values):
-        message = f"lams: expected one number above 0, or several, got {repr(lams)}."
+        message = f"lams: expected numbers above 0, got {repr(lams)}."
         raise ValueError(message)
     for lam in sorted(map(float, values), reverse=True):
         model = L1KLR(**parameters, lam=lam, lam_relative=relative)

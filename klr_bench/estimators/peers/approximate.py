@@ -124,7 +124,7 @@ class ApproximateKernelLR(Classifier):
             message = f"features='fourier' is for kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
             raise ValueError(message)
         X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr")
-        refuse_single(distinct_labels(y), self)
+        refuse_single(distinct_labels(y), self, "two classes or more")
         X = without_duplicates(X)
         self.pipeline_: Pipeline = make_pipeline(self._feature_map(*X.shape), self._linear_model(len(y))).fit(X, y)
         self.classes_ = self.pipeline_.classes_

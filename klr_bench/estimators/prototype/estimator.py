@@ -222,7 +222,7 @@ class PrototypeKLR(PrototypeClassifier):
 
     def _check(self, X):
         """Refuse data and parameters that cannot be learned from."""
-        refuse_single(self.classes_, self)
+        refuse_single(self.classes_, self, "two classes or more")
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
             raise ValueError(message)
