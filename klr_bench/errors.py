@@ -31,6 +31,15 @@ def shown(text: object, most: int = 200) -> str:
     return printable(shortened(str(text), most)).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def raised(error: BaseException) -> str:
+    """Return the class and the text of an exception of other code; making the text may itself fail."""
+    try:
+        text = shown(error)
+    except Exception:
+        text = "(without a text)"
+    return f"{type(error).__name__}: {text}"
+
+
 @contextmanager
 def located(where: object, advice: str = "") -> Iterator[None]:
     """Put a place, such as a path, before the message of each KlrBenchError raised inside, and advice behind it."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, raised
 
 TARGET = "_target_"
 """The key of a spec that holds the dotted name, as Hydra spells it."""
@@ -16,11 +17,19 @@ TARGET = "_target_"
 def locate(target: str) -> Callable[..., Any]:
     """Import the class or function that a dotted name stands for; nothing is called."""
     module, _, name = str(target).rpartition(".")
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        message = (
+            f"{TARGET}: expected a class or function of yours, of klr-bench or of a library, got {target!r}, which is "
+            "part of Python itself."
+        )
+        raise KlrBenchError(message)
     try:
         found = getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # a user's module may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's module may raise anything
         expected = f"{TARGET}: expected the dotted name of a class or function"
-        message = f"{expected}, got {target!r}, which cannot be imported ({error})."
+        message = f"{expected}, got {target!r}, which cannot be imported ({raised(error)})."
         raise KlrBenchError(message) from error
     if not callable(found):
         message = (
@@ -39,13 +48,17 @@ def classifier_class(target: str) -> type:
     if not isinstance(found, type):
         message = f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(found).__name__}."
         raise KlrBenchError(message)
-    for method in ("fit", "predict"):
-        if not callable(getattr(found, method, None)):
-            message = f"{TARGET}: expected a classifier, got {target!r}, a class without a method {method}."
-            raise KlrBenchError(message)
     from sklearn.base import RegressorMixin
 
-    if issubclass(found, RegressorMixin):
+    try:
+        missing = [method for method in ("fit", "predict") if not callable(getattr(found, method, None))]
+    except Exception as error:  # a metaclass may raise anything
+        message = f"{TARGET}: expected a classifier, got {target!r}, which cannot be looked at ({raised(error)})."
+        raise KlrBenchError(message) from error
+    if missing:
+        message = f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}."
+        raise KlrBenchError(message)
+    if any(base is RegressorMixin for base in found.__mro__):
         message = f"{TARGET}: expected a classifier, got {target!r}, a regressor."
         raise KlrBenchError(message)
     return found
@@ -53,10 +66,14 @@ def classifier_class(target: str) -> type:
 
 def parameters(target: str) -> dict[str, inspect.Parameter]:
     """Return the parameters of an estimator's constructor, by name."""
+    return dict(_signature(classifier_class(target), target).parameters)
+
+
+def _signature(found: type, target: str) -> inspect.Signature:
     try:
-        return dict(inspect.signature(classifier_class(target)).parameters)
-    except (ValueError, TypeError) as error:
-        message = f"{TARGET}: the parameters of {target!r} cannot be found out ({error})."
+        return inspect.signature(found)
+    except Exception as error:  # a metaclass may raise anything
+        message = f"{TARGET}: the parameters of {target!r} cannot be found out ({raised(error)})."
         raise KlrBenchError(message) from error
 
 
@@ -67,15 +84,33 @@ def check_parameters(spec: Mapping[str, Any]) -> None:
     """
     found = classifier_class(spec[TARGET])
     given = {name: value for name, value in spec.items() if name != TARGET}
-    inspect.signature(found).bind(**given)
-    constraints = getattr(found, "_parameter_constraints", None)
-    if isinstance(constraints, dict):
+    _signature(found, spec[TARGET]).bind(**given)
+    constraints = declared_constraints(found)
+    if constraints:
         from sklearn.utils._param_validation import validate_parameter_constraints
 
         validate_parameter_constraints(constraints, given, caller_name=found.__name__)
 
 
+def declared_constraints(found: type) -> dict[str, Any]:
+    """Return what a class of scikit-learn's making declares of its parameters; nothing where it is no such class."""
+    try:
+        constraints = getattr(found, "_parameter_constraints", None)
+    except Exception:  # a metaclass may raise anything
+        return {}
+    return constraints if isinstance(constraints, dict) else {}
+
+
 def build(spec: Mapping[str, Any], **overrides: Any) -> Any:
-    """Call the target of `spec` with its other entries as keyword arguments, `overrides` last."""
+    """Call the target of `spec` with its other entries as keyword arguments, `overrides` last.
+
+    An exception that is no Exception, such as SystemExit, becomes a KlrBenchError; Ctrl-C does not.
+    """
     arguments = {name: value for name, value in spec.items() if name != TARGET}
-    return locate(spec[TARGET])(**(arguments | overrides))
+    try:
+        return locate(spec[TARGET])(**(arguments | overrides))
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        message = f"{spec[TARGET]} raised {raised(error)}"
+        raise KlrBenchError(message) from error

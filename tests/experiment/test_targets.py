@@ -58,7 +58,8 @@ HERE = "tests.experiment.test_targets"
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("os.system", "expected a class with a method fit, got 'os.system', which is a builtin_function"),
+        ("os.system", "got 'os.system', which is part of Python itself"),
+        ("antigravity.fly", "got 'antigravity.fly', which is part of Python itself"),
         ("klr_bench.lambda_max", "which is a function"),
         (f"{HERE}.NoFit", "a class without a method fit"),
         (f"{HERE}.NoPredict", "a class without a method predict"),
@@ -66,7 +67,8 @@ HERE = "tests.experiment.test_targets"
             "sklearn.linear_model.LinearRegression",
             "expected a classifier, got 'sklearn.linear_model.LinearRegression', a regressor",
         ),
-        ("builtins.dict", "a class without a method fit"),
+        ("builtins.dict", "got 'builtins.dict', which is part of Python itself"),
+        ("numpy.ndarray", "a class without a method fit"),
     ],
 )
 def test_an_algorithm_is_a_class_with_fit(target, message):

@@ -144,14 +144,26 @@ def summary(estimator: Any, n_train: int) -> dict[str, float]:
 
 
 def documented(estimator: Any) -> dict[str, float]:
-    """Return the numbers that scikit-learn's documented attributes hold."""
+    """Return the numbers that scikit-learn's documented attributes hold; one of another kind means something else."""
     attributes: dict[str, tuple[str, Callable[[Any], float]]] = {
         "n_support": ("n_support_", lambda counts: int(np.sum(counts))),
         "n_iter": ("n_iter_", lambda counts: int(np.max(counts))),
         "nonzero_fraction": ("coef_", lambda coef: float(np.mean(coef != 0))),
     }
-    found = {name: (getattr(estimator, attribute, None), number) for name, (attribute, number) in attributes.items()}
+    found = {name: (_numbers(estimator, attribute), number) for name, (attribute, number) in attributes.items()}
     return {name: number(value) for name, (value, number) in found.items() if value is not None}
+
+
+def _numbers(estimator: Any, attribute: str) -> Any:
+    """Return an attribute that holds finite numbers, an array or a sparse matrix of at least one; else None."""
+    value = getattr(estimator, attribute, None)
+    if sp.issparse(value):
+        return value if np.isfinite(value.data).all() and np.prod(value.shape) else None
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        return None
+    return array if array.dtype.kind in "fiu" and array.size and np.isfinite(array).all() else None
 
 
 def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
@@ -162,10 +174,10 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
     """
     if declares(estimator, "selected_features"):
         return estimator.selected_features()
-    chosen = getattr(estimator, "selected_features_", None)
-    if chosen is not None:
-        return np.asarray(chosen)
-    coef = getattr(estimator, "coef_", None)
+    chosen = _numbers(estimator, "selected_features_")
+    if chosen is not None and chosen.ndim == 1 and chosen.dtype.kind in "iu":
+        return np.unique(chosen)
+    coef = _numbers(estimator, "coef_")
     if coef is None:
         return None
     coef = np.atleast_2d(coef.toarray() if hasattr(coef, "toarray") else coef)
@@ -179,7 +191,8 @@ def last_classifier(estimator: Any) -> Any | None:
 
 def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
     """Return a key, equal for all estimators that can be fitted in one pass; None where there is no sharing."""
-    return estimator.pass_key(n_classes) if declares(estimator, "pass_key") else None
+    key = estimator.pass_key(n_classes) if declares(estimator, "pass_key") else None
+    return key if isinstance(key, Hashable) else None
 
 
 def fit_together(estimators: Sequence[Any], X: Any, y: Any, callback: Any = None) -> SharedPass:
@@ -217,8 +230,8 @@ def _few_rows(*, sparse: bool) -> tuple[Any, NDArray[np.int8]]:
 
 def classes(estimator: Any) -> NDArray[Any] | None:
     """Return the classes of a fitted classifier, in the order of its probabilities; None where it does not say."""
-    found = getattr(estimator, "classes_", None)
-    return None if found is None else np.asarray(found)
+    found = np.asarray(getattr(estimator, "classes_", None))
+    return found if found.ndim == 1 else None
 
 
 def decision_function(estimator: Any) -> Callable[[Any], Any] | None:
@@ -233,8 +246,10 @@ def predict_proba(estimator: Any) -> Callable[[Any], Any] | None:
 
 def takes_many_classes(estimator: Any) -> bool:
     """Say whether an estimator takes more than two classes, as far as its tags tell."""
-    tags = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
-    return tags is None or tags.classifier_tags is None or tags.classifier_tags.multi_class
+    try:
+        return bool(estimator.__sklearn_tags__().classifier_tags.multi_class)
+    except Exception:  # a class without scikit-learn's tags, or with some of its own
+        return True
 
 
 def check_parameters(estimator: Any) -> None:

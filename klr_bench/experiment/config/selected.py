@@ -227,18 +227,27 @@ def _check_value(estimator: Mapping[str, Any], name: str, value: Any, key: str) 
 
     To Python true and false are the numbers 1 and 0.
     """
-    from sklearn.utils._param_validation import Interval, make_constraint
+    from sklearn.utils._param_validation import Interval
 
-    declared = getattr(build.locate(estimator[build.TARGET]), "_parameter_constraints", {}).get(name, [])
-    constraints = [] if declared == "no_validation" else declared
+    declared = build.declared_constraints(build.classifier_class(estimator[build.TARGET])).get(name)
+    constraints = declared if isinstance(declared, list) else []
     counted = any(isinstance(one, Interval) for one in constraints)
     either = any(one in ("boolean", "verbose") for one in constraints if isinstance(one, str))
     for number in value if isinstance(value, list) else [value]:
         if counted and not either and isinstance(number, bool):
             refuse(key, "a number", number)
         infinite = isinstance(number, float) and math.isinf(number)
-        if infinite and not any(make_constraint(one).is_satisfied_by(number) for one in constraints):
+        if infinite and not any(_allows(one, number) for one in constraints):
             refuse(key, "a finite number", number)
+
+
+def _allows(constraint: Any, value: Any) -> bool:
+    from sklearn.utils._param_validation import make_constraint
+
+    try:
+        return bool(make_constraint(constraint).is_satisfied_by(value))
+    except (ValueError, TypeError):  # no constraint of scikit-learn's
+        return False
 
 
 def _value_lists(

@@ -14,6 +14,7 @@ A file is run when an experiment names its metric, and never for a report: that 
 
 from __future__ import annotations
 
+import math
 import runpy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, nearest, raised, shown
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.files import regular
@@ -64,11 +65,13 @@ def load(path: Path) -> Metric:
         pass  # or it is refused: Python would wait for a pipe
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
-    except (Exception, SystemExit) as error:
-        message = f"{path}: running it raised {type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        message = f"{path}: running it raised {raised(error)}"
         raise KlrBenchError(message) from error
     if not isinstance(metric, Metric):
-        message = f"{path}: expected METRIC = Metric(...), got {metric!r}."
+        message = f"{path}: expected METRIC = Metric(...), got {type(metric).__name__}."
         raise KlrBenchError(message)
     metric.checked(str(path))
     if metric.name != path.stem:
@@ -89,14 +92,23 @@ def guarded(name: str, of: Callable[[Predictions], Any]) -> Callable[[Prediction
     def value(predictions: Predictions) -> float | None:
         try:
             found = of(predictions)
-        except Exception as error:
-            message = f"metric {name}: its function raised {type(error).__name__}: {error}"
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            message = f"metric {name}: its function raised {raised(error)}"
             raise KlrBenchError(message) from error
         if found is None:
             return None
-        if not isinstance(found, Real) or isinstance(found, bool):
-            message = f"metric {name}: its function is to return a number or None, got {found!r}."
+        if not isinstance(found, Real) or isinstance(found, bool) or _is_infinite(found):
+            message = f"metric {name}: its function is to return a finite number or None, got {shown(repr(found))}."
             raise KlrBenchError(message)
         return float(found)
 
     return value
+
+
+def _is_infinite(number: Real) -> bool:
+    try:
+        return math.isinf(number)
+    except OverflowError:  # a whole number beyond all floats
+        return True

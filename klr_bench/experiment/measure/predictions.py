@@ -130,20 +130,35 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     usual = TWO if np.isin(y, TWO).all() else np.unique(y)
     classes = usual if declared is None else declared
     decide, proba = contract.decision_function(estimator), contract.predict_proba(estimator)
-    decision = None if decide is None else decide(X)
-    if decision is not None and np.shape(decision) != ((len(y), len(classes)) if len(classes) > 2 else (len(y),)):
+    decision = None if decide is None else np.asarray(decide(X))
+    expected = (len(y), len(classes)) if len(classes) > 2 else (len(y),)
+    if decision is not None and (decision.shape != expected or decision.dtype.kind not in "fiu"):
         decision = None  # not what scikit-learn promises
     if decision is not None and np.isnan(decision).any():
         message = f"decision_function returned NaN for {np.isnan(decision).sum()} of {np.size(decision)} values."
         raise ValueError(message)
     if declared is None and classes is not TWO:
         decision = proba = None  # nobody knows the order of the columns
-    of_first = None if proba is None else partial(_of_first, proba, X)
+    of_first = None if proba is None else partial(_of_first, proba, X, len(classes))
     return Predictions(y, classes, partial(estimator.predict, X), decision, of_first)
 
 
-def _of_first(proba: Callable[[Any], Floats], X: Any, k: int | None) -> Floats:
-    return proba(X if k is None else X[:k])
+def _of_first(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int | None) -> Floats:
+    """Return the probabilities of the first k rows, of all for None; ValueError where they are none."""
+    rows = X if k is None else X[:k]
+    found = np.asarray(proba(rows))
+    found = found.astype(np.float64) if found.dtype.kind in "iub" else found
+    if found.dtype.kind != "f" or found.shape != (rows.shape[0], n_classes):
+        message = (
+            f"predict_proba returned {found.dtype} of shape {found.shape}, expected numbers of shape "
+            f"{(rows.shape[0], n_classes)}: a column for each class."
+        )
+        raise ValueError(message)
+    far = max(1e-4, 10 * float(np.finfo(found.dtype).eps))
+    if not (np.abs(found.sum(axis=1, dtype=np.float64) - 1) <= far).all() or found.min() < -far:
+        message = "predict_proba returned rows that are no probabilities: expected numbers from 0 to 1 with the sum 1."
+        raise ValueError(message)
+    return found
 
 
 def from_decision(y: NDArray[Any], decision: NDArray[np.float64], *, logistic: bool) -> Predictions:

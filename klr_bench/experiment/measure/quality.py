@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,9 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
         if name not in METRICS:
             message = f"{type(estimator).__name__}.summary(): unknown metric {name!r}.{nearest(name, METRICS)}"
             raise KlrBenchError(message)
+        if not _possible(METRICS[name], summary[name]):
+            message = f"{type(estimator).__name__}: {name}: expected {METRICS[name].range}, got {summary[name]!r:.100}."
+            raise KlrBenchError(message)
     metrics: Metrics = {name: int(n) if METRICS[name].whole else float(n) for name, n in summary.items()}
     chosen = contract.selected_features(estimator)
     if chosen is not None:
@@ -60,6 +65,13 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
         if relevant is not None:
             metrics["relevant_found"] = float(np.mean(np.isin(relevant, chosen)))
     return metrics
+
+
+def _possible(metric: Metric, value: Any) -> bool:
+    """Say whether a number may be a value of a metric; NaN says that there is none, where it is no count."""
+    if isinstance(value, Real) and math.isnan(value) and not metric.whole:
+        return True
+    return isinstance(value, Real) and metric.possible(float(value))
 
 
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:

@@ -548,7 +548,7 @@ def test_a_dry_run_calls_no_estimator_and_a_run_names_the_one_that_raises(config
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_an_algorithm_that_is_a_function_is_never_called(config, tmp_path, dry_run):
     command = algorithm("os.system", command=f"touch {tmp_path / 'mark'}")
-    with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator: _target_: expected a class with"):
+    with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator: _target_: .* part of Python itself"):
         run(replace(config, algorithms={"mine": command}, sweep={}), dry_run=dry_run)
     assert not (tmp_path / "mark").exists()
 
