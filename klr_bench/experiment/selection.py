@@ -7,6 +7,7 @@ same order, so that one pass over the fold may serve them all.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import product
@@ -17,6 +18,7 @@ import numpy as np
 from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.files import folders
+from klr_bench.experiment.config.schema import GAMMAS
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find
@@ -67,7 +69,13 @@ def resolve_kernel(kernel: Mapping[str, Any] | None, X_train: Any, seed: int) ->
     resolved = {name: value for name, value in kernel.items() if name not in ("percentile", "multiple")}
     if kernel.get("percentile") is not None:
         sigma = kernel.get("multiple", 1.0) * distance_percentile(X_train, kernel["percentile"], seed)
-        resolved["gamma"] = 1.0 / (2.0 * sigma**2)
+        resolved["gamma"] = 1.0 / (2.0 * sigma**2) if math.sqrt(sys.float_info.min) < sigma < math.inf else math.nan
+        if not GAMMAS[0] <= resolved["gamma"] <= GAMMAS[1]:
+            message = (
+                f"kernel.percentile={kernel['percentile']:g}: sigma is {sigma:g}, and gamma = 1/(2 sigma^2) is not "
+                f"from {GAMMAS[0]:g} to {GAMMAS[1]:g}; scale the data, or set kernel.percentile=null kernel.gamma=1."
+            )
+            raise KlrBenchError(message)
     return resolved
 
 

@@ -257,7 +257,7 @@ def test_names_of_ones_own_metrics(tmp_path: Path):
     ("result", "message"),
     [
         ("1 / 0", "metric recall: its function raised ZeroDivisionError: division by zero"),
-        ("'high'", "metric recall: its function is to return a number or None, got 'high'"),
+        ("'high'", "metric recall: its function is to return a finite number or None, got 'high'"),
         ("predictions.odds", "metric recall: its function raised AttributeError"),
     ],
 )

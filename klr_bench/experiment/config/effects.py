@@ -1,13 +1,15 @@
-"""Keys of the command line that have no effect in this combination: refused, with the reason."""
+"""Keys that have no effect in this combination: refused, with the reason."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import targets as build
-from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.schema import KERNELS, LEFT_TO_SELECTION, Config
 
 KERNELS_OF = {
     "kernel.percentile": ("rbf",),
@@ -19,14 +21,24 @@ KERNELS_OF = {
 """The kernels that a key is a parameter of."""
 
 
-def check_effects(config: Config, given: Collection[str]) -> None:
-    """Refuse the first key of the command line, if it is not null, that this run would not read.
+NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "force", "results_dir", "figures", "metrics"}
+"""Keys of the command line beside which all that an experiment says should have an effect."""
 
+
+def check_effects(config: Config, given: Collection[str], searched: Sequence[Path]) -> None:
+    """Refuse the first key, if it is not null, that this run would not read.
+
+    Looked at are the keys of the command line; where that changes nothing of what the experiment's own file says, such
+    as its algorithms or its kernel, the keys of that file, too.
     `config` is checked: its algorithms are the selected ones, its sweep has their lists.  Raises KlrBenchError.
     """
+    if all(key in NEUTRAL or key.startswith("data.") for key in given):
+        given = {*given, *_keys_of_file(config.experiment, searched)}
+    _check_own_kernels(config)
     reasons = {
         "trace.": None if config.trace.points else "trace.points=0, so no fit has checkpoints; add trace.points=20",
         "selection.": None if _selects(config) else "nothing is selected: no learner has a grid of values",
+        "budget": None if _has_budgets(config) else "no learner of this run has a budget in its sweep",
         "n_jobs": "the backend is serial: one process" if config.parallel.backend == "serial" else None,
     }
     for key in sorted(given):
@@ -36,6 +48,35 @@ def check_effects(config: Config, given: Collection[str]) -> None:
         if reason and _value(config, key) is not None:
             message = f"{key}={_value(config, key)}: has no effect, because {reason}. Leave it out."
             raise KlrBenchError(message)
+
+
+def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
+    """Return the dotted keys that stand in the file of an experiment, without those that it takes from others."""
+    if experiment not in config_files.names("experiment", searched):
+        return []
+    content = config_files.read(config_files.find("experiment", experiment, searched))
+    sections = {key: value for key, value in content.items() if isinstance(value, Mapping)}
+    return [*content, *(f"{section}.{name}" for section, values in sections.items() for name in values)]
+
+
+def _has_budgets(config: Config) -> bool:
+    return any("budget" in lists for lists in config.sweep.values())
+
+
+def _check_own_kernels(config: Config) -> None:
+    """Refuse a kernel's parameter that stands in an estimator beside a kernel of another kind."""
+    for stem, algorithm in config.algorithms.items():
+        estimator = algorithm["estimator"]
+        kernels = {estimator.get("kernel"), *config.sweep.get(stem, {}).get("kernel", ())} - {None}
+        kernels |= set(algorithm["grid"].get("kernel", ())) if kernels else set()
+        for name, value in estimator.items():
+            fitting = KERNELS_OF.get(f"kernel.{name}")
+            if fitting and value is not None and kernels and kernels <= set(KERNELS) - set(fitting):
+                message = (
+                    f"algorithms.{stem}.estimator.{name}={value}: has no effect, because it belongs to the kernel "
+                    f"{' or '.join(fitting)}, and the estimator has kernel={', '.join(sorted(kernels))}. Leave it out."
+                )
+                raise KlrBenchError(message)
 
 
 def _kernel_reason(key: str, config: Config) -> str | None:

@@ -22,6 +22,8 @@ MAX_SEED = 2**32 - 1
 MOST_FEATURES = 2**31 - 1
 LEFT_TO_SELECTION = "cv"
 """In a sweep: the value of this variant is chosen by cross-validation over the grid."""
+GAMMAS = (1e-70, 1e70)
+"""The range of gamma; in float32 its square root is then a number other than 0."""
 FILE = "file"
 """The format of a user's own file, of which the section ``data`` says more."""
 
@@ -91,10 +93,10 @@ class KernelConfig:
 
     kernel: Kernel = "rbf"
     percentile: Annotated[float, Check("above 0, at most 100, or null", lambda p: 0 < p <= 100)] | None = 20.0
-    multiple: Annotated[float, above(0)] = 1.0
-    gamma: Annotated[float, above(0, ", or null")] | None = None
+    multiple: Annotated[float, between(1e-9, 1e9)] = 1.0
+    gamma: Annotated[float, between(*GAMMAS, ", or null")] | None = None
     degree: Annotated[float, Check("above 0, at most 1000", lambda degree: 0 < degree <= 1000)] = 3.0
-    coef0: float = 1.0
+    coef0: Annotated[float, between(-1e30, 1e30)] = 1.0
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,14 @@ from klr_bench.experiment.config.schema import (
     DataConfig,
     Parameter,
 )
-from klr_bench.experiment.config.splitting import check_split
 from klr_bench.experiment.config.typed import check_choice, parse, read, refuse, refuse_unknown
 
 Entries = dict[str, dict[str, Any]]
 Sweep = dict[str, dict[str, list[Any]]]
+MOST_VALUES = 1000
+"""Values of one parameter in a grid or a sweep."""
+MOST_EXACT = 2**53
+"""The largest whole number of a parameter; a float64 holds all up to this one."""
 
 
 def check_datasets(
@@ -130,13 +133,23 @@ def _selected(group: str, entries: Mapping[str, Any], given: Collection[str], se
         _refuse_unselected(group, stem, where, given)
         for part in ("estimator", "grid") if group == "algorithm" else ():
             _check_parameters(content["estimator"], entry.get(part) or {}, f"{where}{part}.")
-        if entry.get("split") is not None:
-            check_split(entry["split"], f"{where}split")
+        if group == "dataset" and not _is_own_file(content):
+            dataset_spec(stem, _merged(content, entry), searched, where)
     if not kept:
         known = ", ".join(config_files.names(group, searched))
         message = f"no {group} is selected: expected {group}=<name> or {group}=[<name>,...]. Known: {known}."
         raise KlrBenchError(message)
     return kept
+
+
+def _merged(content: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping with another one on top of it, at all depths."""
+    both = {key: _merged(content[key], change[key]) for key in change if _are_mappings(content.get(key), change[key])}
+    return {**content, **change, **both}
+
+
+def _are_mappings(*values: Any) -> bool:
+    return all(isinstance(value, Mapping) for value in values)
 
 
 def _refuse_unselected(group: str, stem: str, where: str, given: Collection[str]) -> None:
@@ -236,6 +249,8 @@ def _check_value(estimator: Mapping[str, Any], name: str, value: Any, key: str) 
     for number in value if isinstance(value, list) else [value]:
         if counted and not either and isinstance(number, bool):
             refuse(key, "a number", number)
+        if isinstance(number, int) and abs(number) > MOST_EXACT:
+            refuse(key, f"a whole number of at most {MOST_EXACT}", number)
         infinite = isinstance(number, float) and math.isinf(number)
         if infinite and not any(_allows(one, number) for one in constraints):
             refuse(key, "a finite number", number)
@@ -262,6 +277,9 @@ def _value_lists(
             raise KlrBenchError(message)
         if not isinstance(values, list) or not values:
             refuse(listed, "a list of values such as [1, 10]", values)
+        if len(values) > MOST_VALUES:
+            message = f"{listed}: expected at most {MOST_VALUES} values, got {len(values)}. Give fewer."
+            raise KlrBenchError(message)
         for position, value in enumerate(values):
             _check_value(estimator, name, read(Parameter, value, f"{listed}[{position}]"), listed)
         if single not in given:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.amounts import check_amount
 from klr_bench.experiment.config.borrowed import with_borrowed
 from klr_bench.experiment.config.effects import check_effects
 from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config, DataConfig, check_together
@@ -59,7 +60,8 @@ def checked(plain: dict[str, Any], given: set[str], searched: Sequence[Path]) ->
     kept = check_sweep(sweep, algorithms, given, searched)
     check_against(config.against, config.sweep, algorithms, searched)
     config = replace(config, datasets=datasets, algorithms=algorithms, sweep=kept)
-    check_effects(config, given)
+    check_effects(config, given, searched)
+    check_amount(config)
     return config
 
 

@@ -15,6 +15,7 @@ A file is run when an experiment names its metric, and never for a report: that 
 from __future__ import annotations
 
 import math
+import reprlib
 import runpy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klr_bench.errors import KlrBenchError, nearest, raised, shown
+from klr_bench.errors import KlrBenchError, nearest, raised
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.files import regular
@@ -71,7 +72,7 @@ def load(path: Path) -> Metric:
         message = f"{path}: running it raised {raised(error)}"
         raise KlrBenchError(message) from error
     if not isinstance(metric, Metric):
-        message = f"{path}: expected METRIC = Metric(...), got {type(metric).__name__}."
+        message = f"{path}: expected METRIC = Metric(...), got {reprlib.repr(metric)}."
         raise KlrBenchError(message)
     metric.checked(str(path))
     if metric.name != path.stem:
@@ -100,7 +101,7 @@ def guarded(name: str, of: Callable[[Predictions], Any]) -> Callable[[Prediction
         if found is None:
             return None
         if not isinstance(found, Real) or isinstance(found, bool) or _is_infinite(found):
-            message = f"metric {name}: its function is to return a finite number or None, got {shown(repr(found))}."
+            message = f"metric {name}: its function is to return a finite number or None, got {reprlib.repr(found)}."
             raise KlrBenchError(message)
         return float(found)
 
