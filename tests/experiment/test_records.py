@@ -493,7 +493,7 @@ def test_a_file_that_is_no_table_is_an_error(tmp_path: Path, content: bytes, mes
 def test_text_where_a_number_belongs_is_named(tmp_path: Path) -> None:
     path = built(tmp_path)
     path.write_text(path.read_text().replace(repr(0.1 + 0.2), "high"))
-    with pytest.raises(KlrBenchError, match=r"row 1, accuracy: expected a number, got 'high'"):
+    with pytest.raises(KlrBenchError, match=r"row 1, accuracy: expected a number from 0 to 1, got 'high'"):
         read_results(tmp_path)
 
 
