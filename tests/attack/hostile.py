@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from klr_bench.experiment.measure.supervision import keep, lifting, limited
+
 DEEDS: dict[str, Callable[[], object]] = {}
 ANSWERS: dict[str, Callable[[int], object]] = {
     "predict_shape": lambda n: np.ones(n + 1),
@@ -83,6 +85,24 @@ def surroundings() -> tuple[object, ...]:
     streams = [tuple(os.fstat(descriptor)[1:3]) for descriptor in (0, 1, 2)]
     state = os.getcwd(), dict(os.environ), list(sys.path), sys.getrecursionlimit(), np.geterr(), list(warnings.filters)
     return os.getpid(), *state, handlers, streams
+
+
+def kept_and_endless(seconds: float) -> None:
+    keep("first")
+    with limited(60, "never", "not this"):
+        keep("second")
+    with limited(seconds, "for a reason", "instead"):
+        time.sleep(3600)
+
+
+def kept_and_quick(seconds: float) -> str:
+    with limited(seconds, "in vain"):
+        pass
+    callback = lifting(lambda estimator, t: True)
+    with limited(seconds, "in vain"):
+        assert callback(None, 1)
+        time.sleep(2 * seconds)
+    return "in time"
 
 
 def returns_lock() -> object:

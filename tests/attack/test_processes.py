@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +22,7 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import AlgorithmConfig
 from klr_bench.experiment.config.typed import parse
 from klr_bench.experiment.measure import supervision
-from klr_bench.experiment.measure.supervision import fit_limit, keep, lifting, limited, restored
+from klr_bench.experiment.measure.supervision import fit_limit, restored
 from klr_bench.experiment.runner.failure import LONGEST, Failure
 from klr_bench.experiment.runner.pool import end_idle, run_all
 from klr_bench.experiment.selection import score_fold
@@ -33,6 +32,8 @@ from tests.attack.hostile import (
     DEEDS,
     Endless,
     Silent,
+    kept_and_endless,
+    kept_and_quick,
     returns_generator,
     returns_lock,
     returns_one_way,
@@ -190,6 +191,7 @@ def test_a_fit_in_the_same_process_leaves_it_as_it_was(name: str) -> None:
     assert surroundings() == before
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("name", ["floating_point", "filters"])
 def test_a_candidate_does_not_spoil_the_next(name: str) -> None:
     learners = [{"_target_": HOSTILE, "deed": name}, {"_target_": "tests.attack.hostile.Delicate"}]
@@ -202,24 +204,6 @@ def test_a_limit_is_of_one_fit_and_what_is_kept_outlives_it() -> None:
     stopped, after = pooled(partial(kept_and_endless, 0.3), partial(kept_and_quick, 0.3))
     assert stopped == Failure("timeout", "stopped after 0.3 s, for a reason", ("first", "second", "instead"))
     assert after == "in time"
-
-
-def kept_and_endless(seconds: float) -> None:
-    keep("first")
-    with limited(60, "never", "not this"):
-        keep("second")
-    with limited(seconds, "for a reason", "instead"):
-        time.sleep(3600)
-
-
-def kept_and_quick(seconds: float) -> str:
-    with limited(seconds, "in vain"):
-        pass
-    callback = lifting(lambda estimator, t: True)
-    with limited(seconds, "in vain"):
-        assert callback(None, 1)
-        time.sleep(2 * seconds)
-    return "in time"
 
 
 def test_who_takes_a_callback_is_given_time_to_call_it() -> None:
