@@ -11,6 +11,7 @@ from random import Random
 import pandas as pd
 import pytest
 
+from klr_bench.cli import main
 from tests.experiment.runner.test_interruptions import Workplace, alive, children, patiently
 
 WHILE_IT_RUNS_S = 1.0
@@ -20,11 +21,14 @@ WHILE_IT_RUNS_S = 1.0
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     place = Workplace(tmp_path_factory.mktemp("undisturbed"))
-    place.finish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place.folder)
+        patch.setenv("FITS_LOG", str(place.log))
+        assert main(["run", "experiment=tiny", "parallel=serial"]) == 0
     return place.records()
 
 
-@pytest.mark.drawn(1 / 1500)
+@pytest.mark.drawn(1 / 3000)
 def test_a_run_that_is_killed_at_any_moment_goes_on(draw: Random, undisturbed: pd.DataFrame, tmp_path: Path) -> None:
     """The driver is killed after the first fit has begun, half of the times a worker before it; then it runs again."""
     place = Workplace(tmp_path)
@@ -37,5 +41,5 @@ def test_a_run_that_is_killed_at_any_moment_goes_on(draw: Random, undisturbed: p
     process.kill()
     process.communicate(timeout=60)
     patiently(lambda: not any(map(alive, workers)))
-    place.finish()
+    place.finish("n_jobs=1")
     pd.testing.assert_frame_equal(place.records(), undisturbed)

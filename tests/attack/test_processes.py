@@ -40,7 +40,7 @@ from tests.attack.hostile import (
     surroundings,
 )
 from tests.attack.promise import check_message, refused, rejected
-from tests.experiment.runner.test_interruptions import Workplace, alive, patiently
+from tests.experiment.runner.test_interruptions import TIMES, Workplace, alive, patiently
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "tests.attack.hostile.Hostile"
@@ -239,14 +239,13 @@ def test_a_learner_that_changes_its_process_has_its_result(attacked: tuple[pd.Da
 
 
 def test_the_learner_behind_the_hostile_ones_has_the_numbers_that_it_has_alone(
-    attacked: tuple[pd.DataFrame, str], tmp_path: Path
+    attacked: tuple[pd.DataFrame, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Workplace(tmp_path, {"honest": NC})
-    assert command(place, "parallel=serial").returncode == 0
-    times = ["fit_time_s", "predict_time_s", "peak_memory_mb"]
-    pd.testing.assert_series_equal(
-        attacked[0].drop(columns=times).loc["honest"], rows(place).drop(columns=times).loc["honest"]
-    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "experiment=tiny", "repeats=1", "parallel=serial"]) == 0
+    among, alone = (found.drop(columns=TIMES).loc["honest"] for found in (attacked[0], rows(place)))
+    pd.testing.assert_series_equal(among, alone)
 
 
 def test_the_run_of_hostile_learners_says_how_it_went(attacked: tuple[pd.DataFrame, str]) -> None:
@@ -288,7 +287,7 @@ def test_a_time_limit_holds_for_learners_without_a_callback(tmp_path: Path) -> N
     )
     limits = [f"+algorithms.{stem}.time_limit_s=1.5" for stem in ("endless", "searched", "quick")]
     grid = "algorithms.searched.grid={deed: [sleep, '']}"
-    done = command(place, *limits, grid, "n_jobs=2")
+    done = command(place, *limits, grid, "n_jobs=1")
     assert done.returncode == 0, done.stdout + done.stderr
     found = rows(place)
     assert found.status.to_dict() == {"endless": "timeout", "searched": "ok", "quick": "ok"}
