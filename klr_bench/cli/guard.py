@@ -119,15 +119,13 @@ def _refuse_flags(reason: str) -> NoReturn:
 
 def _check_names(override: Override) -> None:
     """Refuse what is no name of a file of this group; Hydra would look elsewhere for it."""
-    waiting: list[Any] = [override.value()]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, ChoiceSweep | list):
-            waiting += value.list if isinstance(value, ChoiceSweep) else value
-        elif not isinstance(value, Sweep) and (not isinstance(value, str) or NO_STEM.search(value)):
-            group = override.key_or_group
-            message = f"{group}: expected a name of configs/{group}, got {shown(value)!r}. See klr-bench list."
-            raise KlrBenchError(message)
+    value: Any = override.value()
+    group = override.key_or_group
+    for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
+        for name in choice if isinstance(choice, list) else [choice]:
+            if not isinstance(name, Sweep | Glob) and (not isinstance(name, str) or NO_STEM.search(name)):
+                message = f"{group}: expected a name of configs/{group}, got {shown(name)!r}. See klr-bench list."
+                raise KlrBenchError(message)
 
 
 def _check_jobs(overrides: Sequence[Override]) -> None:

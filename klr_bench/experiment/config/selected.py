@@ -130,6 +130,9 @@ def _selected(group: str, entries: Mapping[str, Any], given: Collection[str], se
             expected = "source: ..." if group == "dataset" else f"estimator: {{{build.TARGET}: ...}}"
             message = f"{path}: expected {expected}, got none."
             raise KlrBenchError(message)
+        essential = "source" if group == "dataset" else "estimator"
+        if f"{where}{essential}" in given:
+            refuse(f"{where}{essential}", "keys and values", entry.get(essential))
         _refuse_unselected(group, stem, where, given)
         for part in ("estimator", "grid") if group == "algorithm" else ():
             _check_parameters(content["estimator"], entry.get(part) or {}, f"{where}{part}.")

@@ -1,0 +1,196 @@
+"""Attacks on the command line of a run: odd words, flags, values, and what Hydra would follow.
+
+The runner stands still; all before it is real.
+"""
+
+from __future__ import annotations
+
+import logging
+import string
+import sys
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from klr_bench.cli import completion, main
+from klr_bench.cli.overrides import HYDRA_FLAGS, LONGEST, OWN_FLAGS
+from klr_bench.experiment import runner
+from klr_bench.experiment.config.schema import all_keys
+from tests.attack.promise import check_message, files_in, refused
+
+PICKLE = "cos\nsystem\n(S'touch pickled'\ntR."
+TOUCH = "{_target_: os.system, command: touch called}"
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """Run in an empty folder with a runner that computes nothing; return the configurations that it was given."""
+    configs: list[Any] = []
+
+    def stand_in(config: Any, **_: Any) -> Any:
+        configs.append(config)
+        return SimpleNamespace(n_failed=0)
+
+    monkeypatch.setattr(runner, "run", stand_in)
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # --info adds one that writes to this stdout
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+    monkeypatch.chdir(tmp_path)
+    return configs
+
+
+REFUSED = [
+    # words
+    *(([word], "") for word in ("=", "=5", "+", "++a", "~", "~~a", "key=", "a.b.c.d=5", "5", "null", "experiment")),
+    *(([word], "unknown flag") for word in ("-", "--", "---", "-x", "-cn", "--e=x", "--confg-dir=x")),
+    *(([word], "has no effect|expected one argument|invalid choice") for word in ("--package=x", "--cfg=nope", "-c")),
+    *(([word], "cannot read") for word in ("repeats=[1", "repeats={1", "title='", "title=é", "title=${", "t\x01=5")),
+    *(([f"title=${{{word}}}"], "title: ") for word in ("nowhere", "title", "oc.env:NOT_SET", "python:1", "oc.env:")),
+    # names of files
+    *(([f"experiment={name}"], "experiment") for name in ("../config", "/etc/passwd", "quickstart.yaml", "..", ",", "=")),
+    *(([f"algorithm={name}"], "algorithm: expected a name") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}", "5")),
+    *(([f"{group}=5"], "expected a name") for group in ("dataset", "parallel", "algorithm", "experiment")),
+    # keys, with the one that is meant
+    (["kernal.gamma=1"], "Did you mean 'kernel.gamma'?"),
+    (["kernal=5"], "Did you mean 'kernel'?"),
+    (["parallel.wrokers=5"], "Known: parallel.backend."),
+    (["algoritms.nc.estimator.eta=5"], "Did you mean 'algorithms.nc.estimator.eta'?"),
+    (["dataset.moons.split=5"], "Did you mean 'datasets.moons.split'?"),
+    (["kernel.gamma.x=5"], "Did you mean 'kernel.gamma'?"),
+    (["REPEATS=5"], "Did you mean 'repeats'?"),
+    (["~kernel.gamma"], "~kernel.gamma: this key cannot be taken out."),
+    (["~dataset"], "~dataset: this key cannot be taken out."),
+    (["~algorithms.nc.estimator"], "expected ~algorithms.nc, which takes out the whole entry"),
+    (["~algorithms.nc.estimator._target_"], "expected ~algorithms.nc, which takes out the whole entry"),
+    (["algorithms.nc.estimator=5"], "algorithms.nc.estimator: expected keys and values or null, got 5."),
+    (["algorithms.nc.estimator=null"], "algorithms.nc.estimator: expected keys and values, got None."),
+    # never-ending
+    (["repeats=99999999999"], "repeats: expected from 1 to 10000"),
+    (["selection.folds=99999999999"], "selection.folds: expected from 2 to 1000"),
+    (["trace.points=99999999999"], "trace.points: expected from 0 to 10000"),
+    (["kernel.degree=1e12"], "kernel.degree: expected above 0, at most 1000"),
+    (["repeats=10000", "dataset=[digits,moons,checkerboard]"], "expected at most 100000 cells"),
+    (["repeats=1000", "selection.folds=1000"], "expected at most 1000000 folds"),
+    *((["-m", f"seed={sweep}"], "expected from 1 to 10000 runs") for sweep in (
+        "range(0,1000000000)", "range(0,1,1e-300)", "range(0.0,10.0,0.0)", "shuffle(range(0,1000000000))", "range(0,-10)",
+        "glob(*)",
+    )),
+    (["--multi", "repeats=1,2", "seed=range(0,200000)"], "expected from 1 to 10000 runs, got 400000"),
+    (["hydra.mode=MULTIRUN", "seed=range(0,1000000000)"], "expected from 1 to 10000 runs"),
+    (["-m", "+hydra.sweeper.params={seed: 'range(0,1000000000)'}"], "hydra.sweeper"),
+    (["title=" + "x" * LONGEST], "expected at most 4000 characters"),
+    (["dataset=[" + "moons," * 300_000 + "moons]"], "expected at most 4000 characters"),
+    (["title=" + "[" * 3900], "cannot read"),
+    ([f"title={'x' * 3900}"] * 6, "20000 in all"),
+    # values that say nothing, or the wrong thing silently
+    (["kernel.percentile=null", "kernel.gamma=1e-320"], "kernel.gamma: expected from 1e-70 to 1e+70, or null"),
+    (["kernel.percentile=null", "kernel.gamma=1e308"], "kernel.gamma: expected from 1e-70 to 1e+70, or null"),
+    (["kernel.multiple=1e-320"], "kernel.multiple: expected from 1e-09"),
+    (["kernel.multiple=1e308"], "kernel.multiple: expected from 1e-09"),
+    (["kernel.coef0=1e308", "kernel.kernel=poly"], "kernel.coef0: expected from -1e+30"),
+    (["algorithms.nc.estimator.n_epochs=99999999999999999999"], "a whole number of at most"),
+    (["algorithms.nc.estimator.kernel=linear", "algorithms.nc.estimator.gamma=1"], "has no effect, because it belongs"),
+    # Hydra: settings that run code, or write elsewhere
+    (["--experimental-rerun", "x.pickle"], "unknown flag '--experimental-rerun'"),
+    (["--exp", "x.pickle"], "unknown flag '--exp'"),
+    (["--experimental-rerun=x.pickle"], "unknown flag"),
+    (["--config-name=x"], "unknown flag"),
+    (["--config-path", "pkg://antigravity"], "unknown flag"),
+    (["--config-dir", "/nonexistent"], "not found"),
+    *(([word], "klr-bench does not use this setting of Hydra") for word in (
+        f"+hydra.callbacks.x={TOUCH}", "hydra.callbacks.x._target_=os.system", "+hydra/callbacks=x", f"+hydra={TOUCH}",
+        "hydra.searchpath=[pkg://antigravity]", "hydra/job_logging=default", "hydra.job.chdir=true", "~hydra",
+        "+hydra.job.env_set.LD_PRELOAD=x", "hydra.output_subdir=.hydra", "dataset@hydra.callbacks=moons",
+        "+dataset@hydra.launcher.x=moons", "hydra.nope=5", "hydra.verbose=5", "+hydra.job_logging.handlers.x=5",
+    )),
+    *(([word], "") for word in (
+        "hydra.launcher._target_=os.system", "hydra.sweeper._target_=os.system", f"+hydra.launcher.x={TOUCH}",
+        "hydra.launcher=x", "hydra.launcher=null", "hydra/launcher=nope", "hydra.mode=NOPE",
+    )),
+    (["-m", "hydra.sweeper.max_batch_size=0", "repeats=1,2"], ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "parts"), REFUSED, ids=lambda value: str(value)[:60] if value else "any")
+def test_an_odd_command_line_is_refused(
+    arguments: list[str], parts: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, still: list[Any]
+) -> None:
+    (tmp_path / "x.pickle").write_text(PICKLE)
+    before = files_in(tmp_path)
+    error = refused(capsys, ["run", *arguments])
+    assert any(part in error for part in parts.split("|")), error
+    assert still == []
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["hydra.run.dir=made"], ["-m", "hydra.sweep.dir=made", "repeats=1,2"], ["hydra/launcher=basic"]),
+        *(["--hydra-help"], ["--mul", "repeats=1,2"], ["--cfg", "job", "--package", "kernel"], ["--info", "plugins"]),
+        *(["title=${oc.env:HOME}"], ["title=${oc.env:NOT_SET,none}"], ["repeats=${oc.decode:'2'}"], ["~algorithms.nc"]),
+        *(["-m", "seed=range(0,3)"], ["-m", "dataset=glob(m*s)"], ["title='a, b (c) [d]'"], ["~sweep.oskl"]),
+    ],
+    ids=str,
+)
+def test_what_is_promised_of_hydra_works(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *arguments]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "hydra",
+    [
+        f"callbacks: {{x: {TOUCH}}}",
+        f"launcher: {{x: {TOUCH}}}",
+        f"sweeper: {{params: {{}}, x: [{TOUCH}]}}",
+        "launcher: {_target_: os.system, command: touch called}",
+        "job_logging: {version: 1, root: {}, handlers: {x: {(): os.system, command: touch called}}}",
+        "hydra_logging: {version: 1, formatters: {x: {(): os.system, command: touch called}}, root: {}}",
+        "job: {chdir: true}",
+        "job: {env_set: {LD_PRELOAD: x}}",
+        "output_subdir: .hydra",
+        "searchpath: [pkg://antigravity]",
+        "sweeper: {params: {seed: 'range(0,1000000000)'}}",
+    ],
+)
+@pytest.mark.parametrize("mode", [[], ["-m", "repeats=1,2"]], ids=["run", "multirun"])
+def test_an_experiment_that_tells_hydra_to_run_code_is_refused(
+    hydra: str, mode: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "configs" / "experiment"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(f"# @package _global_\ndefaults: [quickstart, _self_]\nhydra: {{{hydra}}}\n")
+    before = files_in(tmp_path)
+    refused(capsys, ["run", "experiment=mine", *mode])
+    assert files_in(tmp_path) == before
+
+
+def test_completion_does_not_offer_the_pickle() -> None:
+    line = "klr-bench run --"
+    offered = completion.complete(line, len(line))
+    assert "--multirun " in offered
+    assert not [word for word in offered if "rerun" in word]
+
+
+ALPHABET = string.ascii_letters + string.digits + "=.+~@:,[]{}()'\"\\$ -_/*?!#%&;|<>éΩ"
+
+
+@pytest.mark.drawn(0.02)
+def test_a_drawn_command_line_is_answered(draw: Random, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Words made of keys, flags and noise end in a run, or in one message."""
+    keys = [*all_keys(), "dataset", "algorithm", "experiment", "hydra.run.dir", *OWN_FLAGS, *HYDRA_FLAGS]
+    key = list(draw.choice(keys))
+    for _ in range(draw.randrange(3)):
+        key[draw.randrange(len(key))] = draw.choice(ALPHABET)
+    value = "".join(draw.choice(ALPHABET) for _ in range(draw.randrange(8)))
+    word = draw.choice(["", "+", "++", "~"]) + "".join(key) + draw.choice(["=", "=", ""]) + value
+    capsys.readouterr()
+    status = main(["run", "--cfg", "job", word] if not word.startswith("-") else ["run", word, "--dry-run"])
+    error = capsys.readouterr().err
+    assert status in (0, 2), (word, error)
+    if status == 2 and error.startswith("error: "):
+        check_message(error)
