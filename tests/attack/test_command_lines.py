@@ -51,7 +51,7 @@ REFUSED = [
     *(([word], "cannot read") for word in ("repeats=[1", "repeats={1", "title='", "title=é", "title=${", "t\x01=5")),
     *(([f"title=${{{word}}}"], "title: ") for word in ("nowhere", "title", "oc.env:NOT_SET", "python:1", "oc.env:")),
     # names of files
-    *(([f"experiment={name}"], "experiment") for name in ("../config", "/etc/passwd", "quickstart.yaml", "..", ",", "=")),
+    *(([f"experiment={name}"], "experiment") for name in ("../config", "/etc", "quickstart.yaml", "..", ",", "=")),
     *(([f"algorithm={name}"], "algorithm: expected a name") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}", "5")),
     *(([f"{group}=5"], "expected a name") for group in ("dataset", "parallel", "algorithm", "experiment")),
     # keys, with the one that is meant
@@ -76,8 +76,8 @@ REFUSED = [
     (["repeats=10000", "dataset=[digits,moons,checkerboard]"], "expected at most 100000 cells"),
     (["repeats=1000", "selection.folds=1000"], "expected at most 1000000 folds"),
     *((["-m", f"seed={sweep}"], "expected from 1 to 10000 runs") for sweep in (
-        "range(0,1000000000)", "range(0,1,1e-300)", "range(0.0,10.0,0.0)", "shuffle(range(0,1000000000))", "range(0,-10)",
-        "glob(*)",
+        "range(0,1000000000)", "range(0,1,1e-300)", "range(0.0,10.0,0.0)", "shuffle(range(0,1000000000))",
+        "range(0,-10)", "glob(*)",
     )),
     (["--multi", "repeats=1,2", "seed=range(0,200000)"], "expected from 1 to 10000 runs, got 400000"),
     (["hydra.mode=MULTIRUN", "seed=range(0,1000000000)"], "expected from 1 to 10000 runs"),

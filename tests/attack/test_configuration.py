@@ -6,13 +6,16 @@ Each misspelt, misplaced, mistyped or extreme value ends in one KlrBenchError th
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -20,11 +23,16 @@ import pytest
 from klr_bench.cli import completion, main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.datasets import read_dataset
+from klr_bench.experiment.config.generated import MAKERS
+from klr_bench.experiment.config.made import check_made, check_making, make
 from klr_bench.experiment.config.schema import AlgorithmConfig, Config, DatasetConfig
 from klr_bench.experiment.config.splitting import WAYS
 from klr_bench.experiment.config.typed import Text
 from klr_bench.experiment.config.validate import checked
-from tests.experiment.composing import composed_values
+from klr_bench.experiment.targets import locate
+from tests.attack.promise import check_message, refused, rejected
+from tests.experiment.composing import composed, composed_values
 
 Key = tuple[str, ...]
 WRONG: dict[Any, Any] = {bool: True, int: 7, float: 1.5, str: "seven", list: [7], dict: {"seven": 7}, type(None): None}
@@ -347,3 +355,184 @@ def test_a_data_set_of_a_stranger_is_read_as_strictly(
         error = capsys.readouterr().err
         assert error.startswith(f"error: {path}: ")
         assert "Traceback" not in error
+
+
+# what makes data
+
+
+MAKING = {
+    stem: spec
+    for stem in config_files.names("dataset", [config_files.config_dir()])
+    if "generator" in (spec := read_dataset(stem, [config_files.config_dir()]))["source"]
+}
+
+
+def test_each_function_that_makes_data_is_there_with_the_declared_parameters() -> None:
+    for target, declared_parameters in MAKERS.items():
+        names = [name for name in inspect.signature(locate(target)).parameters if name != "arrays"]
+        assert names == [field.name for field in fields(declared_parameters)], target
+    for spec in MAKING.values():
+        check_making(spec, "")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("os.system", "shutil.rmtree", "subprocess.run", "builtins.eval", "sys.exit", "antigravity.x", "posix.remove"),
+        *("sklearn.datasets.fetch_openml", "sklearn.datasets.load_digits", "numpy.load", "joblib.load", "pickle.loads"),
+        *("klr_bench.cli.main", "klr_bench.__main__.main", "klr_bench.experiment.data.synthetic.np", "klr_bench.OSKL"),
+        *(
+            "klr_bench.experiment.data.commands.fetch_",
+            "klr_bench.experiment.data.synthetic.moonz",
+            "nowhere.x",
+            "a.b.c",
+        ),
+    ],
+)
+def test_no_other_function_is_called_for_data(target: str) -> None:
+    for where in ("generator", "derive"):
+        plain = copy.deepcopy(BASE)
+        drawn = plain["datasets"]["drawn"]
+        if where == "generator":
+            plain["datasets"]["drawn"] = {"source": {"format": "generated", "generator": {"_target_": target}}}
+            plain["datasets"]["drawn"]["split"] = {"test_size": 0.5}
+        else:
+            drawn["derive"] = {"_target_": target}
+        rejected(lambda: checked(plain, set(), config_files.folders()), "_target_: expected a function that makes data")  # noqa: B023
+        rejected(lambda: make({"_target_": target, "command": "false"}, ""), "expected a function that makes data")
+
+
+def test_a_module_of_the_user_lists_what_makes_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not imported before data is made."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "my_rows.py").write_text("DATA_SOURCES = ('two',)\ndef two(n):\n    return n\ndef other(n): pass\n")
+    check_made({"_target_": "my_rows.two", "n": 3}, "")
+    assert "my_rows" not in sys.modules
+    assert make({"_target_": "my_rows.two", "n": 3}, "") == 3
+    rejected(lambda: make({"_target_": "my_rows.other", "n": 3}, ""), "expected a function that makes data")
+    (tmp_path / "broken_rows.py").write_text("DATA_SOURCES = (")
+    rejected(lambda: check_made({"_target_": "broken_rows.two"}, ""), "this is not Python")
+
+
+BAD: list[Any] = ["abc", None, True, [5], {"a": 1}, math.nan, math.inf, -1, -1e9, 1e30, 10**30, 2.5]
+
+
+@pytest.mark.parametrize("stem", MAKING)
+@pytest.mark.parametrize("value", BAD, ids=repr)
+def test_each_parameter_of_a_generator_is_held_against_its_type(stem: str, value: Any) -> None:
+    call = MAKING[stem]["source"]["generator"]
+    hints = typing.get_type_hints(MAKERS[call["_target_"]], include_extras=True)
+    for name in call.keys() - {"_target_"}:
+        if value == 2.5 and float in options(hints[name]):
+            continue  # a number of that size may be meant
+        if value == -1 and name == "decay":
+            continue
+        rejected(lambda: check_made(call | {name: value}, "datasets.x."), f"datasets.x.{name}: expected ")  # noqa: B023
+        rejected(lambda: check_made(call | {f"{name}x": 1}, "datasets.x."), f"unknown key 'datasets.x.{name}x'")  # noqa: B023
+        without = {key: call[key] for key in call if key != name}
+        rejected(lambda: check_made(without, "datasets.x."), f"datasets.x.{name}: expected ", "got none")  # noqa: B023
+
+
+@pytest.mark.parametrize("stem", [stem for stem in MAKING if MAKING[stem]["source"]["format"] == "generated"])
+def test_sizes_that_no_memory_holds_are_refused_and_declared_sizes_must_agree(stem: str) -> None:
+    spec = MAKING[stem]
+    call, source = spec["source"]["generator"], spec["source"]
+    rejected(lambda: check_made(call | {"n_samples": 10**9}, "x."), "expected at most 500,000,000 numbers")
+    other = spec | {"source": source | {"n_samples": source["n_samples"] + 1}}
+    rejected(lambda: check_making(other, "x."), "x.source.n_samples", "Change both")
+    none_left = spec | {"source": source | {"n_train": source["n_samples"]}}
+    rejected(lambda: check_making(none_left, "x."), "x.source.n_train: expected less than")
+
+
+# keys of an experiment's file that have no effect
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        ("trace: {points: 0, spacing: log}", "trace.spacing=log: has no effect, because trace.points=0"),
+        ("kernel: {kernel: linear, percentile: null, degree: 7}", "kernel.degree=7.0: has no effect"),
+        ("n_jobs: 2", "n_jobs=2: has no effect"),
+        ("budget: [5]", "budget=[5]: has no effect, because no learner of this run has a budget"),
+        ("algorithms: {nc: {estimator: {kernel: linear, gamma: 1}}}", "algorithms.nc.estimator.gamma=1: has no effect"),
+        ("datasets: {magic: {split: {folds: 5}}}", "there is test_size=0.2 already"),
+        ("datasets: {magic: {multiclass: true}}", "positive=h: has no effect with multiclass"),
+    ],
+)
+def test_a_key_of_a_file_without_effect_is_refused(
+    lines: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "configs" / "experiment"
+    folder.mkdir(parents=True)
+    base = "  - quickstart\n  - override /parallel: serial\n  - override /algorithm: [nc]\n  - _self_\n"
+    (folder / "mine.yaml").write_text(f"# @package _global_\ndefaults:\n{base}sweep: null\n{lines}\n")
+    monkeypatch.chdir(tmp_path)
+    refused(capsys, ["run", "--dry-run", "experiment=mine"], named)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["experiment=klr_figure4", "experiment=klr_rcv1 kernel.kernel=linear", "algorithm=[bcw1] experiment=cw_covtype"],
+)
+def test_what_a_file_says_for_other_runs_is_not_refused(arguments: str) -> None:
+    """An inherited key, and keys of the file beside others of the command line, may have no effect."""
+    composed(*arguments.split())
+
+
+# what multiplies
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"repeats": 10_000, "sweep": {"oskl": {"G": list(range(1, 900))}}}, "expected at most 100000 cells"),
+        ({"sweep": {"oskl": {name: list(range(1, 1000)) for name in ("G", "R", "eta")}}}, "10000 combinations"),
+        ({"sweep": {"oskl": {"G": list(range(1, 10**6))}}}, "sweep.oskl.G: expected at most 1000 values"),
+        ({"repeats": 1000, "selection": {"folds": 1000}}, "expected at most 1000000 folds"),
+    ],
+    ids=["cells", "combinations", "values", "folds"],
+)
+def test_what_multiplies_is_bounded_before_it_is_built(change: dict[str, Any], named: str) -> None:
+    rejected(lambda: checked(copy.deepcopy(BASE) | change, set(), config_files.folders()), named)
+
+
+WORDS: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    7,
+    2.5,
+    math.nan,
+    1e308,
+    "",
+    "x",
+    "nc",
+    "linear",
+    [],
+    [1],
+    [[1]],
+    {},
+    {"x": 1},
+    10**40,
+]
+
+
+@pytest.mark.drawn(0.55)
+def test_several_drawn_changes_are_valid_or_one_message(draw: Random) -> None:
+    """Any values at any declared keys: a configuration, or one message."""
+    plain = copy.deepcopy(BASE)
+    for _ in range(draw.randint(1, 4)):
+        place: Any = plain
+        path = draw.choice(PATHS)
+        for name in path[:-1]:
+            place = place.get(name) if isinstance(place, dict) else None
+        if isinstance(place, dict):
+            place[path[-1]] = draw.choice(WORDS)
+    try:
+        checked(plain, set(), config_files.folders())
+    except KlrBenchError as error:
+        check_message(str(error))
+
+
+PATHS = sorted({(*path, name) for path, hints in declared() for name in hints})

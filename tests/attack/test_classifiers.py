@@ -1,0 +1,416 @@
+"""Attacks by classifiers of other libraries: what they change, and what their classes, attributes and answers may be.
+
+Each ends in the right result, in a message, or in an exception, which is a row with its reason.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numba.core.dispatcher import Dispatcher
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, LinearSVC
+
+import klr_bench
+from klr_bench.errors import KlrBenchError
+from klr_bench.estimators.core import contract
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.validate import checked
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.own import guarded
+from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
+from klr_bench.experiment.runner.plan import check_candidate
+from klr_bench.experiment.runner.scores import is_score
+from klr_bench.experiment.selection import resolve_kernel, score_fold
+from klr_bench.experiment.splits import Prepared, Split, prepare
+from klr_bench.experiment.targets import build
+from tests.attack.promise import check_message, rejected
+from tests.experiment.composing import composed_values
+
+HERE = __name__
+RANDOM = np.random.RandomState(0)
+X = RANDOM.standard_normal((120, 4)).astype(np.float32)
+Y = np.where(X[:, 0] + 0.3 * RANDOM.standard_normal(120) > 0, 1, -1).astype(np.int8)
+ROWS = np.arange(120)
+
+
+class Nearest:
+    """A user's classifier: the class with the nearest mean."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.classes_ = np.unique(y)
+        rows = X.toarray() if sp.issparse(X) else X
+        self.means = np.array([rows[y == label].mean(axis=0) for label in self.classes_])
+        return self
+
+    def far(self, X: Any) -> Any:
+        """Return how much farther the first mean is than the second, (n,)."""
+        rows = X.toarray() if sp.issparse(X) else X
+        first, second = (((rows - mean) ** 2).sum(axis=1) for mean in self.means)
+        return first - second
+
+    def predict(self, X: Any) -> Any:
+        return np.where(self.far(X) > 0, 1, -1)
+
+
+RIGHT = float(np.mean(Nearest().fit(X, Y).predict(X) == Y))
+
+
+def data(sparse: bool) -> Prepared:
+    """Return the rows as a run prepares them."""
+    dataset = SimpleNamespace(X=sp.csr_matrix(X) if sparse else X, y=Y, relevant=None)
+    return prepare(dataset, Split(ROWS, ROWS), None)  # type: ignore[arg-type]
+
+
+# what is lent is not changed
+
+
+def rebound(X: Any, name: str, value: Any) -> None:
+    setattr(X, name, value)
+
+
+CHANGES: dict[str, Callable[[Any, Any], object]] = {
+    "X is 0": lambda X, y: X.__setitem__(slice(None), 0),
+    "X is doubled": lambda X, y: np.multiply(getattr(X, "data", X), 2, out=X.data if sp.issparse(X) else X),
+    "X is sorted": lambda X, y: X.sort(axis=0),
+    "X is shuffled": lambda X, y: np.random.RandomState(0).shuffle(X),
+    "X is made writable": lambda X, y: rebound(X.flags, "writeable", True),
+    "X is made writable by setflags": lambda X, y: X.setflags(write=True),
+    "the shape of X": lambda X, y: rebound(X, "shape", (-1,)),
+    "the type of X": lambda X, y: rebound(X, "dtype", np.int32),
+    "y is 1": lambda X, y: y.__setitem__(slice(None), 1),
+    "y is sorted": lambda X, y: y.sort(),
+    "y is made writable": lambda X, y: y.setflags(write=True),
+    "the values": lambda X, y: X.data.fill(0),
+    "the columns": lambda X, y: X.indices.fill(0),
+    "the places": lambda X, y: X.indptr.fill(0),
+    "other values": lambda X, y: rebound(X, "data", X.data * 0),
+    "other columns": lambda X, y: rebound(X, "indices", X.indices * 0),
+    "fewer rows": lambda X, y: X.resize((3, 2)),
+    "no zeros": lambda X, y: X.eliminate_zeros(),
+    "values made writable": lambda X, y: X.data.setflags(write=True),
+    "an entry": lambda X, y: X.__setitem__((0, 0), 5.0),
+}
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_learner_cannot_change_the_rows_of_the_next_one(change: Callable[..., object], sparse: bool) -> None:
+    """Whether it raises or not: test rows and training rows stay what they were."""
+    kept = data(sparse)
+    for rows, labels in ((lent := kept.lent()).X_train, lent.y_train), (lent.X_test, lent.y_test):
+        with suppress(ValueError, TypeError, AttributeError, IndexError, NotImplementedError):
+            change(rows, labels)
+    again = kept.lent()
+    for rows in (again.X_train, again.X_test):
+        assert rows.shape == X.shape
+        np.testing.assert_array_equal(rows.toarray() if sparse else rows, X)
+    np.testing.assert_array_equal(again.y_train, Y)
+    np.testing.assert_array_equal(again.y_test, Y)
+
+
+class Spoiling(Nearest):
+    """Changes X and y in place, in `fit` and in `predict`."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        X[:] = 0
+        y[:] = 1
+        return super().fit(X, y)
+
+
+class SpoilingLater(Nearest):
+    def predict(self, X: Any) -> Any:
+        X *= 0
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("spoiling", [Spoiling, SpoilingLater])
+def test_a_learner_that_changes_x_in_selection_spoils_no_other(spoiling: type) -> None:
+    nc = {"_target_": "klr_bench.NonConservativeKLR"}
+    kept, options = data(False), {"folds": 3, "seed": 0}
+    alone = score_fold([nc], None, kept, 0, **options)  # type: ignore[arg-type]
+    both = score_fold([{"_target_": f"{HERE}.{spoiling.__name__}"}, nc], None, kept, 0, **options)  # type: ignore[arg-type]
+    assert both == [None, *alone]
+
+
+OURS = [getattr(klr_bench, name) for name in klr_bench._EXPORTS if isinstance(getattr(klr_bench, name), type)]
+LIBRARIES = [SVC, LinearSVC, LogisticRegression, SGDClassifier, KNeighborsClassifier, RandomForestClassifier]
+
+
+def seeded(cls: Any) -> Any:
+    estimator = cls()
+    return estimator.set_params(random_state=0) if "random_state" in estimator.get_params() else estimator
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("cls", [*OURS, *LIBRARIES], ids=lambda cls: cls.__name__)
+def test_read_only_rows_give_the_same_fit_and_compile_nothing_more(cls: Any, sparse: bool) -> None:
+    """After the warm-up, the timed fit finds all compiled code loaded."""
+    rows = sp.csr_matrix(X) if sparse else X
+    expected = seeded(cls).fit(rows, Y).predict(rows)
+    contract.warm_up(seeded(cls), sparse=sparse)
+    lent = data(sparse).lent()
+    before = n_compiled()
+    found = seeded(cls).fit(lent.X_train, lent.y_train).predict(lent.X_test)
+    assert n_compiled() == before
+    np.testing.assert_array_equal(found, expected)
+
+
+def n_compiled() -> int:
+    return sum(len(entry.overloads) for entry in DISPATCHERS)
+
+
+DISPATCHERS = [entry for entry in gc.get_objects() if type(entry) is Dispatcher or isinstance(entry, Dispatcher)]
+
+
+# odd classes
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def raise_it(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return raise_it
+
+
+class Own(BaseException):
+    """No Exception."""
+
+
+class Silent(Exception):
+    """Has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+class Meta(type):
+    """A metaclass that answers no question."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name == "_parameter_constraints":
+            raise RuntimeError
+        raise AttributeError(name)
+
+
+class MetaSignature(type):
+    @property
+    def __signature__(cls) -> Any:
+        raise RuntimeError
+
+
+class MetaEqual(type):
+    def __eq__(cls, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = type.__hash__
+
+
+def new(base: Any = object, metaclass: Any = type, **attributes: Any) -> Any:
+    bases = (Nearest,) if base is object else (Nearest, base)
+    return metaclass("Odd", bases, attributes)
+
+
+CONSTRAINTS: list[Any] = [None, [], [1], {}, {"a": 5}, {5: None}, {"a": [object()]}, "x", {"a": "no_validation"}, 5]
+BUILT: dict[str, Any] = {
+    "plain": new(),
+    "no constraints": new(BaseEstimator),
+    **{f"constraints {one!r:.12} {i}": new(_parameter_constraints=one) for i, one in enumerate(CONSTRAINTS)},
+    "constraints raise": new(_parameter_constraints=property(raising(RuntimeError()))),
+    "a metaclass": new(metaclass=Meta),
+    "*args": new(__init__=lambda self, *args: None),
+    "**kwargs": new(__init__=lambda self, **kwargs: None),
+    "positional": new(__init__=lambda self, a=1, /: None),
+    "tags raise": new(ClassifierMixin, __sklearn_tags__=raising(RuntimeError())),
+    "tags None": new(BaseEstimator, __sklearn_tags__=lambda self: None),
+    "tags of another kind": new(__sklearn_tags__=lambda self: 5),
+    "a mixin without tags": new(ClassifierMixin),
+    "get_params raises": new(BaseEstimator, get_params=raising(RuntimeError())),
+    "a signature of compiled code": new(fit=np.frompyfunc(lambda *_: None, 3, 1)),
+}
+NOT_BUILT: dict[str, Any] = {
+    "raises": new(__init__=raising(RuntimeError("no\n" * 1000))),
+    "raises no Exception": new(__init__=raising(Own("own"))),
+    "raises SystemExit": new(__init__=raising(SystemExit(3))),
+    "raises GeneratorExit": new(__init__=raising(GeneratorExit())),
+    "a needed parameter": new(__init__=lambda self, a: None),
+    "a needed position": new(__init__=lambda self, a, /: None),
+    "a signature that is text": new(__signature__="text"),
+    "a signature that raises": new(metaclass=MetaSignature),
+    "a class that cannot be compared": new(metaclass=MetaEqual),
+}
+odd: Any = None
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Let a dotted name stand for a class; return the spec."""
+    monkeypatch.setattr(f"{HERE}.odd", request.param)
+    return {"_target_": f"{HERE}.odd"}
+
+
+def configured(spec: dict[str, Any]) -> None:
+    """Check the spec as a run does, construct the estimator, ask what is asked before a fit."""
+    plain = composed_values("algorithm=[nc]", "dataset=[moons]") | {"sweep": {}}
+    plain["algorithms"] = {"mine": {"estimator": spec}}
+    checked(plain, set(), config_files.folders())
+    check_candidate("mine", spec, construct=True)
+
+
+@pytest.mark.parametrize("place", BUILT.values(), ids=BUILT, indirect=True)
+def test_an_odd_class_is_taken(place: dict[str, Any]) -> None:
+    configured(place)
+    estimator = build(place)
+    assert contract.takes_many_classes(estimator)
+    assert not contract.takes_callback(estimator)
+
+
+@pytest.mark.parametrize("place", NOT_BUILT.values(), ids=NOT_BUILT, indirect=True)
+def test_a_class_that_cannot_be_constructed_is_one_message(place: dict[str, Any]) -> None:
+    with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator"):
+        configured(place)
+
+
+@pytest.mark.parametrize(
+    "target", ["os.system", "antigravity.x", "this.s", "builtins.eval", "shutil.rmtree", "sys.exit"]
+)
+def test_nothing_of_python_itself_is_called_or_imported(target: str) -> None:
+    rejected(lambda: configured({"_target_": target}), "part of Python itself")
+
+
+# odd answers
+
+
+def result(**attributes: Any) -> dict[str, float]:
+    """Return all that is measured of a classifier with these attributes, as a cell is measured."""
+    lent = data(False).lent()
+    estimator = new(**attributes)()
+    estimator.fit(lent.X_train, lent.y_train)
+    measured = measure(estimator, lent.X_test, lent.y_test)[0] | fitted(estimator, 120)
+    measured |= last(estimator, lent.X_test, lent.y_test) | at_checkpoint(estimator, lent.X_test, lent.y_test)
+    return {name: float(value) for name, value in measured.items()}
+
+
+def probabilities(self: Any, X: Any) -> Any:
+    positive = 1 / (1 + np.exp(-self.far(X)))
+    return np.column_stack([1 - positive, positive])
+
+
+def proba(change: Callable[[Any], Any]) -> dict[str, Any]:
+    return {"predict_proba": lambda self, X: change(probabilities(self, X))}
+
+
+def decision(change: Callable[[Any], Any]) -> dict[str, Any]:
+    return {"decision_function": lambda self, X: change(self.far(X))}
+
+
+def predicting(change: Callable[[Any], Any]) -> dict[str, Any]:
+    return {"predict": lambda self, X: change(Nearest.predict(self, X))}
+
+
+LOSS = {"log_loss", "brier", "ece", "auc"}
+NUMBERS: list[Any] = ["many", math.nan, math.inf, {1: 2}, [[1], [2, 3]], [], object(), len, None, [None], 1j, b"x"]
+ANSWERS: list[tuple[str, dict[str, Any], set[str]]] = [
+    ("labels as a list", predicting(lambda y: y.tolist()), set()),
+    ("labels as floats", predicting(lambda y: y.astype(float)), set()),
+    ("labels as objects", predicting(lambda y: y.astype(object)), set()),
+    ("decision values", decision(lambda f: f), {"auc"}),
+    ("a list of decision values", decision(lambda f: f.tolist()), {"auc"}),
+    ("a column of decision values", decision(lambda f: f[:, None]), set()),
+    ("two columns of decision values", decision(lambda f: np.column_stack([-f, f])), set()),
+    ("text as decision values", decision(lambda f: f.astype(str)), set()),
+    ("complex decision values", decision(lambda f: f + 1j), set()),
+    ("no decision values", decision(lambda f: None), set()),
+    ("probabilities", proba(lambda p: p), LOSS),
+    ("a list of probabilities", proba(lambda p: p.tolist()), LOSS),
+    ("half precision", proba(lambda p: p.astype(np.float16)), LOSS),
+    ("whole probabilities", proba(lambda p: (p > 0.5).astype(int)), LOSS),
+    ("no method", {"predict_proba": None}, set()),
+    *((f"n_support_ {value!r:.12}", {"n_support_": value}, set()) for value in NUMBERS),
+    *((f"n_iter_ {value!r:.12}", {"n_iter_": value}, set()) for value in NUMBERS),
+    *((f"coef_ {value!r:.12}", {"coef_": value}, set()) for value in NUMBERS),
+    *((f"selected_features_ {value!r:.12}", {"selected_features_": value}, set()) for value in NUMBERS),
+]
+REASONS: list[tuple[str, dict[str, Any], str]] = [
+    ("a column of labels", predicting(lambda y: y[:, None]), "predict returned an array of shape"),
+    ("too few labels", predicting(lambda y: y[1:]), "predict returned an array of shape"),
+    ("one label", predicting(lambda y: 1), "predict returned an array of shape"),
+    ("one column", proba(lambda p: p[:, 1:]), "predict_proba returned .* a column for each class"),
+    ("flat", proba(lambda p: p[:, 1]), "a column for each class"),
+    ("three columns", proba(lambda p: np.column_stack([p, p[:, 0]])), "a column for each class"),
+    ("too few rows", proba(lambda p: p[1:]), "a column for each class"),
+    ("no probabilities", proba(lambda p: None), "a column for each class"),
+    ("NaN", proba(lambda p: p * math.nan), "no probabilities: expected numbers from 0 to 1"),
+    ("sum 3", proba(lambda p: p * 3), "no probabilities: expected numbers from 0 to 1"),
+    ("sum 1/2", proba(lambda p: p / 2), "no probabilities: expected numbers from 0 to 1"),
+    ("negative", proba(lambda p: p * [[3, 3]] - 1), "no probabilities: expected numbers from 0 to 1"),
+    ("n_support_ -5", {"n_support_": -5}, "n_support: expected a whole number of at least 0, got -5"),
+    ("summary NaN", {"summary": lambda self: {"n_support": math.nan}}, "n_support: expected a whole number"),
+    ("summary text", {"summary": lambda self: {"n_iter": "x"}}, "n_iter: expected a whole number"),
+    ("summary complex", {"summary": lambda self: {"objective": 1j}}, "objective: expected a number"),
+    ("summary unknown", {"summary": lambda self: {"nope": 1}}, "unknown metric 'nope'"),
+    ("summary share", {"summary": lambda self: {"sparsity": 7}}, "sparsity: expected a number from 0 to 1, got 7"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "more"), [case[1:] for case in ANSWERS], ids=[case[0] for case in ANSWERS])
+def test_an_odd_answer_is_measured_right_or_left_out(attributes: dict[str, Any], more: set[str]) -> None:
+    measured = result(**attributes)
+    assert measured["accuracy"] == RIGHT
+    assert set(measured) == {"accuracy", "error_rate"} | more
+    assert all(map(math.isfinite, measured.values()))
+
+
+@pytest.mark.parametrize(("attributes", "why"), [case[1:] for case in REASONS], ids=[case[0] for case in REASONS])
+def test_an_answer_that_cannot_be_is_a_reason(attributes: dict[str, Any], why: str) -> None:
+    with pytest.raises((ValueError, KlrBenchError), match=why):
+        result(**attributes)
+
+
+def test_lists_and_sparse_matrices_of_weights_are_counted() -> None:
+    for coef in ([[0.0, 1.0, 0.0, 2.0]], sp.csr_matrix([[0.0, 1.0, 0.0, 2.0]]), np.array([[0, 1, 0, 2]])):
+        measured = result(coef_=coef, n_features_in_=4)
+        assert (measured["nonzero_fraction"], measured["n_selected"]) == (0.5, 2)
+    assert result(selected_features_=[3, 0, 0])["n_selected"] == 2
+
+
+# scores, and metrics of the user
+
+
+@pytest.mark.parametrize(
+    "score", [True, False, [1], {}, "0.9", math.nan, math.inf, -math.inf, 10**400, 1e300, 7, -5, 1.01]
+)
+def test_a_score_file_is_believed_only_where_the_metric_can_have_it(score: Any) -> None:
+    assert not is_score(score, METRICS["accuracy"])
+    assert not is_score(score, METRICS["error_rate"])
+    assert not is_score(score, METRICS["log_loss"]) or score == -5  # the negative of a loss of 5
+
+
+@pytest.mark.parametrize("found", [1j, "0.9", [1.0], np.ones(2), math.inf, -math.inf, 10**400, True, {}, object()])
+def test_a_metric_of_the_user_that_returns_no_number_is_one_message(found: Any) -> None:
+    message = rejected(
+        lambda: guarded("mine", lambda _: found)(None), "metric mine: its function is to return a finite"
+    )  # type: ignore[arg-type]
+    check_message(message)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x" * 10**6), Own("own"), SystemExit(3), Silent(), GeneratorExit()])
+def test_a_metric_of_the_user_that_raises_is_one_message(error: BaseException) -> None:
+    rejected(lambda: guarded("mine", raising(error))(None), f"its function raised {type(error).__name__}: ")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_a_width_that_is_no_gamma_is_one_message(scale: float) -> None:
+    kernel = {"kernel": "rbf", "percentile": 20.0}
+    rejected(lambda: resolve_kernel(kernel, X.astype(np.float64) * scale, 0), "kernel.percentile=20: ")
