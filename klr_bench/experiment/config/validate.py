@@ -12,6 +12,7 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.amounts import check_amount
 from klr_bench.experiment.config.borrowed import with_borrowed
 from klr_bench.experiment.config.effects import check_effects
+from klr_bench.experiment.config.interpolation import check_interpolations
 from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config, DataConfig, check_together
 from klr_bench.experiment.config.selected import check_against, check_algorithms, check_datasets, check_sweep
 from klr_bench.experiment.config.typed import parse
@@ -36,6 +37,7 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
     """
     from omegaconf import OmegaConf
 
+    check_interpolations(OmegaConf.to_container(cfg))
     plain: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     if plain.get("name") is None:
         message = "experiment: expected one name. To run several: klr-bench run -m experiment=first,second"
