@@ -78,7 +78,7 @@ def write_rings(path: Path) -> None:
 
 
 def run(command: str, folder: Path) -> str:
-    program, verb, *arguments = shlex.split(command)
+    program, verb, *arguments = shlex.split(command, comments=True)
     assert program == "klr-bench"
     if verb == "run":
         arguments += ["data.cache=cache", "n_jobs=2"]

@@ -32,7 +32,8 @@ klr-bench run [key=value ...]                   run an experiment, or go on with
 klr-bench report experiment=NAME                print tables and draw figures of finished work; runs nothing
     klr-bench report experiment=oskl_magic
     klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,tex,csv
-    Keys: experiment, results_dir, table (of the paper), format (terminal, md, tex, csv), output (a folder).
+    Keys: experiment, results_dir, table (of the paper), format (terminal, md, tex, csv), output (a folder),
+    own_figures (true: figures of your own, files of ./configs/figure, are run).
 """,
     "data": """\
 klr-bench data list|fetch|verify|info [NAME]    list, fetch and check the data sets
@@ -158,7 +159,7 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
 
 
 def _report(arguments: list[str]) -> int:
-    words, values = split_keys(arguments, ("experiment", "results_dir", "table", "format", "output"))
+    words, values = split_keys(arguments, ("experiment", "results_dir", "table", "format", "output", "own_figures"))
     if words or "experiment" not in values:
         got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")
         message = f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}"
@@ -168,6 +169,7 @@ def _report(arguments: list[str]) -> int:
 
     console = PlainConsole()
     names = _items("experiment", values["experiment"])
+    own_figures = _is_true("own_figures", values.get("own_figures", "false"))
     for name in names:
         if not is_file_name(name):
             message = f"experiment: expected the name of a folder in results_dir, got {name!r}."
@@ -179,10 +181,18 @@ def _report(arguments: list[str]) -> int:
             table=values.get("table"),
             formats=_items("format", values.get("format", "terminal")),
             output=_output(values, name, names),
+            own_figures=own_figures,
         )
         for path in written:
             _print(f"{path}\n")
     return 0
+
+
+def _is_true(key: str, value: str) -> bool:
+    if value not in ("true", "false"):
+        message = f"{key}: expected true or false, got {value!r}."
+        raise KlrBenchError(message)
+    return value == "true"
 
 
 def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path | None:

@@ -15,7 +15,7 @@ VERBS = ("run", "report", "data", "list", "show", "completion")
 DATA_VERBS = ("list", "fetch", "verify", "info")
 FORMATS = ("terminal", "md", "tex", "csv")
 KINDS = ("experiment", "dataset", "source", "algorithm")
-REPORT_KEYS = ("experiment", "results_dir", "table", "format", "output")
+REPORT_KEYS = ("experiment", "results_dir", "table", "format", "output", "own_figures")
 DATA_KEYS = ("data.mirror", "data.cache")
 
 # Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what stands behind
@@ -96,6 +96,7 @@ def _choices(key: str) -> list[str]:
         return _names(key)
     fixed: dict[str, tuple[str, ...]] = {
         "force": ("true", "false"),
+        "own_figures": ("true", "false"),
         "format": FORMATS,
         "kernel.kernel": KERNELS,
         "parallel.backend": BACKENDS,

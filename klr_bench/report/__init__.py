@@ -21,11 +21,13 @@ def report(
     table: str | None = None,
     formats: Sequence[str] = ("terminal",),
     output: Path | None = None,
+    own_figures: bool = False,
 ) -> list[Path]:
     """Show the table of results/<experiment> and write its files and figures; return their paths.
 
     `table` is a table of the paper the experiment is compared with (all that name the experiment by default),
     `formats` some of FORMATS, `output` the folder of table.md, table.tex, table.csv and the figures (<folder>/report).
+    With `own_figures` the user's own ones, Python files of ./configs/figure, are run and drawn, else a note says how.
     A file is written only if its content changes.  Raises KlrBenchError for an unknown format or table, where there
     are no records, and where a file does not hold what it should.
     """
@@ -45,7 +47,7 @@ def report(
         render.show(built, console)
     files = {f"table.{name}": write(built).encode() for name, write in render.WRITERS.items() if name in formats}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
-    drawn = draw_all(inputs, built.figures)
+    drawn = draw_all(inputs, built.figures, own=own_figures)
     for note in drawn.notes:
         console.print(note, soft_wrap=True)
     return _written(output or folder / "report", files | drawn.files)

@@ -161,7 +161,7 @@ def hostile(place: Path) -> None:
     config = content["config"]
     config["datasets"] = {"moons": CALL | {"source": CALL | {"format": "generated"}, "split": CALL}}
     config["algorithms"] = {"nc": {"estimator": CALL, "grid": {"R": [1]}}}
-    config |= {"kernel": CALL, "data": CALL, "trace": CALL}
+    config |= {"kernel": CALL, "data": CALL, "trace": CALL, "figures": ["mine"]}
     content |= {"versions": CALL, "machine": {"cpu": "x"} | CALL}
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
     paper = place / "configs" / "paper" / "own"
@@ -212,7 +212,7 @@ def test_what_reads_runs_nothing(place: Path, arguments: list[str]) -> None:
 
 
 def test_a_manifest_names_a_figure_of_its_own_folder_in_vain(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only ./configs/figure of the current folder holds figures: the user's own, run when a manifest asks for one."""
+    """Only ./configs/figure of the current folder holds figures of one's own, even where they are to be run."""
     hostile(place)
     (place / "configs" / "figure" / "mine.py").unlink()
     path = place / "results" / "mine" / "manifest.yaml"
@@ -220,8 +220,20 @@ def test_a_manifest_names_a_figure_of_its_own_folder_in_vain(place: Path, capsys
     for name in ("mine", "../results/mine/figure/mine", str(place / "results/mine/figure/mine"), "os", "__init__"):
         content["config"]["figures"] = [name]
         path.write_text(yaml.safe_dump(content), encoding="utf-8")
-        refused(capsys, ["report", "experiment=mine"], "figures: unknown value")
+        refused(capsys, ["report", "experiment=mine", "own_figures=true"], "figures: unknown value")
     assert not (place / "ran").exists()
+
+
+def test_a_figure_of_the_folder_is_run_only_if_the_report_is_told_to(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile(place)
+    assert main(["report", "experiment=mine"]) == 0
+    assert "figure mine: " in capsys.readouterr().out
+    assert not (place / "ran").exists()
+    assert main(["report", "experiment=mine", "own_figures=true"]) == 0
+    assert (place / "ran").exists()
+    refused(capsys, ["report", "experiment=mine", "own_figures=yes"], "own_figures: expected true or false, got 'yes'")
 
 
 def test_a_metric_of_the_manifest_is_a_description(place: Path) -> None:

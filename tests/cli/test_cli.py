@@ -314,7 +314,7 @@ def test_sigterm_is_as_ctrl_c() -> None:
         ("figures=[accuracy_suport]", "figures: unknown value 'accuracy_suport'. Did you mean 'accuracy_support'?"),
         ("figures=[5]", "figures[0]: expected text, got 5."),
         ("figures=[zzz]", "figures: unknown value 'zzz'. Known: accuracy_examples, "),
-        ("parallel=lokyy", "unknown parallel 'lokyy'. Did you mean 'loky'?"),
+        ("parallel=proceses", "unknown parallel 'proceses'. Did you mean 'processes'?"),
         ("datset=magic", "unknown key 'datset'. Did you mean 'dataset'?"),
         ("repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),
         ("kernel.percent=3", "unknown key 'kernel.percent'. Did you mean 'kernel.percentile'?"),

@@ -212,7 +212,7 @@ REFUSED = [
     (["kernel.percentile=0"], r"kernel\.percentile: expected above 0, at most 100, or null, got 0\.0\."),
     (["kernel.multiple=0"], r"kernel\.multiple: expected from 1e-09 to 1000000000\.0, got 0\.0\."),
     (["kernel.gamma=0.5"], r"kernel\.gamma=0\.5 and .* both given.* add kernel\.percentile=null\."),
-    (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: loky, serial\."),
+    (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: processes, serial\."),
     (["metrics=[accuracy,log_los]"], r"metrics: unknown value 'log_los'\. Did you mean 'log_loss'\?"),
     (["metrics=ece"], r"metrics: expected a list or null, got 'ece'\."),
     (["metrics=[]"], r"metrics: expected some of the metrics, or null, got \[\]\."),

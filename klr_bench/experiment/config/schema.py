@@ -15,7 +15,7 @@ from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.experiment.targets import TARGET
 
 Kernel = Literal["rbf", "poly", "linear"]
-Backend = Literal["loky", "serial"]
+Backend = Literal["processes", "serial"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
 BACKENDS: tuple[str, ...] = get_args(Backend)
 MAX_SEED = 2**32 - 1
@@ -119,9 +119,9 @@ class TraceConfig:
 
 @dataclass(frozen=True)
 class ParallelConfig:
-    """Where the cells run: ``loky`` or ``serial``."""
+    """Where the cells run: ``processes`` or ``serial``."""
 
-    backend: Backend = "loky"
+    backend: Backend = "processes"
 
 
 @dataclass(frozen=True)

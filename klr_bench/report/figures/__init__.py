@@ -1,8 +1,8 @@
 """The figures: one file each, found by its name; which declares what it needs, and says so where that is missing.
 
-Each module of this folder holds a `FIGURE`; so does a user's own `./configs/figure/<name>.py`, which is drawn where an
-experiment asks for it by name.  Figures are read without colour too: an algorithm is a marker, a line of a curve a
-marker and a dash, a published value a hollow marker.  The same rows give the same bytes.
+Each module of this folder holds a `FIGURE`; so does a user's own `./configs/figure/<name>.py`, which is run and drawn
+where an experiment asks for it by name and the report is told to.  Figures are read without colour too: an algorithm is
+a marker, a line of a curve a marker and a dash, a published value a hollow marker.  The same rows give the same bytes.
 """
 
 from __future__ import annotations
@@ -60,11 +60,12 @@ def find(name: str, folders: Sequence[Path] | None = None) -> Figure:
     return figure
 
 
-def draw_all(inputs: Inputs, asked: Sequence[str] | None) -> Drawn:
+def draw_all(inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False) -> Drawn:
     """Draw the figures that are asked for; None: the usual ones, those of them that there is something for.
 
     Where one that is asked for lacks what it needs, or cannot be drawn for every algorithm, a note says so.  So it
-    does where a user's own figure raises.  KlrBenchError for a name that is unknown.
+    does where a user's own figure raises, and without `own`, for then no file of the user's is run.  KlrBenchError for
+    a name that is unknown.
     """
     check_names(asked or ())
     files = _files()
@@ -80,6 +81,9 @@ def draw_all(inputs: Inputs, asked: Sequence[str] | None) -> Drawn:
         drawn.notes.append(f"no figures are drawn: {too_many}.")
         return drawn
     for name in dict.fromkeys([*(asked or ()), *unasked]):
+        if name not in shipped and not own:
+            drawn.notes.append(f"figure {name}: {files[name]} is code; add own_figures=true to have it run and drawn.")
+            continue
         try:
             made, notes = _drawn(name, shipped.get(name) or _own(files[name]), inputs, drawn.files)
         except (Exception, SystemExit) as error:

@@ -41,7 +41,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def shown(folder: Path) -> tuple[set[str], str]:
     """Return the names of the figures of a report, and what it says."""
     console = Console(file=io.StringIO(), width=400)
-    files = {path.name for path in report(folder, console=console)}
+    files = {path.name for path in report(folder, console=console, own_figures=True)}
     return files, console.file.getvalue()
 
 
@@ -81,7 +81,14 @@ def test_one_that_fails_is_named_and_the_others_are_drawn(own: Path, tmp_path: P
 
 def test_one_that_is_not_asked_for_is_not_run(own: Path, tmp_path: Path) -> None:
     (own / "mine.py").write_text("open('was_run', 'w')")
-    assert draw_all(made.everything(tmp_path / "all"), None).files
+    assert draw_all(made.everything(tmp_path / "all"), None, own=True).files
+    assert not (tmp_path / "was_run").exists()
+
+
+def test_one_that_is_asked_for_is_not_run_without_a_word(own: Path, tmp_path: Path) -> None:
+    (own / "mine.py").write_text("open('was_run', 'w')")
+    drawn = draw_all(made.everything(tmp_path / "all"), ["mine"])
+    assert drawn.notes == [f"figure mine: {own / 'mine.py'} is code; add own_figures=true to have it run and drawn."]
     assert not (tmp_path / "was_run").exists()
 
 
