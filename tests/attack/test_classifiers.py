@@ -5,6 +5,7 @@ Each ends in the right result, in a message, or in an exception, which is a row 
 
 from __future__ import annotations
 
+import copy
 import gc
 import math
 from collections.abc import Callable
@@ -153,6 +154,7 @@ def seeded(cls: Any) -> Any:
     return estimator.set_params(random_state=0) if "random_state" in estimator.get_params() else estimator
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("cls", [*OURS, *LIBRARIES], ids=lambda cls: cls.__name__)
 def test_read_only_rows_give_the_same_fit_and_compile_nothing_more(cls: Any, sparse: bool) -> None:
@@ -251,6 +253,7 @@ NOT_BUILT: dict[str, Any] = {
     "a class that cannot be compared": new(metaclass=MetaEqual),
 }
 odd: Any = None
+RUN = composed_values("algorithm=[nc]", "dataset=[moons]") | {"sweep": {}}
 
 
 @pytest.fixture
@@ -262,7 +265,7 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> di
 
 def configured(spec: dict[str, Any]) -> None:
     """Check the spec as a run does, construct the estimator, ask what is asked before a fit."""
-    plain = composed_values("algorithm=[nc]", "dataset=[moons]") | {"sweep": {}}
+    plain = copy.deepcopy(RUN)
     plain["algorithms"] = {"mine": {"estimator": spec}}
     checked(plain, set(), config_files.folders())
     check_candidate("mine", spec, construct=True)
@@ -410,6 +413,7 @@ def test_a_metric_of_the_user_that_raises_is_one_message(error: BaseException) -
     rejected(lambda: guarded("mine", raising(error))(None), f"its function raised {type(error).__name__}: ")  # type: ignore[arg-type]
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_a_width_that_is_no_gamma_is_one_message(scale: float) -> None:
     kernel = {"kernel": "rbf", "percentile": 20.0}

@@ -130,10 +130,10 @@ def test_an_odd_command_line_is_refused(
 @pytest.mark.parametrize(
     "arguments",
     [
-        *(["hydra.run.dir=made"], ["-m", "hydra.sweep.dir=made", "repeats=1,2"], ["hydra/launcher=basic"]),
-        *(["--hydra-help"], ["--mul", "repeats=1,2"], ["--cfg", "job", "--package", "kernel"], ["--info", "plugins"]),
-        *(["title=${oc.env:HOME}"], ["title=${oc.env:NOT_SET,none}"], ["repeats=${oc.decode:'2'}"], ["~algorithms.nc"]),
-        *(["-m", "seed=range(0,3)"], ["-m", "dataset=glob(m*s)"], ["title='a, b (c) [d]'"], ["~sweep.oskl"]),
+        *(["-m", "hydra.sweep.dir=made", "seed=range(1,3)", "hydra/launcher=basic"], ["hydra.run.dir=made"]),
+        *(["--hydra-help"], ["--mul"], ["--cfg", "job", "--package", "kernel"], ["--info", "plugins"]),
+        *(["title=${oc.env:HOME}"], ["repeats=${oc.decode:'2'}"], ["~algorithms.nc"]),
+        *(["-m", "dataset=glob(moon*)"], ["title='a, b (c) [d]'"], ["~sweep.oskl"]),
     ],
     ids=str,
 )
@@ -157,7 +157,7 @@ def test_what_is_promised_of_hydra_works(arguments: list[str], capsys: pytest.Ca
         "sweeper: {params: {seed: 'range(0,1000000000)'}}",
     ],
 )
-@pytest.mark.parametrize("mode", [[], ["-m", "repeats=1,2"]], ids=["run", "multirun"])
+@pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "multirun"])
 def test_an_experiment_that_tells_hydra_to_run_code_is_refused(
     hydra: str, mode: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -179,7 +179,7 @@ def test_completion_does_not_offer_the_pickle() -> None:
 ALPHABET = string.ascii_letters + string.digits + "=.+~@:,[]{}()'\"\\$ -_/*?!#%&;|<>éΩ"
 
 
-@pytest.mark.drawn(0.02)
+@pytest.mark.drawn(0.01)
 def test_a_drawn_command_line_is_answered(draw: Random, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Words made of keys, flags and noise end in a run, or in one message."""
     keys = [*all_keys(), "dataset", "algorithm", "experiment", "hydra.run.dir", *OWN_FLAGS, *HYDRA_FLAGS]
