@@ -238,7 +238,7 @@ BAD_LAMS: list[Any] = [
         [None],
         [True],
         1j,
-        object(),
+        len,
         {},
         ["0.1"],
     ),
