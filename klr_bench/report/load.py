@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
+import io
 import json
 import math
 import os
@@ -114,35 +116,46 @@ def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: 
     """Return a file as a frame whose columns are of the declared types."""
     import pandas as pd
 
+    header, rows = _texts(path)
+    expected = f"{path}: expected the columns {', '.join(columns)}, got "
+    missing = [name for name in columns if name not in header and name not in optional]
+    if missing:
+        message = f"{expected}{shortened(', '.join(header), 500)}: no {', '.join(missing)}. {REBUILD}"
+        raise KlrBenchError(message)
+    absent = [name for name in optional if name not in header]
+    for name in header if own else ():
+        if name not in columns and difflib.get_close_matches(name, absent):
+            message = f"{expected}{name!r}.{nearest(name, absent)} {REBUILD}"
+            raise KlrBenchError(message)
+    names = [*columns, *(name for name in header if own and name not in columns)]
+    places = {name: place for place, name in enumerate(header)}
+    texts = {name: [row[places[name]] for row in rows] if name in places else [""] * len(rows) for name in names}
+    return pd.DataFrame({name: _column(column, name, path) for name, column in texts.items()}, columns=names)
+
+
+def _texts(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Return the names of the columns of a CSV file, and its rows, each with as many texts."""
     try:
         with regular(path, LARGEST_CSV) as file:
             if len(file.readline(LONGEST_HEADER)) == LONGEST_HEADER:
                 message = f"{path}: expected a header of at most {LONGEST_HEADER:,} bytes, got more. {REBUILD}"
                 raise KlrBenchError(message)
             file.seek(0)
-            frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    except ValueError as error:  # also what pandas raises for an empty file and for ragged rows
+            rows = csv.reader(io.TextIOWrapper(file, encoding="utf-8", newline=""), strict=True)
+            header, *others = [row for row in rows if row] or [[]]
+    except (ValueError, csv.Error) as error:  # ValueError: no UTF-8
         reason = shortened(str(error).strip(), 200)
         message = f"{path}: expected a table with a header, got something else ({reason}). {REBUILD}"
         raise KlrBenchError(message) from error
-    missing = [name for name in columns if name not in frame.columns and name not in optional]
-    if missing or not isinstance(frame.index, pd.RangeIndex):
-        message = (
-            f"{path}: expected the columns {', '.join(columns)}, got "
-            f"{shortened(', '.join(frame.columns), 500) or 'none'}: "
-            f"{'no ' + ', '.join(missing) if missing else 'more values than columns'}. {REBUILD}"
-        )
+    if len(set(header)) < len(header) or not header:
+        got = "a column that comes twice" if header else "an empty file"
+        message = f"{path}: expected a table with a header, got {got}. {REBUILD}"
         raise KlrBenchError(message)
-    absent = [name for name in optional if name not in frame.columns]
-    for name in frame.columns if own else ():
-        if name not in columns and difflib.get_close_matches(name, absent):
-            message = (
-                f"{path}: expected the columns {', '.join(columns)}, got {name!r}.{nearest(name, absent)} {REBUILD}"
-            )
+    for number, row in enumerate(others, 1):
+        if len(row) != len(header):
+            message = f"{path}: row {number}: expected {len(header)} values, got {len(row):,}. {REBUILD}"
             raise KlrBenchError(message)
-    names = [*columns, *(name for name in frame.columns if own and name not in columns)]
-    read = {name: _column(frame[name] if name in frame else [""] * len(frame), name, path) for name in names}
-    return pd.DataFrame(read, columns=names, index=frame.index)
+    return header, others
 
 
 def _column(texts: Iterable[str], name: str, path: Path) -> pd.Series[Any]:

@@ -574,10 +574,12 @@ def test_a_file_that_vanishes_between_two_reads(tmp_path: Path, monkeypatch: pyt
 # -- bombs -----------------------------------------------------------------------------------------------
 
 CHILD = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data.dataset import load
+from klr_bench.experiment.runner.work import peak_memory_mb, reset_peak_memory
+reset_peak_memory()
 folder, found = Path(sys.argv[1]), {}
 for path in sorted(folder.glob("bomb-*")):
     spec = {"source": {"format": "file", "path": str(path), "file_format": None}}
@@ -588,8 +590,7 @@ for path in sorted(folder.glob("bomb-*")):
     except KlrBenchError as error:
         message = str(error)
     found[path.name] = [message, time.process_time() - begun]
-megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (20 if sys.platform == "darwin" else 10))
-print(json.dumps([found, megabytes]))
+print(json.dumps([found, peak_memory_mb()]))
 """
 MOST_SECONDS, MOST_MEGABYTES = 5.0, 500
 
