@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--attacks", type=int, default=3000, help="number of drawn attacks in tests/attack (3000)")
+    parser.addoption("--attacks", type=int, default=1000, help="number of drawn attacks in tests/attack (1000)")
 
 
 @pytest.fixture(scope="session", autouse=True)

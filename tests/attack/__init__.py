@@ -3,5 +3,5 @@
 Each ends in one message of at most five lines with exit status 2, in a row of results with the reason, or in the right
 result: never in a traceback, a hang, a silent wrong number, or code that was not meant to run.
 
-A list of attacks runs whole.  A test marked `drawn(share)` runs with that share of ``--attacks`` seeds (3,000).
+A list of attacks runs whole.  A test marked `drawn(share)` runs with that share of ``--attacks`` seeds (1,000).
 """

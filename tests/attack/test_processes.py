@@ -23,6 +23,7 @@ from klr_bench.experiment.config.schema import AlgorithmConfig
 from klr_bench.experiment.config.typed import parse
 from klr_bench.experiment.measure import supervision
 from klr_bench.experiment.measure.supervision import fit_limit, restored
+from klr_bench.experiment.runner import process
 from klr_bench.experiment.runner.failure import LONGEST, Failure
 from klr_bench.experiment.runner.pool import end_idle, run_all
 from klr_bench.experiment.selection import score_fold
@@ -47,7 +48,7 @@ HOSTILE = "tests.attack.hostile.Hostile"
 DEADLY = {
     "leave": "exit status 3",
     "segfault": "SIGSEGV",
-    "stop": "stopped for 5 s",
+    "stop": "stopped for 0.5 s",
     "close_all": "exit status 1",
 }
 FAILING = {
@@ -135,7 +136,8 @@ def pooled(*tasks: Callable[[], object]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", DEADLY)
-def test_a_process_that_is_ended_or_stopped_is_noticed(name: str) -> None:
+def test_a_process_that_is_ended_or_stopped_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "STOPPED_S", 0.5)
     before, killed, after = pooled(os.getpid, DEEDS[name], os.getpid)
     assert before != after
     assert killed == Failure("killed", f"the worker process was killed twice while it ran this ({DEADLY[name]}).")
@@ -285,15 +287,15 @@ def test_a_time_limit_holds_for_learners_without_a_callback(tmp_path: Path) -> N
             "quick": {"_target_": "sklearn.svm.SVC"},
         },
     )
-    limits = [f"+algorithms.{stem}.time_limit_s=1.5" for stem in ("endless", "searched", "quick")]
+    limits = [f"+algorithms.{stem}.time_limit_s=0.5" for stem in ("endless", "searched", "quick")]
     grid = "algorithms.searched.grid={deed: [sleep, '']}"
     done = command(place, *limits, grid, "n_jobs=1")
     assert done.returncode == 0, done.stdout + done.stderr
     found = rows(place)
     assert found.status.to_dict() == {"endless": "timeout", "searched": "ok", "quick": "ok"}
-    hold(found.loc["endless"], "timeout", "stopped after 1.5 s, without a classifier: it takes no callback")
+    hold(found.loc["endless"], "timeout", "stopped after 0.5 s, without a classifier: it takes no callback")
     assert '"deed": ""' in found.loc["searched"].params
-    assert 0 < float(found.loc["quick"].fit_time_s) < 1.5
+    assert 0 < float(found.loc["quick"].fit_time_s) < 0.5
 
 
 def test_a_file_whose_name_is_no_text_has_its_rows(
