@@ -289,7 +289,7 @@ def test_a_time_limit_holds_for_learners_without_a_callback(tmp_path: Path) -> N
     )
     limits = [f"+algorithms.{stem}.time_limit_s=0.5" for stem in ("endless", "searched", "quick")]
     grid = "algorithms.searched.grid={deed: [sleep, '']}"
-    done = command(place, *limits, grid, "n_jobs=1")
+    done = command(place, *limits, grid, "n_jobs=1", "selection.folds=2")
     assert done.returncode == 0, done.stdout + done.stderr
     found = rows(place)
     assert found.status.to_dict() == {"endless": "timeout", "searched": "ok", "quick": "ok"}
