@@ -480,7 +480,7 @@ def test_columns_are_found_by_name_and_more_of_them_are_metrics_of_the_users_own
     ("content", "message"),
     [
         (b"", "expected a table with a header"),
-        (b"a,b\n1,2,3\n4\n1,2,3,4\n", "expected a table with a header"),
+        (b"a,b\n1,2,3\n4\n1,2,3,4\n", "row 1: expected 2 values, got 3"),
         (b"\xff\xff,\xff\n", "expected a table with a header"),
     ],
 )

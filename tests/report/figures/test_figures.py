@@ -87,7 +87,7 @@ def test_the_note_says_of_whom_and_what_to_do(tmp_path: Path) -> None:
         "fits without them are then done anew."
     )
     assert draw_all(inputs, ["log_loss_time"]).notes == [expected]
-    traced = made.cell(traced={"accuracy": 0.5, "n_support": 3.0})
+    traced = made.cell(traced={"accuracy": 0.5, "n_support": 4.0})
     assert draw_all(made.read(made.write(tmp_path / "some", [traced])), ["log_loss_time"]).notes == [
         "figure log_loss_time: needs checkpoints of log_loss in traces.csv; none of nc on magic has any. "
         "The checkpoints hold accuracy, n_support."
