@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import hydra
@@ -117,7 +118,7 @@ def _run(arguments: Sequence[str], task: Task) -> int:
         check_arguments(prepared.hydra)
     except SystemExit:  # --version
         return 0
-    config_files.check_own(config_files.folders())
+    config_files.check_own([*config_files.folders(), *_config_dirs(prepared.hydra)])
     application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(task)
     Plugins.instance().register(OwnConfigs)  # imports the plugins that are installed
     _find_own_modules()
@@ -132,6 +133,14 @@ def _run(arguments: Sequence[str], task: Task) -> int:
         except SystemExit as leaving:  # after --help, --info and the like, or from argparse
             return EXIT_BAD_INPUT if leaving.code else 0
     return max(task.statuses, default=0)
+
+
+def _config_dirs(arguments: Sequence[str]) -> list[Path]:
+    """Return the folders that ``--config-dir`` names; Hydra composes their files, too."""
+    flag = "--config-dir"
+    behind = [following for argument, following in pairwise(arguments) if argument in (flag, "-cd")]
+    joined = [argument.partition("=")[2] for argument in arguments if argument.startswith(f"{flag}=")]
+    return [Path(folder) for folder in (*behind, *joined)]
 
 
 def _find_own_modules() -> None:

@@ -156,6 +156,7 @@ def hostile(place: Path) -> None:
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(TRAP, encoding="utf-8")
+    (place / "matplotlibrc").write_text("backend: module://nc\naxes.facecolor: red\n", encoding="utf-8")
     path = folder / "manifest.yaml"
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     config = content["config"]

@@ -193,6 +193,19 @@ REPORT = "from klr_bench.cli import main; import sys; status = main(sys.argv[1:]
 PEAK = "from klr_bench.experiment.runner.work import peak_memory_mb; print(int(peak_memory_mb())); sys.exit(status)"
 
 
+@pytest.mark.parametrize("flag", [["--config-dir=evil"], ["--config-dir", "evil"], ["-cd", "evil"]], ids=" ".join)
+def test_a_bomb_in_a_folder_of_configs_that_is_named(
+    own: Path, capsys: pytest.CaptureFixture[str], flag: list[str]
+) -> None:
+    """Also in the section of Hydra, which Hydra composes before anybody looks at it."""
+    for group in ("experiment", "hydra/launcher"):
+        path = own.parent / "evil" / group / "bomb.yaml"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"# @package _global_\n" + BOMBS["aliases of lists"][0])
+        refused(capsys, ["run", *flag, "--dry-run"], "bomb.yaml")
+        path.unlink()
+
+
 def test_a_bomb_needs_little_memory_and_time(own: Path) -> None:
     (own / "dataset" / "mine.yaml").write_bytes(b"# @package datasets.mine\n" + BOMBS["aliases of lists"][0])
     for arguments in (["run", "--dry-run"], ["data", "list"]):

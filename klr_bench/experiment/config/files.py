@@ -37,7 +37,9 @@ def check_own(searched: Sequence[Path]) -> None:
 
     shipped = searched[0]
     for folder in searched[1:]:
-        for own in sorted(path for group in sorted({*GROUPS, *KINDS}) for path in (folder / group).glob("**/*.yaml")):
+        for own in sorted(
+            path for group in sorted({*GROUPS, *KINDS, "hydra"}) for path in (folder / group).glob("**/*.yaml")
+        ):
             relative = own.relative_to(folder)
             hiding, text = shipped / relative, read_text(own)
             read(own)

@@ -38,7 +38,7 @@ def serve(channel: int, parent: int) -> None:
                 result = guarded(partial(_run, pickle.load(tasks)))
                 _flush()
                 tell("done", result)
-    except (OSError, EOFError):  # the parent is gone, or a learner has closed the socket
+    except BaseException:  # the parent is gone, or a learner has closed the socket or taken Python apart
         os._exit(1)
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, nearest, raised
 from klr_bench.experiment.config import files as config_files
 from klr_bench.files import regular
 from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs
@@ -52,6 +54,7 @@ def find(name: str, folders: Sequence[Path] | None = None) -> Figure:
     KlrBenchError where there is none, and where the file of a user's own cannot be imported or holds no figure.
     """
     check_names([name], folders)
+    _import_matplotlib()
     path = _files(folders)[name]
     if path.parent != HERE:
         return _own(path)
@@ -86,14 +89,26 @@ def draw_all(inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False) 
             continue
         try:
             made, notes = _drawn(name, shipped.get(name) or _own(files[name]), inputs, drawn.files)
-        except (Exception, SystemExit) as error:
-            if name in shipped and not isinstance(error, KlrBenchError):
+        except BaseException as error:  # a figure of the user's own may raise anything
+            if isinstance(error, KeyboardInterrupt) or (name in shipped and not isinstance(error, KlrBenchError)):
                 raise
-            said = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {type(error).__name__}: {error}"
+            said = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {raised(error)}"
             made, notes = {}, [f"not drawn: {said}"]
         drawn.files.update(made)
         drawn.notes.extend(f"figure {name}: {note}" for note in notes if asked and name in asked)
     return drawn
+
+
+def _import_matplotlib() -> None:
+    """Import matplotlib from another folder: it would take the settings, and the back end, of ./matplotlibrc."""
+    if "matplotlib" in sys.modules:
+        return
+    here = os.getcwd()
+    os.chdir(HERE)
+    try:
+        importlib.import_module("matplotlib")
+    finally:
+        os.chdir(here)
 
 
 def _too_many(inputs: Inputs) -> str:
@@ -131,8 +146,10 @@ def _own(path: Path) -> Figure:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        message = f"{path}: cannot be imported ({type(error).__name__}: {error})."
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        message = f"{path}: cannot be imported ({raised(error)})."
         raise KlrBenchError(message) from error
     figure = getattr(module, "FIGURE", None)
     if not isinstance(figure, Figure):
