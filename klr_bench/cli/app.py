@@ -8,6 +8,7 @@ import re
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ class Task:
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.experiment import runner
+        from klr_bench.experiment.measure.supervision import restored
         from klr_bench.report.figures import check_names
 
         self.running = True
@@ -78,7 +80,8 @@ class Task:
                 places = " or ".join(jit.refused)
                 console.print(f"{places} cannot be written: compiled code is kept for this run only.")
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
-            config = validate(cfg, job.overrides.task, sources)
+            with restored():  # a module of the user's is imported, which may leave the folder, for example
+                config = validate(cfg, job.overrides.task, sources)
             check_names(config.figures or ())
             outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
         except BrokenPipeError:
@@ -125,13 +128,20 @@ def _run(arguments: Sequence[str], task: Task) -> int:
     composing.ConfigLoaderImpl = GuardedLoader  # type: ignore[attr-defined]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through instead of printing them and leaving with 1
     with ExitStack() as stack:
-        if prepared.dry_run:  # the folder of a sweep is all that Hydra itself would write
-            prepared.hydra.append(f"hydra.sweep.dir={stack.enter_context(tempfile.TemporaryDirectory())}")
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", category=UserWarning, module="hydra")
+        if prepared.dry_run:  # the folders of a run and of a sweep are all that Hydra itself would write
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            prepared.hydra.extend([f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"])
         sys.argv = ["klr-bench run", *prepared.hydra]
         try:
             application()
         except SystemExit as leaving:  # after --help, --info and the like, or from argparse
-            return EXIT_BAD_INPUT if leaving.code else 0
+            if task.running:
+                complain(
+                    "a module or class of this run raised SystemExit. Take the call of exit out of it.", debug=False
+                )
+            return EXIT_BAD_INPUT if leaving.code or task.running else 0
     return max(task.statuses, default=0)
 
 

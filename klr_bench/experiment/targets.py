@@ -14,6 +14,10 @@ TARGET = "_target_"
 """The key of a spec that holds the dotted name, as Hydra spells it."""
 
 
+ODD = (Exception, SystemExit, GeneratorExit)
+"""What looking at a class of somebody else may raise."""
+
+
 def locate(target: str) -> Callable[..., Any]:
     """Import the class or function that a dotted name stands for; nothing is called."""
     module, _, name = str(target).rpartition(".")
@@ -52,7 +56,7 @@ def classifier_class(target: str) -> type:
 
     try:
         missing = [method for method in ("fit", "predict") if not callable(getattr(found, method, None))]
-    except Exception as error:  # a metaclass may raise anything
+    except ODD as error:  # a metaclass may raise anything
         message = f"{TARGET}: expected a classifier, got {target!r}, which cannot be looked at ({raised(error)})."
         raise KlrBenchError(message) from error
     if missing:
@@ -72,7 +76,7 @@ def parameters(target: str) -> dict[str, inspect.Parameter]:
 def _signature(found: type, target: str) -> inspect.Signature:
     try:
         return inspect.signature(found)
-    except Exception as error:  # a metaclass may raise anything
+    except ODD as error:  # a metaclass may raise anything
         message = f"{TARGET}: the parameters of {target!r} cannot be found out ({raised(error)})."
         raise KlrBenchError(message) from error
 
@@ -96,7 +100,7 @@ def declared_constraints(found: type) -> dict[str, Any]:
     """Return what a class of scikit-learn's making declares of its parameters; nothing where it is no such class."""
     try:
         constraints = getattr(found, "_parameter_constraints", None)
-    except Exception:  # a metaclass may raise anything
+    except ODD:  # a metaclass may raise anything
         return {}
     return constraints if isinstance(constraints, dict) else {}
 

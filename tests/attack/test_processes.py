@@ -316,3 +316,59 @@ def test_a_file_whose_name_is_no_text_has_its_rows(
     assert "rows\ufffd-" in output.out
     assert "Results: out\\udcff/quickstart/records.csv" in output.out
     assert "rows\ufffd-" in Path("out\udcff/quickstart/records.csv").read_text(encoding="utf-8")
+
+
+SPOILER = """
+import builtins
+import ctypes
+
+import numpy as np
+
+
+class Patches:
+    def fit(self, X, y):
+        np.mean = lambda *a, **k: 0.123
+        np.exp = np.cos
+        return self
+
+    def predict(self, X):
+        return [1] * len(X)
+
+
+class Overwrites(Patches):
+    def fit(self, X, y):
+        ctypes.memset(X.ctypes.data, 0, X.nbytes)
+        return self
+
+
+class Writes(Patches):
+    def fit(self, X, y):
+        import os
+
+        for descriptor in range(3, 12):
+            if os.path.exists(f"/proc/self/fd/{descriptor}"):
+                os.write(descriptor, b"x" * 50)
+        return self
+
+
+class TakesApart(Patches):
+    def fit(self, X, y):
+        import sys
+
+        sys.modules.clear()
+        return self
+"""
+
+
+def test_what_a_learner_does_to_its_process_reaches_no_other(tmp_path: Path) -> None:
+    """Patched modules, memory written behind numpy's back, the channel of the worker: one process for each class."""
+    (tmp_path / "spoiler.py").write_text(SPOILER, encoding="utf-8")
+    stems = ("Patches", "Overwrites", "Writes", "TakesApart")
+    place = Workplace(tmp_path, {**{stem: {"_target_": f"spoiler.{stem}"} for stem in stems}, "last": NC})
+    done = command(place, "n_jobs=1")
+    assert "Traceback" not in done.stdout + done.stderr
+    found = rows(place)
+    assert found.loc["last"].status == "ok"
+    assert float(found.loc["last"].accuracy) > 0.9
+    assert float(found.loc["last"].ece) > 0.01
+    assert {found.loc[stem].status for stem in ("Writes", "TakesApart")} == {"killed"}

@@ -33,6 +33,7 @@ from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
 
 REBUILD_INTERVAL_S = 1.0
+KNOWN = ("klr_bench", "sklearn")
 LONGEST_SHOWN = 500
 """Characters of a failed cell's message."""
 
@@ -121,7 +122,7 @@ class _Run:
         schedule = Schedule(cells, self.scores.to_score(cells))
         with (
             Display(self.console, "folds and cells", schedule.n_tasks, quiet=self.quiet) as display,
-            closing(run_all(schedule.waiting, self._task, self.n_jobs, self._runs_here)) as results,
+            closing(run_all(schedule.waiting, self._task, self.n_jobs, self._runs_here, _strangers)) as results,
         ):
             for item, result in results:
                 if isinstance(item, Cell):
@@ -208,6 +209,15 @@ class _Run:
     def _say(self, text: str, style: str | None = None) -> None:
         if not self.quiet:
             self.console.print(text, style=style)
+
+
+def _strangers(item: Fold | Cell) -> frozenset[str]:
+    """Return the classes of a task that are of neither klr-bench nor scikit-learn.
+
+    What they leave in their process, such as a patched module or a busy thread, is not to reach other learners.
+    """
+    targets = {str(candidate.estimator[TARGET]) for candidate in item.candidates}
+    return frozenset(target for target in targets if target.partition(".")[0] not in KNOWN)
 
 
 def _described(classes: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from typing import Any, Generic, TypeVar
@@ -15,8 +15,8 @@ from klr_bench.experiment.runner.process import Ended, Worker, surroundings
 
 Item = TypeVar("Item")
 
-_idle: list[Worker] = []
-"""Workers that wait for the next run of this process."""
+_idle: list[tuple[Hashable, Worker]] = []
+"""Workers that wait for the next task, and the kind of their tasks."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,19 @@ def in_worker_process() -> bool:
 
 
 def run_all(
-    waiting: deque[Item], task: Callable[[Item], Task], n_jobs: int, here: Callable[[Item], bool] = lambda _: False
+    waiting: deque[Item],
+    task: Callable[[Item], Task],
+    n_jobs: int,
+    here: Callable[[Item], bool] = lambda _: False,
+    kind: Callable[[Item], Hashable] = lambda _: None,
 ) -> Generator[tuple[Item, Any]]:
     """Yield (item, result) of the task of each waiting item as it ends; a Failure where it has no result.
 
     Whoever takes a result may add items to `waiting`, at either end, before the next is asked for.  Tasks run in worker
-    processes, at most n_jobs at once, but for those that are to run `here`, in this process.  When a worker dies, its
-    task runs again with no other in flight, for all of them together may have needed too much memory; one that kills
-    its worker twice has failed.  Where the iteration ends early, by an exception or by `close`, the workers are ended,
-    whatever they are doing.
+    processes, at most n_jobs at once and each of one `kind` only, but for those that are to run `here`, in this one.
+    When a worker dies, its task runs again with no other in flight, for all of them together may have needed too much
+    memory; one that kills its worker twice has failed.  Where the iteration ends early, by an exception or by `close`,
+    the workers are ended, whatever they are doing.
     """
     flight: dict[Worker, _Trial[Item]] = {}
     suspects: deque[_Trial[Item]] = deque()
@@ -51,11 +55,11 @@ def run_all(
                 if here(trial.item):
                     yield trial.item, guarded(task(trial.item), through=(KeyboardInterrupt,))
                 else:
-                    flight[_started(task(trial.item))] = trial
+                    flight[_started(task(trial.item), kind(trial.item))] = trial
             for worker, end in _ends(flight):
                 trial = flight.pop(worker)
                 if worker.alive():
-                    _idle.append(worker)
+                    _idle.append((kind(trial.item), worker))
                 if end.death and not trial.death:
                     suspects.append(replace(trial, death=end.death))
                 else:
@@ -76,14 +80,16 @@ def _next(
     return _Trial(waiting.popleft())
 
 
-def _started(task: Task) -> Worker:
-    """Return a worker, an idle one where there is one, that has begun with a task."""
-    worker = next((worker for worker in _idle if worker.alive() and worker.surroundings == surroundings()), None)
-    if worker is None:
-        end_idle()  # they are of another folder or environment
-        worker = Worker()
+def _started(task: Task, kind: Hashable) -> Worker:
+    """Return a worker, an idle one that has run nothing but this kind if there is one, that has begun with a task."""
+    here = surroundings()
+    fitting = [pair for pair in _idle if pair[0] == kind and pair[1].alive() and pair[1].surroundings == here]
+    if fitting:
+        worker = fitting[0][1]
+        _idle.remove(fitting[0])
     else:
-        _idle.remove(worker)
+        end_idle()  # they are of another kind, folder or environment
+        worker = Worker()
     worker.start(task)
     return worker
 
@@ -109,4 +115,4 @@ def _killed(*deaths: str) -> Failure:
 def end_idle() -> None:
     """End the workers that have nothing to do."""
     while _idle:
-        _idle.pop().end()
+        _idle.pop()[1].end()

@@ -30,6 +30,8 @@ SEND_S = 300.0
 """Seconds that a worker may take to receive a task."""
 LEAVING_S = 2.0
 """Seconds that a worker may take to end when it has closed its socket."""
+LARGEST_MESSAGE = 2**30
+"""Bytes of a result: many times those of a cell with ten thousand checkpoints."""
 CHUNK = 2**16
 """Bytes that are read at once: what a pipe holds."""
 
@@ -90,13 +92,17 @@ class Worker:
                 self._received += received
         except OSError:
             return self._death()
-        while (message := self._next_message()) is not None:
-            kind, *content = message
-            if kind == "done":
-                self._print()
-                (sent,) = content
-                return Ended(sent if isinstance(sent, Failure) else guarded(partial(pickle.loads, sent)))
-            self._note(kind, *content)
+        try:
+            while (message := self._next_message()) is not None:
+                kind, *content = message
+                if kind == "done":
+                    self._print()
+                    (sent,) = content
+                    return Ended(sent if isinstance(sent, Failure) else guarded(partial(pickle.loads, sent)))
+                self._note(kind, *content)
+        except Exception:  # a learner has written to the socket
+            self.end()
+            return Ended(death="it sent what is no message")
         if self._limit and time.monotonic() > self._limit[0]:
             self.end()
             return Ended(self._limit[1])
@@ -128,7 +134,11 @@ class Worker:
         start = LENGTH.size
         if len(self._received) < start:
             return None
-        end = start + LENGTH.unpack(self._received[:start])[0]
+        length = LENGTH.unpack(self._received[:start])[0]
+        if length > LARGEST_MESSAGE:
+            message = f"expected a message of at most {LARGEST_MESSAGE} bytes, got {length}"
+            raise ValueError(message)
+        end = start + length
         if len(self._received) < end:
             return None
         message = pickle.loads(self._received[start:end])
