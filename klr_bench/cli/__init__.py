@@ -9,10 +9,14 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.files import expanded, read_regular
 from klr_bench.printing import error_message, is_file_name, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -32,8 +36,9 @@ klr-bench run [key=value ...]                   run an experiment, or go on with
 klr-bench report experiment=NAME                print tables and draw figures of finished work; runs nothing
     klr-bench report experiment=oskl_magic
     klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,tex,csv
-    Keys: experiment, results_dir, table (of the paper), format (terminal, md, tex, csv), output (a folder),
-    own_figures (true: figures of your own, files of ./configs/figure, are run).
+    klr-bench report paper=zhang2013icml            all tables of a paper as it prints them, a verdict on each number
+    Keys: experiment, paper (a name, or all), results_dir, table (of the paper), format (terminal, md, tex, csv),
+    output (a folder), own_figures (true: figures of your own, files of ./configs/figure, are run).
 """,
     "data": """\
 klr-bench data list|fetch|verify|info [NAME]    list, fetch and check the data sets
@@ -159,8 +164,13 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
 
 
 def _report(arguments: list[str]) -> int:
-    words, values = split_keys(arguments, ("experiment", "results_dir", "table", "format", "output", "own_figures"))
-    if words or "experiment" not in values:
+    keys = ("experiment", "paper", "results_dir", "table", "format", "output", "own_figures")
+    words, values = split_keys(arguments, keys)
+    if "paper" in values and values.keys() & {"experiment", "own_figures"}:
+        other = next(key for key in ("experiment", "own_figures") if key in values)
+        message = f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out."
+        raise KlrBenchError(message)
+    if words or not values.keys() & {"experiment", "paper"}:
         got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")
         message = f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}"
         raise KlrBenchError(message)
@@ -168,6 +178,8 @@ def _report(arguments: list[str]) -> int:
     from klr_bench.report import report
 
     console = PlainConsole()
+    if "paper" in values:
+        return _report_papers(values, console)
     names = _items("experiment", values["experiment"])
     own_figures = _is_true("own_figures", values.get("own_figures", "false"))
     for name in names:
@@ -193,6 +205,20 @@ def _is_true(key: str, value: str) -> bool:
         message = f"{key}: expected true or false, got {value!r}."
         raise KlrBenchError(message)
     return value == "true"
+
+
+def _report_papers(values: Mapping[str, str], console: Console) -> int:
+    from klr_bench.report.whole import report_papers
+
+    written = report_papers(
+        _items("paper", values["paper"]),
+        Path(values.get("results_dir", "results")),
+        console=console,
+        table=values.get("table"),
+        formats=_items("format", values.get("format", "terminal")),
+        output=Path(values["output"]) if "output" in values else None,
+    )
+    return _print("".join(f"{path}\n" for path in written))
 
 
 def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path | None:

@@ -51,6 +51,7 @@ def prepare(arguments: Sequence[str]) -> Arguments:
         )
         raise KlrBenchError(message)
     words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
+    words = _with_experiments(words)
     rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
     rest.sort(key=_is_override)  # Hydra's parser refuses an override behind a flag behind an override
     return Arguments(rest, quiet="--quiet" in words, dry_run="--dry-run" in words)
@@ -67,6 +68,23 @@ def _whole_flag(argument: str) -> str:
         message = f"unknown flag {flag!r}.{nearest(flag, known)}"
         raise KlrBenchError(message)
     return meant[0] + equals + value
+
+
+def _with_experiments(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the experiments of a paper in place of ``paper=NAME``: a sweep over them."""
+    papers = [argument for argument in arguments if argument.startswith("paper=")]
+    if not papers:
+        return list(arguments)
+    from klr_bench.report.whole import experiments_of
+
+    rest = [argument for argument in arguments if argument not in papers]
+    chosen = [argument for argument in rest if argument.startswith("experiment=")]
+    if chosen or len(papers) > 1:
+        message = f"{papers[0]} and {[*chosen, *papers[1:]][0]} are both given; leave one of them out."
+        raise KlrBenchError(message)
+    experiments = experiments_of(papers[0].partition("=")[2])
+    many = [] if {"-m", "--multirun"} & set(rest) else ["--multirun"]
+    return [*many, *rest, f"experiment={','.join(experiments)}"]
 
 
 def _is_override(argument: str) -> bool:

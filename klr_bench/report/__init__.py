@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.report.writing import FORMATS, check_formats, write_changed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-FORMATS = ("terminal", "md", "tex", "csv")
+__all__ = ["FORMATS", "report"]
 
 
 def report(
@@ -31,10 +31,7 @@ def report(
     A file is written only if its content changes.  Raises KlrBenchError for an unknown format or table, where there
     are no records, and where a file does not hold what it should.
     """
-    for name in formats:
-        if name not in FORMATS:
-            message = f"format={name}: expected some of {', '.join(FORMATS)}.{nearest(name, FORMATS)}"
-            raise KlrBenchError(message)
+    check_formats(formats)
 
     from klr_bench.report import render
     from klr_bench.report.figures import Inputs, draw_all
@@ -43,25 +40,12 @@ def report(
 
     results = read_results(folder)
     built = beside_papers(results, table)
+    said = render.document(built)
     if "terminal" in formats:
-        render.show(built, console)
-    files = {f"table.{name}": write(built).encode() for name, write in render.WRITERS.items() if name in formats}
+        render.show(said, console)
+    files = {name: text.encode() for name, text in render.table_files(built, said, formats).items()}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     drawn = draw_all(inputs, built.figures, own=own_figures)
     for note in drawn.notes:
         console.print(note, soft_wrap=True)
-    return _written(output or folder / "report", files | drawn.files)
-
-
-def _written(target: Path, files: dict[str, bytes]) -> list[Path]:
-    """Write what differs from what is there; return all paths."""
-    from klr_bench.files import write_atomic
-
-    for name, content in files.items():
-        if Path(name).name != name:
-            message = f"{name!r}: expected the name of a file of a report, got a path."
-            raise KlrBenchError(message)
-        path = target / name
-        if not path.is_file() or path.read_bytes() != content:
-            write_atomic(path, content)
-    return [target / name for name in files]
+    return write_changed(output or folder / "report", files | drawn.files)

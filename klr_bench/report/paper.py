@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from io import StringIO
@@ -31,6 +31,8 @@ from klr_bench.experiment.config.typed import (
 )
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.files import read_regular
+from klr_bench.report.claims import Claim
+from klr_bench.report.numbers import Absent, Cause, Counterparts, Layout
 from klr_bench.yaml_file import read_yaml
 
 SCALES = {
@@ -77,6 +79,12 @@ class PrintedTable(PrintedFigure):
 
     columns: Words | None = None
     """A parameter whose values are the columns of our table."""
+    layout: Layout = field(default_factory=Layout)
+    """How the paper prints it."""
+    repeats: Annotated[int, between(1, 1_000_000)] | None = None
+    """How many runs a printed mean is of, where the paper says so."""
+    counterparts: Counterparts = field(default_factory=dict)
+    """Which variant of ours is meant where a printed number leaves it open."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,9 @@ class Paper:
     figures: dict[TableNumber, PrintedFigure] = field(default_factory=dict)
     stand_ins: dict[FileName, FileName] = field(default_factory=dict)
     """Data sets of ours that stand for one of the paper's that cannot be had."""
+    causes: list[Cause] = field(default_factory=list)
+    absent: list[Absent] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -139,48 +150,6 @@ class Published:
         return not abs(mean - self.mean) <= self.tolerance * (1 + 1e-9)
 
 
-@dataclass(frozen=True)
-class Source:
-    """The tables of a paper that stand beside an experiment, and all of its lines."""
-
-    name: str
-    paper: Paper
-    lines: Sequence[Printed]
-    tables: Collection[str]
-
-    def published(self, dataset: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Published]:
-        """Return the numbers of these tables for a column, by metric; `values` are its parameters.
-
-        All parameters of a line must be among them, with the same value.  Where several lines fit, the one with the
-        most parameters is meant.
-        """
-        stand_in = dataset in self.paper.stand_ins
-        key = self.paper.stand_ins.get(dataset, dataset), algorithm
-        best: dict[str, Printed] = {}
-        for line in self._lines():
-            if (line.dataset, line.algorithm) == key and fits(line, values):
-                rival = best.get(line.metric)
-                if rival is None or len(line.params) > len(rival.params):
-                    best[line.metric] = line
-        return {metric: Published.of(line, stand_in=stand_in) for metric, line in best.items()}
-
-    def facts(self, dataset: str) -> list[Printed]:
-        """Return what these tables say of a data set, or of that which it stands in for."""
-        name = self.paper.stand_ins.get(dataset, dataset)
-        return [line for line in self._lines() if line.dataset == name and not line.algorithm]
-
-    def _lines(self) -> list[Printed]:
-        return [line for line in self.lines if line.table in self.tables]
-
-
-def fits(line: Printed, values: Mapping[str, Any]) -> bool:
-    """Say whether all parameters of a line are among the values; true is not 1."""
-    return all(
-        name in values and values[name] == value and (type(values[name]) is bool) == (type(value) is bool)
-        for name, value in line.params.items()
-    )
-
-
 def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
     """Return the folders of all papers by name; those that ship with klr-bench first."""
     found: dict[str, Path] = {}
@@ -210,6 +179,11 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
         for ours, theirs in paper.stand_ins.items():
             check_choice("stand_ins", ours, datasets)
             check_choice(f"stand_ins.{ours}", theirs, datasets)
+        named = {f"causes[{place}].shown_by": cause.shown_by for place, cause in enumerate(paper.causes)}
+        named |= {f"claims[{place}].experiments": claim.experiments for place, claim in enumerate(paper.claims)}
+        for where, names in named.items():
+            for name in names:
+                check_choice(where, name, experiments)
     return paper
 
 
@@ -273,75 +247,3 @@ def _check_line(line: Printed, known: Mapping[str, list[str]], metrics: Mapping[
         mean = replace(metrics[line.metric], whole=False)  # of whole numbers it is none
         if not mean.possible(Published.of(line).mean):
             refuse("mean", f"{mean.range}, in the unit of records.csv", f"{line.mean} {line.unit}".strip())
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All published tables that stand beside an experiment."""
-
-    sources: Sequence[Source] = ()
-
-    @property
-    def columns(self) -> str | None:
-        """The parameter whose values are the columns, where all of these tables have the same."""
-        found = {source.paper.tables[Text(table)].columns for source in self.sources for table in source.tables}
-        return found.pop() if len(found) == 1 else None
-
-    def published(self, dataset: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Published]:
-        """Return the published numbers of a column, by metric; the first paper that has one is meant."""
-        found: dict[str, Published] = {}
-        for source in self.sources:
-            found = source.published(dataset, algorithm, values) | found
-        return found
-
-    def facts(self, dataset: str) -> list[Printed]:
-        """Return what the tables say of a data set."""
-        return [line for source in self.sources for line in source.facts(dataset)]
-
-    def stands_for(self, dataset: str) -> str | None:
-        """Return the data set that this one stands in for, None where it is that of the paper or in none."""
-        names = (source.paper.stand_ins.get(dataset) for source in self.sources)
-        return next((name for name in names if name), None)
-
-
-def comparison(
-    experiment: str,
-    keys: Collection[tuple[str, str]],
-    metrics: Mapping[str, Metric],
-    searched: Sequence[Path],
-    table: str | None = None,
-) -> Comparison:
-    """Return the tables beside an experiment: those whose paper.yaml names it, or the one asked for.
-
-    `keys` are the data sets and algorithms of the experiment.  KlrBenchError where `table` says nothing about them.
-    """
-    sources = []
-    usual: set[str] = set()
-    for name, folder in paper_files(searched).items():
-        paper = read_paper(folder, searched)
-        tables = [number for number, entry in paper.tables.items() if experiment in entry.experiments]
-        if tables:
-            sources.append(Source(name, paper, read_lines(folder, paper, metrics, searched), tables))
-            usual |= set(tables)
-    if table is None:
-        return Comparison(sources)
-    if not sources:
-        message = f"table={table}: the experiment {experiment} is in no table of a paper.yaml; leave `table` out."
-        raise KlrBenchError(message)
-    asked = [Source(s.name, s.paper, s.lines, (table,)) for s in sources if _speaks(s, table, keys)]
-    if not asked:
-        known = usual | {number for s in sources for number in s.paper.tables if _speaks(s, number, keys)}
-        message = (
-            f"table={table}: expected a table of {' or '.join(s.name for s in sources)} that says something about the "
-            f"data sets and algorithms of this experiment: {', '.join(sorted(known))}."
-        )
-        raise KlrBenchError(message)
-    return Comparison(asked)
-
-
-def _speaks(source: Source, table: str, keys: Collection[tuple[str, str]]) -> bool:
-    """Say whether a table has a number of one of these data sets and algorithms, or is made by the experiment."""
-    theirs = {(source.paper.stand_ins.get(dataset, dataset), algorithm) for dataset, algorithm in keys}
-    return table in source.tables or any(
-        line.table == table and (line.dataset, line.algorithm) in theirs for line in source.lines
-    )

@@ -13,10 +13,11 @@ from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import Variant
+from klr_bench.report.comparison import Comparison, comparison
 from klr_bench.report.derived import Groups, compared, with_derived
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
-from klr_bench.report.paper import Comparison, Printed, Published, comparison
+from klr_bench.report.paper import Printed, Published
 
 if TYPE_CHECKING:
     import pandas as pd

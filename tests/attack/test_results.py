@@ -51,15 +51,44 @@ MANIFEST: dict[str, Any] = {
     "labels": {"algorithms": {"nc": "NC"}, "datasets": {"moons": "Moons"}},
     "own_metrics": {"n_trees": Metric("n_trees", "Trees", "count", "lower", "").described()},
 }
+NUMBERS: dict[str, Any] = {
+    **{"table": ["1"], "dataset": ["digits"], "algorithm": ["nc"], "metric": ["accuracy"]},
+    "params": {"R": [1.0]},
+}
+COLUMNS_OF: dict[str, Any] = {"algorithms": ["nc"], "experiments": ["mine"], "params": {"R": [1.0]}}
 PAPER: dict[str, Any] = {
     "title": "A paper",
     "authors": "Somebody",
     "venue": "Somewhere",
     "year": 2020,
     "reference": "Somebody (2020)",
-    "tables": {"1": {"title": "One", "experiments": ["mine"], "columns": "R"}},
+    "tables": {
+        "1": {
+            "title": "One",
+            "experiments": ["mine"],
+            "columns": "R",
+            "layout": {"blocks": ["dataset"], "rows": ["metric"], "columns": ["label"]},
+            "repeats": 5,
+            "counterparts": {"nc": {"R": 1.0}},
+        }
+    },
     "figures": {"1": {"title": "One", "experiments": ["mine"]}},
     "stand_ins": {"moons": "digits"},
+    "causes": [{"numbers": NUMBERS, "because": "We do it in another way.", "shown_by": ["mine"]}],
+    "absent": [{"numbers": NUMBERS, "because": "There is no such data."}],
+    "claims": [
+        {
+            **{"says": "It is better.", "where": "section 1", "experiments": ["mine"], "datasets": ["moons"]},
+            **{"share": 0.5, "open": "It says nothing."},
+            "statements": [
+                {
+                    **{"metric": "accuracy", "of": COLUMNS_OF, "relation": "above", "than": COLUMNS_OF},
+                    **{"than_metric": "accuracy", "value": 0.5, "along": "R", "same": ["R"], "times": 2.0},
+                    **{"within": 0.01, "spread": True},
+                }
+            ],
+        }
+    ],
 }
 LINE = {
     **{"table": "1", "dataset": "digits", "algorithm": "nc", "params": "", "metric": "accuracy"},

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from klr_bench.report.render import WRITERS
+from klr_bench.report import FORMATS
+from klr_bench.report.render import document, table_files
 from tests.report.folders import table
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
@@ -20,9 +21,9 @@ def test_there_are_references() -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_committed_tables_are_those_of_the_records(folder: Path) -> None:
     built = table(folder)
-    for name, made in WRITERS.items():
-        committed = folder / "report" / f"table.{name}"
-        assert made(built) == committed.read_text(encoding="utf-8"), (
+    for name, made in table_files(built, document(built), FORMATS).items():
+        committed = folder / "report" / name
+        assert made == committed.read_text(encoding="utf-8"), (
             f"{committed} is not what the records say; make it anew: "
             f"klr-bench report experiment={folder.name} results_dir=results/reference format=md,tex,csv"
         )

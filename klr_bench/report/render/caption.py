@@ -6,8 +6,8 @@ import numpy as np
 
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
+from klr_bench.report.comparison import Comparison
 from klr_bench.report.curves import along_path, path_of
-from klr_bench.report.paper import Comparison
 from klr_bench.report.render.labels import line_label, other_label, path_label
 from klr_bench.report.table import Block, Line, Other, Table
 

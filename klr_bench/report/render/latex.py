@@ -1,12 +1,10 @@
-"""A table as LaTeX."""
+"""A document as LaTeX."""
 
 from __future__ import annotations
 
 import re
 
-from klr_bench.report.render.caption import caption
-from klr_bench.report.render.crossed import grids
-from klr_bench.report.table import Table
+from klr_bench.report.render.document import Document
 
 TEX_ESCAPES = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -21,11 +19,11 @@ TEX_ESCAPES = {
 }
 
 
-def latex(table: Table) -> str:
-    """Return a table as LaTeX, a ``table`` a data set, for the booktabs package."""
+def latex(document: Document) -> str:
+    """Return a document as LaTeX, a ``table`` a grid, for the booktabs package."""
     parts = [r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}"]
-    for block in grids(table):
-        sentences = [f"{block.header[0]}.", *caption(table), *(f"{note}." for note in block.notes)]
+    for block in document.grids:
+        sentences = [f"{block.header[0]}.", *document.caption, *(f"{note}." for note in block.notes)]
         lines = [
             r"\begin{table}",
             r"\centering\small\setlength{\tabcolsep}{4pt}",

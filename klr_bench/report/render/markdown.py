@@ -1,20 +1,18 @@
-"""A table as Markdown."""
+"""A document as Markdown."""
 
 from __future__ import annotations
 
 import re
 
-from klr_bench.report.render.caption import caption
-from klr_bench.report.render.crossed import grids
-from klr_bench.report.table import Table
+from klr_bench.report.render.document import Document
 
 
-def markdown(table: Table) -> str:
-    """Return a table as Markdown, a pipe table a data set."""
+def markdown(document: Document) -> str:
+    """Return a document as Markdown, a pipe table a grid."""
     from tabulate import tabulate
 
-    parts = [f"# {_md(table.title or table.experiment)}"]
-    for block in grids(table):
+    parts = [f"# {_md(document.title)}"]
+    for block in document.grids:
         rows = [[_md(text.strip()) for text in row] for row in block.rows]
         for number in block.papers:
             rows[number][0] = f"&emsp;{rows[number][0]}"
@@ -22,7 +20,7 @@ def markdown(table: Table) -> str:
         header = [_md(head) for head in block.header]
         parts.append(tabulate(rows, header, tablefmt="pipe", colalign=align, disable_numparse=True))
         parts += [f"- {_md(note)}" for note in block.notes]
-    parts.append("\n".join(f"- {_md(line)}" for line in caption(table)))
+    parts.append("\n".join(f"- {_md(line)}" for line in document.caption))
     return "\n\n".join(parts) + "\n"
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from klr_bench.report.render.caption import MARK, caption
-from klr_bench.report.render.crossed import grids
+from klr_bench.report.render.caption import MARK
+from klr_bench.report.render.document import Document
 from klr_bench.report.render.layout import Grid
-from klr_bench.report.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,17 +15,16 @@ if TYPE_CHECKING:
 PLAIN_WIDTH = 120  # of what is no terminal, at least: numbers are never cut off there
 
 
-def show(table: Table, console: Console) -> None:
-    """Print a table; plain text, wide enough for all numbers, where the console is no terminal."""
+def show(document: Document, console: Console) -> None:
+    """Print a document; plain text, wide enough for all numbers, where the console is no terminal."""
     from rich.text import Text
 
-    blocks = grids(table)
     width, left_out = console.width, dict[str, None]()
     if not console.is_terminal:
         console.width = max(PLAIN_WIDTH, width)
     try:
-        console.print(Text(_for(console, table.title or table.experiment), style="bold"))
-        for block in blocks:
+        console.print(Text(_for(console, document.title), style="bold"))
+        for block in document.grids:
             console.print()
             narrow = _fitting(block, console.width)
             console.print(_rich_table(narrow, console))
@@ -34,7 +32,7 @@ def show(table: Table, console: Console) -> None:
             for note in block.notes:
                 console.print(Text(_for(console, f"! {note}"), style="yellow"))
         console.print()
-        for line in caption(table):
+        for line in document.caption:
             console.print(Text(_for(console, line), style="dim"))
         if left_out:
             message = (

@@ -1,0 +1,81 @@
+"""What a paper.yaml says of sets of printed numbers: how they stand on the page, why they are off or cannot be had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Protocol
+
+from klr_bench.experiment.config.schema import Parameter
+from klr_bench.experiment.config.typed import FileName, Text, Words, some
+from klr_bench.report.claims import Sentence
+
+PARTS = ("dataset", "algorithm", "label", "params", "metric")
+"""What a row or a column of a printed table may be of; beside them a parameter, such as lam."""
+
+
+class Line(Protocol):
+    """A printed number, as far as a set of numbers asks."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Its parameters."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table is printed: a block, a row and a column stand for the values of these parts.
+
+    A part is one of PARTS or a parameter.  Numbers that differ in nothing but their metric share a cell.
+    """
+
+    blocks: list[Words] = field(default_factory=lambda: ["dataset"])
+    rows: Annotated[list[Words], some("the parts of a row")] = field(default_factory=lambda: ["metric"])
+    columns: Annotated[list[Words], some("the parts of a column")] = field(default_factory=lambda: ["label"])
+
+
+Names = Annotated[list[Text], some("the names")]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A set of printed numbers: those that have one of the listed values everywhere where there is a list."""
+
+    table: Names | None = None
+    dataset: Names | None = None
+    algorithm: Names | None = None
+    metric: Names | None = None
+    params: dict[str, Annotated[list[Parameter], some("the values")]] = field(default_factory=dict)
+
+    def holds(self, line: Line) -> bool:
+        """Say whether a printed number is one of the set."""
+        named = [(getattr(self, part.name), getattr(line, part.name)) for part in fields(self) if part.name != "params"]
+        return all(names is None or value in names for names, value in named) and all(
+            line.params.get(name) in values for name, values in self.params.items()
+        )
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Why numbers have no counterpart."""
+
+    numbers: Numbers
+    because: Sentence
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why numbers are off, and the experiments or tests that show it."""
+
+    numbers: Numbers
+    because: Sentence
+    shown_by: Annotated[list[FileName], some("the experiments that show it")]
+
+
+Counterparts = dict[FileName, dict[str, Parameter]]
+"""By algorithm, the variant that numbers are compared with whose line leaves parameters open."""
+
+
+def is_counterpart(chosen: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
+    """Say whether a variant has the values that are named for its algorithm; a value that it does not vary counts."""
+    return all(variant.get(name, value) == value for name, value in chosen.items())

@@ -1,0 +1,125 @@
+"""A table of a paper as the paper prints it: ours, with as many digits, above the printed numbers.
+
+Forgetron      budget=3443  budget=1821      a block a data set, as `Layout` says
+Accuracy (%)   78.9 ± 2.1   77.3 ± 3.0 ~     a mark says what the difference means
+  paper        78.2 ± 3.9   76.7 ± 5.4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.variants import value_text, variant_text
+from klr_bench.report.numbers import Cause, Layout
+from klr_bench.report.paper import SCALES, Printed
+from klr_bench.report.render.layout import NONE, PLUS_MINUS, Grid
+from klr_bench.report.whole.verdict import Judged, Verdict
+
+SEPARATOR = " / "
+MARKS = {Verdict.COMPATIBLE: "~", Verdict.OFF: "*"}
+UNIT_HEADS = {"percent": " (%)", "s": " (s)", "min": " (min)"}
+FACT_TITLES = {
+    "n_train": "Training rows",
+    "n_test": "Test rows",
+    "n_examples": "Rows",
+    "n_features": "Features",
+    "nnz_per_instance": "Non-zero per row",
+    "lam": "lambda / lambda_max",
+}
+Key = tuple[str, ...]
+
+
+def as_printed(judged: Sequence[Judged], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
+    """Return the blocks of a table; a number that is off for a cause has the number of the cause in brackets."""
+    marks = {cause.because: f" [{number}]" for number, cause in enumerate(causes, 1)}
+    blocks: dict[Key, list[Judged]] = {}
+    for one in judged:
+        blocks.setdefault(_key(one.printed, layout.blocks), []).append(one)
+    return [_grid(" ".join(key), numbers, layout, marks) for key, numbers in blocks.items()]
+
+
+def _grid(title: str, judged: Sequence[Judged], layout: Layout, marks: Mapping[str, str]) -> Grid:
+    cells: dict[Key, dict[Key, list[Judged]]] = {}
+    columns: dict[Key, None] = {}
+    for one in judged:
+        row, column = _key(one.printed, layout.rows), _key(one.printed, layout.columns)
+        columns.setdefault(column)
+        cells.setdefault(row, {}).setdefault(column, []).append(one)
+    rows: list[list[str]] = []
+    papers = []
+    for row, by_column in cells.items():
+        found = [by_column.get(column, []) for column in columns]
+        rows.append([" ".join(row), *(SEPARATOR.join(ours(one, marks) for one in cell) or NONE for cell in found)])
+        papers.append(len(rows))
+        rows.append(["  paper", *(SEPARATOR.join(theirs(one.printed) for one in cell) or NONE for cell in found)])
+    header = [_with_cell_titles(title, judged, layout), *(" ".join(column) for column in columns)]
+    return Grid(header, rows, papers, [])
+
+
+def _with_cell_titles(title: str, judged: Sequence[Judged], layout: Layout) -> str:
+    """Return the title of a block; where a cell holds several metrics, with their names."""
+    if "metric" in {*layout.blocks, *layout.rows, *layout.columns}:
+        return title
+    titles = SEPARATOR.join(dict.fromkeys(_part(one.printed, "metric") for one in judged))
+    return f"{title}: {titles}" if title else titles
+
+
+def _key(line: Printed, parts: Sequence[str]) -> Key:
+    return tuple(filter(None, (_part(line, part) for part in parts)))
+
+
+def _part(line: Printed, part: str) -> str:
+    """Return what a row or a column says of a line, as the paper names it where it does."""
+    if part == "label":
+        return line.label
+    if part == "algorithm":
+        return line.label.partition(", ")[0]
+    if part == "dataset":
+        return line.dataset
+    if part == "metric":
+        title = METRICS[line.metric].title if line.algorithm else FACT_TITLES[line.metric]
+        return title + UNIT_HEADS.get(line.unit, "")
+    if part == "params":
+        return variant_text(line.params)
+    return f"{part}={value_text(line.params[part])}" if part in line.params else ""
+
+
+def ours(judged: Judged, marks: Mapping[str, str]) -> str:
+    """Print ours with the digits of the printed number, and the mark of the verdict."""
+    entry, line = judged.entry, judged.printed
+    if entry is None or entry.mean is None:
+        return NONE
+    decimals = _decimals(line.mean)
+    mean = entry.mean / float(SCALES[line.unit])
+    if judged.verdict is Verdict.TIME:
+        decimals = max(decimals, _small(mean))
+    text = f"{mean:,.{decimals}f}"
+    if line.std and entry.std is not None:
+        spread = entry.std / float(SCALES[line.unit])
+        digits = max(_decimals(line.std), _small(mean)) if judged.verdict is Verdict.TIME else _decimals(line.std)
+        text += f"{PLUS_MINUS}{spread:,.{digits}f}"
+    mark = marks[judged.reason] if judged.verdict is Verdict.EXPLAINED else MARKS.get(judged.verdict, "")
+    return text + mark
+
+
+def theirs(line: Printed) -> str:
+    """Print a published number as the paper does, with commas in large counts."""
+    mean = f"{Decimal(line.mean):,}" if line.unit == "count" else line.mean
+    return mean + (f"{PLUS_MINUS}{line.std}" if line.std else "")
+
+
+def described(judged: Judged) -> str:
+    """Return which number of a table it is, in words: "magic, OSKL, G 10, Support vectors"."""
+    line = judged.printed
+    return ", ".join(dict.fromkeys([line.dataset, line.label, _part(line, "metric")]))
+
+
+def _decimals(number: str) -> int:
+    return max(0, -int(Decimal(number).as_tuple().exponent))
+
+
+def _small(value: float) -> int:
+    """Return the decimals that show two digits of a time below one."""
+    return next((digits for digits in range(1, 6) if value >= 10.0 ** (1 - digits)), 5) if 0 < value < 1 else 0

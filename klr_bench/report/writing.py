@@ -1,0 +1,31 @@
+"""The files of a report: in which formats, and written only where they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.files import write_atomic
+
+FORMATS = ("terminal", "md", "tex", "csv")
+
+
+def check_formats(formats: Iterable[str]) -> None:
+    """Refuse a format that there is not."""
+    for name in formats:
+        if name not in FORMATS:
+            message = f"format={name}: expected some of {', '.join(FORMATS)}.{nearest(name, FORMATS)}"
+            raise KlrBenchError(message)
+
+
+def write_changed(target: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write what differs from what is there; return all paths."""
+    for name, content in files.items():
+        if Path(name).name != name:
+            message = f"{name!r}: expected the name of a file of a report, got a path."
+            raise KlrBenchError(message)
+        path = target / name
+        if not path.is_file() or path.read_bytes() != content:
+            write_atomic(path, content)
+    return [target / name for name in files]
