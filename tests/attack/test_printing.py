@@ -17,9 +17,9 @@ from klr_bench.cli import main
 from klr_bench.console import PlainConsole
 from klr_bench.experiment.runner.display import Display
 from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_formula, printable, shortened
-from klr_bench.report import report
+from klr_bench.report import FORMATS, report
 from klr_bench.report.figures.core.drawing import LONGEST_LABEL, plain
-from klr_bench.report.render import WRITERS
+from klr_bench.report.render import document, table_files
 from klr_bench.report.render.latex import latex
 from klr_bench.report.table import Table
 from tests.report.folders import record, table, write
@@ -147,19 +147,20 @@ def test_a_table_with_odd_labels(tmp_path: Path, draw: Random) -> None:
     terminal, file = console(force_terminal=False)
     from klr_bench.report.render import show
 
-    show(made, terminal)
+    show(document(made), terminal)
     assert text in file.getvalue()
     assert "end" in file.getvalue()
     assert is_harmless(file.getvalue())
     check_latex(made)
-    markdown, values = WRITERS["md"](made), list(csv.reader(io.StringIO(WRITERS["csv"](made))))
+    files = table_files(made, document(made), FORMATS)
+    markdown, values = files["table.md"], list(csv.reader(io.StringIO(files["table.csv"])))
     assert re.search(r"(?<!\\)[<*`\[$]", markdown.replace("|:---", "")) is None
     assert all(not cell.startswith(("=", "@", "+")) for row in values for cell in row)
 
 
 def check_latex(made: Table) -> None:
     """Hold LaTeX against its grammar: braces in pairs, signs escaped, no row that begins as an argument."""
-    text = latex(made)
+    text = latex(document(made))
     assert len(re.findall(r"(?<!\\){", text)) == len(re.findall(r"(?<!\\)}", text))
     body = text.partition(r"\toprule")[2].partition(r"\bottomrule")[0]
     assert re.search(r"(?<!\\)[#%_]", body) is None
