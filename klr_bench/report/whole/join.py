@@ -17,7 +17,7 @@ from klr_bench.report.derived import with_derived
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.numbers import PARTS, is_counterpart
 from klr_bench.report.paper import Paper, Printed, PrintedTable, Published, read_lines, read_paper
-from klr_bench.report.table import Entry, build
+from klr_bench.report.table import Entry, Table, build
 from klr_bench.report.whole.claims import JudgedClaim, judge
 from klr_bench.report.whole.verdict import Counterpart, Judged, Verdict, compare
 
@@ -82,12 +82,8 @@ class WholePaper:
     def claims(self) -> list[JudgedClaim]:
         """The claims, judged."""
         names = dict.fromkeys(name for claim in self.paper.claims for name in claim.experiments)
-        there = [name for name in names if (self._results_dir / name / "records.csv").is_file()]
-        found = {name: self.results.get(name) or read_results(self._results_dir / name) for name in there}
-        tables = {
-            name: build(with_derived(results.records, results.traces), results.manifest, Comparison())
-            for name, results in found.items()
-        }
+        found = {name: self.results.get(name) or read_results(self._results_dir / name) for name in self._run(names)}
+        tables = {name: _table(results, Comparison()) for name, results in found.items()}
         return [judge(claim, tables, METRICS) for claim in self.paper.claims]
 
     @cached_property
@@ -95,8 +91,11 @@ class WholePaper:
         """The results of the experiments of all tables and figures that were run."""
         entries = (*self.paper.tables.values(), *self.paper.figures.values())
         names = dict.fromkeys(name for entry in entries for name in entry.experiments)
-        there = [name for name in names if (self._results_dir / name / "records.csv").is_file()]
-        return {name: read_results(self._results_dir / name) for name in there}
+        return {name: read_results(self._results_dir / name) for name in self._run(names)}
+
+    def _run(self, names: Iterable[str]) -> list[str]:
+        """Return those of some experiments that were run."""
+        return [name for name in names if (self._results_dir / name / "records.csv").is_file()]
 
     def table(self, number: str) -> PrintedTable:
         """Return what paper.yaml says of a table."""
@@ -114,8 +113,7 @@ class WholePaper:
         for name in self.experiments(table):
             results = self.results[name]
             source = Source(self.name, self.paper, self.lines, [table])
-            records = with_derived(results.records, results.traces)
-            for block in build(records, results.manifest, Comparison([source])).blocks:
+            for block in _table(results, Comparison([source])).blocks:
                 for line in block.lines:
                     if not is_counterpart(chosen.get(line.algorithm, {}), line.variant):
                         continue
@@ -163,3 +161,8 @@ class WholePaper:
         if verdict is Verdict.OFF and cause is not None:
             return Judged(line, Verdict.EXPLAINED, ours, cause.because, tuple(cause.shown_by))
         return Judged(line, verdict, ours)
+
+
+def _table(results: Results, papers: Comparison) -> Table:
+    """Make the table of an experiment beside published numbers."""
+    return build(with_derived(results.records, results.traces), results.manifest, papers)
