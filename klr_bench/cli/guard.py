@@ -16,6 +16,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, RangeSweep, Sweep
 from hydra.core.plugins import Plugins
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from klr_bench.errors import KlrBenchError, nearest, shown
@@ -47,14 +48,53 @@ NO_STEM = re.compile(r"/|^\.*$|\.yaml$")
 
 
 class GuardedLoader(ConfigLoaderImpl):
-    """Hydra's loader of configurations, which looks at the section `hydra` before Hydra follows it."""
+    """Hydra's loader of configurations: looks at the section `hydra` before Hydra follows it, and composes once.
 
-    def load_configuration(self, config_name: str | None, *args: Any, **options: Any) -> DictConfig:
+    Hydra composes the configuration of a run twice: first to read `hydra.mode`, where it swallows what fails.
+    """
+
+    _first: tuple[list[str], DictConfig | Exception] | None = None
+    """The overrides that the first composition was made of, and how it ended."""
+
+    def load_configuration(
+        self,
+        config_name: str | None,
+        overrides: list[str],
+        run_mode: RunMode,
+        from_shell: bool = True,
+        validate_sweep_overrides: bool = True,
+    ) -> DictConfig:
         """Compose a configuration; KlrBenchError where its section `hydra` would run code."""
-        found = super().load_configuration(config_name, *args, **options)
-        if config_name is not None:  # else that of Hydra's own help
-            check_hydra(found.hydra)
-        return found
+        if validate_sweep_overrides:
+            parsed = OverridesParser.create().parse_overrides(overrides)
+            self.validate_sweep_overrides_legal(parsed, run_mode, from_shell)
+        composed = self._composed_before(overrides, run_mode)
+        if composed is None:
+            try:
+                composed = super().load_configuration(config_name, overrides, run_mode, from_shell, False)
+                if config_name is not None:  # else that of Hydra's own help
+                    check_hydra(composed.hydra)
+            except Exception as error:
+                composed = error
+        if not validate_sweep_overrides:
+            self._first = ([*overrides], composed)
+        if isinstance(composed, Exception):
+            raise composed
+        return composed
+
+    def _composed_before(self, overrides: Sequence[str], run_mode: RunMode) -> DictConfig | Exception | None:
+        """Return the end of the first composition where all that Hydra has added since is the mode; at most once."""
+        first, self._first = self._first, None
+        mode = f"hydra.mode={run_mode.name}"
+        if first is None or [*overrides] != [*first[0], mode]:
+            return None
+        composed = first[1]
+        if not isinstance(composed, Exception):
+            if OmegaConf.missing_keys(composed.hydra.runtime.choices):  # which only a sweep may choose
+                return None
+            composed.hydra.mode = run_mode
+            composed.hydra.overrides.hydra.append(mode)
+        return composed
 
 
 def check_hydra(section: DictConfig) -> None:
