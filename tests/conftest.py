@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,23 @@ settings.register_profile("no clock", deadline=None)
 settings.load_profile("no clock")
 
 ROOT = Path(__file__).resolve().parents[1]
+WAITING = ("test_processes.py", "test_kills.py", "test_interruptions.py")
+"""Files whose few tests wait for other processes: the first to begin, for the last to begin ends alone."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--attacks", type=int, default=1000, help="number of drawn attacks in tests/attack (1000)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let pytest-xdist keep the order below; its own begins with the files of most tests."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, as far as a name and the number of tests say so."""
+    sizes = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path.name not in WAITING, -sizes[item.path], str(item.path)))
 
 
 @pytest.fixture(scope="session", autouse=True)
