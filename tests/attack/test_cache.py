@@ -86,7 +86,7 @@ def damage(content: bytes, draw: Random) -> bytes:
     return draw.choice([flipped, flipped, flipped, content[:at], overwritten, content + junk, b""])
 
 
-@pytest.mark.drawn(0.1)
+@pytest.mark.drawn(0.05)
 def test_damaged_arrays_are_parsed_anew(draw: Random, tmp_path: Path) -> None:
     kind = draw.choice(list(KINDS))
     right = Arrays(KINDS[kind], np.array([-1, 1, -1, 1], dtype=np.int8), ("a", "b"), draw.choice([None, 3]))

@@ -88,7 +88,7 @@ def test_an_entry_with_a_number_that_cannot_be_is_not_believed(draw: Random) -> 
     assert parse_cell(content, KEY) is None
 
 
-@pytest.mark.drawn(0.02)
+@pytest.mark.drawn(0.01)
 def test_a_fit_that_reports_what_cannot_be_has_failed(draw: Random) -> None:
     """A learner of a user may say that it has -3 support vectors: the row says so, and is computed again."""
     name = draw.choice(BOUNDED)

@@ -518,7 +518,7 @@ WORDS: list[Any] = [
 ]
 
 
-@pytest.mark.drawn(0.55)
+@pytest.mark.drawn(0.13)
 def test_several_drawn_changes_are_valid_or_one_message(draw: Random) -> None:
     """Any values at any declared keys: a configuration, or one message."""
     plain = copy.deepcopy(BASE)

@@ -145,7 +145,7 @@ def slow_svmlight(content: bytes) -> list[dict[int, float]]:
     return found
 
 
-@pytest.mark.drawn(0.15)
+@pytest.mark.drawn(0.08)
 def test_a_damaged_csv_file(draw: Random, tmp_path: Path) -> None:
     path, packing = tmp_path / "a.csv", draw.choice(list(PACK))
     content = damaged(as_csv(draw), draw)
@@ -160,7 +160,7 @@ def test_a_damaged_csv_file(draw: Random, tmp_path: Path) -> None:
         np.testing.assert_array_equal(arrays.X, np.array(expected, dtype=np.float32))
 
 
-@pytest.mark.drawn(0.15)
+@pytest.mark.drawn(0.08)
 def test_a_damaged_svmlight_file(draw: Random, tmp_path: Path) -> None:
     path, packing = tmp_path / "a.svm", draw.choice(list(PACK))
     content = damaged(as_svmlight(draw), draw)
@@ -176,7 +176,7 @@ def test_a_damaged_svmlight_file(draw: Random, tmp_path: Path) -> None:
             assert arrays.X[i, index - base] == np.float32(value)
 
 
-@pytest.mark.drawn(0.1)
+@pytest.mark.drawn(0.04)
 def test_a_damaged_idx_file(draw: Random, tmp_path: Path) -> None:
     paths, packing = [tmp_path / "images", tmp_path / "labels"], draw.choice(list(PACK))
     content = as_idx(draw)
@@ -195,7 +195,7 @@ def test_a_damaged_idx_file(draw: Random, tmp_path: Path) -> None:
         np.testing.assert_array_equal(arrays.X, expected.astype(np.float32) / np.float32(255))
 
 
-@pytest.mark.drawn(0.1)
+@pytest.mark.drawn(0.03)
 def test_a_damaged_archive(draw: Random, tmp_path: Path) -> None:
     """What is damaged after it was compressed is refused, or the damage is not in the content."""
     path, kind, packing = tmp_path / "a", draw.choice(["csv", "svmlight"]), draw.choice(["gz", "xz", "bz2"])
@@ -231,7 +231,7 @@ ODD_SETTINGS: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.drawn(0.1)
+@pytest.mark.drawn(0.05)
 def test_odd_settings_for_a_file(draw: Random, tmp_path: Path) -> None:
     path, kind = tmp_path / "a", draw.choice(["csv", "svmlight"])
     path.write_bytes((as_csv if kind == "csv" else as_svmlight)(draw))
@@ -248,7 +248,7 @@ def test_odd_settings_for_a_file(draw: Random, tmp_path: Path) -> None:
         assert arrays.X.shape[1] == spec["n_features"]
 
 
-@pytest.mark.drawn(0.05)
+@pytest.mark.drawn(0.03)
 def test_a_damaged_test_file_beside_a_whole_training_file(draw: Random, tmp_path: Path) -> None:
     paths, kind = [tmp_path / "train", tmp_path / "test"], draw.choice(["csv", "svmlight"])
     content = (as_csv if kind == "csv" else as_svmlight)(draw)

@@ -384,7 +384,7 @@ def drawn_data(draw: Random) -> tuple[Any, Any]:
     return draw.choice([np.asarray, np.asfortranarray, sp.csr_matrix, sp.coo_matrix, sp.csr_array])(data), labels
 
 
-@pytest.mark.drawn(0.1)
+@pytest.mark.drawn(0.05)
 def test_drawn_parameters_and_rows_give_finite_predictions_or_a_message(draw: Random) -> None:
     model, (data, labels) = drawn_model(draw), drawn_data(draw)
     again = clone(model)

@@ -28,7 +28,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return place.records()
 
 
-@pytest.mark.drawn(1 / 1000)
+@pytest.mark.drawn(1 / 5000)
 def test_a_run_that_is_killed_at_any_moment_goes_on(draw: Random, undisturbed: pd.DataFrame, tmp_path: Path) -> None:
     """The driver is killed after the first fit has begun, half of the times a worker before it; then it runs again."""
     place = Workplace(tmp_path)

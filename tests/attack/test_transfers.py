@@ -208,7 +208,7 @@ def damaged(content: bytes, draw: Random) -> bytes:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.drawn(0.08)
+@pytest.mark.drawn(0.05)
 def test_a_damaged_answer(draw: Random, server: Server, cache: Path) -> None:
     right = draw.choice(list(ACCEPTED.values()))
     server.behaviours["/up"] = sends(damaged(right, draw))

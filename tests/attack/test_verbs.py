@@ -95,7 +95,7 @@ VERBS = [verb for verb in HELP if verb != "run"]
 KEYS = [*REPORT_KEYS, *DATA_KEYS]
 
 
-@pytest.mark.drawn(0.06)
+@pytest.mark.drawn(0.05)
 def test_odd_arguments(capsys: pytest.CaptureFixture[str], place: Path, draw: Random) -> None:
     """Any words behind a verb are answered: with exit status 2 and a message, or with what was asked for."""
     before = files_in(place)
