@@ -130,6 +130,13 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 def unwritable(path: Path, error: OSError) -> KlrBenchError:
     """Return the error that says why a path cannot be written, and what to do."""
+    blocking = next((place for place in path.parents if os.path.lexists(place)), path.parent)
+    if error.errno in (errno.EEXIST, errno.ENOTDIR) and not blocking.is_dir():
+        got = (no_file(blocking) or "is a file").removeprefix("is ")
+        return KlrBenchError(
+            f"{blocking}: expected a folder, got {got}. Remove it, or choose another folder (results_dir=... of a run, "
+            "output=... of a report)."
+        )
     return KlrBenchError(
         f"{path}: cannot be written ({error.strerror or error}). Make room on the disk, give yourself write "
         "permission there, or choose another folder (results_dir=... of a run, output=... of a report); then "

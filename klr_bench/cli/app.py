@@ -183,12 +183,16 @@ def explain(error: BaseException) -> str:
         reason = shown(error.message.splitlines()[0].partition(":")[0])
         return f"cannot read {shown(error.override)!r} ({reason}). Quote special characters: key=\"'value'\""
     if isinstance(error, RecursionError):
-        return "the configuration is nested too deeply: an alias of YAML (*name) may contain itself. Write it out."
+        return (
+            "the configuration is nested too deeply: expected files that end, got an entry of `defaults` that leads "
+            "back to its own file, or an alias (*name) inside itself. Take it out of your YAML file."
+        )
     text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, HydraException):
         return _explain_composition(text)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {shown(error.filename)}" if error.filename else error.strerror
+        place = f"{shown(error.filename)}: " if error.filename else ""
+        return f"{place}cannot be used ({error.strerror}). Choose another path, or give yourself permission there."
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key}: {text.splitlines()[0]}"
     return text.strip()

@@ -114,6 +114,10 @@ def check_hydra(section: DictConfig) -> None:
         if target not in plugins or TARGET in _keys(content):
             message = f"hydra.{kind}: expected the settings of an installed {kind} of Hydra, got {TARGET}: {target}."
             raise KlrBenchError(message)
+        batch = content.get("max_batch_size")
+        if batch is not None and (type(batch) is not int or batch < 1):
+            message = f"hydra.{kind}.max_batch_size: expected a whole number of at least 1, or null, got {batch!r}."
+            raise KlrBenchError(message)
         if isinstance(params := content.get("params"), dict):
             _check_jobs(OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in params.items()]))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, raised, shown
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.config.schema import GAMMAS
@@ -29,6 +29,11 @@ from klr_bench.experiment.targets import TARGET, build, parameters
 
 EstimatorSpec = dict[str, Any]
 """An estimator: the name of its class under `TARGET`, and parameters."""
+
+Score = float | dict[str, str] | None
+"""Of a candidate in a fold: a number, None where it cannot be fitted, or {FAILED: why} where its code failed."""
+FAILED = "failed"
+LONGEST_REASON = 500
 
 KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
 WIDTH_SAMPLE = 2000
@@ -117,8 +122,9 @@ def score_fold(
     max_examples: int | None = None,
     score: str = "accuracy",
     time_limits_s: Sequence[float | None] | None = None,
-) -> list[float | None]:
-    """Return the score of each learner on one held-out fold of the training rows; None where it cannot be fitted.
+) -> list[Score]:
+    """Return the score of each learner on one held-out fold of the training rows; None where it cannot be fitted, and
+    the exception in words where its code raised one other than a ValueError or an ArithmeticError.
 
     `time_limits_s` has one entry per learner, None for no limit.  A learner whose fit takes longer is stopped and
     counts as not fitted; learners that share a pass have the sum of their limits for it.
@@ -138,7 +144,7 @@ def score_fold(
         raise KlrBenchError(message)
     X_held_out, y_held_out = frozen(data.X_train[held_out]), frozen(data.y_train[held_out])
     estimators = [make(learner, resolved, seed) for learner in learners]
-    scores: list[float | None] = [None] * len(estimators)
+    scores: list[Score] = [None] * len(estimators)
     metric = find(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     for group in sharing(estimators, len(np.unique(y))):
@@ -147,9 +153,11 @@ def score_fold(
         try:
             arrays = lent(X), lent(y), lent(X_held_out), lent(y_held_out)
             with restored():
-                found = group_scores(members, *arrays, metric, _stop_clock(limit), fitting)
+                found: list[Score] = [*group_scores(members, *arrays, metric, _stop_clock(limit), fitting)]
         except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
             found = [None] * len(group)
+        except Exception as error:
+            found = [{FAILED: shown(raised(error), LONGEST_REASON)}] * len(group)
         keep(dict(zip(group, found, strict=True)))
         for i, value in zip(group, found, strict=True):
             scores[i] = value
@@ -216,11 +224,17 @@ def score_of(metric: Metric, predictions: Predictions) -> float | None:
     return -value if metric.better == "lower" else value
 
 
-def choose(scores: Sequence[Sequence[float | None]]) -> int | None:
+def choose(scores: Sequence[Sequence[Score]]) -> int | None:
     """Return the candidate with the highest mean score over folds, the first of equals; None if all failed.
 
     `scores` holds a row a candidate with an entry a fold; one failed fold is as bad as all.
     """
-    means = [-math.inf if None in row else round(float(np.mean(row)), 12) for row in scores]  # type: ignore[arg-type]
+    means = [_mean(row) for row in scores]
     best = max(means)
     return means.index(best) if best > -math.inf else None
+
+
+def _mean(scores: Sequence[Score]) -> float:
+    """Return the mean of a candidate's scores, minus infinity where it has failed in a fold."""
+    numbers = [score for score in scores if isinstance(score, int | float)]
+    return round(float(np.mean(numbers)), 12) if len(numbers) == len(scores) else -math.inf

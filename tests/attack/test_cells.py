@@ -18,6 +18,7 @@ from klr_bench.experiment.cells import COLUMNS, LONGEST_MESSAGE, RANGES, CellFil
 from klr_bench.experiment.measure.catalogue import CATALOGUE, METRICS
 from klr_bench.experiment.records import Store
 from klr_bench.experiment.variants import Variant
+from klr_bench.files import write_atomic
 from klr_bench.report.load import read_results
 from tests.attack.promise import files_in, rejected
 
@@ -319,3 +320,12 @@ def test_every_column_of_numbers_has_a_range() -> None:
     assert set(STORED) <= set(changed) & set(COLUMNS)
     assert not possible("accuracy", math.nan)
     assert possible("a metric of a user", -1e300)
+
+
+@pytest.mark.parametrize("name", ["cells", "report"])
+def test_a_folder_to_write_to_that_is_a_pipe_is_named(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    message = rejected(lambda: write_atomic(tmp_path / name / "a.json", b"1"), "expected a folder, got a named pipe")
+    assert message.startswith(f"{tmp_path / name}: ")
+    (tmp_path / "file").write_text("1")
+    rejected(lambda: write_atomic(tmp_path / "file" / "in" / "a.json", b"1"), f"{tmp_path / 'file'}: expected a folder")

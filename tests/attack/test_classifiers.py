@@ -33,7 +33,7 @@ from klr_bench.experiment.measure.own import guarded
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
 from klr_bench.experiment.runner.plan import check_candidate
 from klr_bench.experiment.runner.scores import is_score
-from klr_bench.experiment.selection import resolve_kernel, score_fold
+from klr_bench.experiment.selection import choose, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, Split, prepare
 from klr_bench.experiment.targets import build
 from tests.attack.promise import check_message, rejected
@@ -418,3 +418,41 @@ def test_a_metric_of_the_user_that_raises_is_one_message(error: BaseException) -
 def test_a_width_that_is_no_gamma_is_one_message(scale: float) -> None:
     kernel = {"kernel": "rbf", "percentile": 20.0}
     rejected(lambda: resolve_kernel(kernel, X.astype(np.float64) * scale, 0), "kernel.percentile=20: ")
+
+
+class Typed:
+    """Raises what a mistake in its code raises, for all choices but the last."""
+
+    def __init__(self, choice: int = 0) -> None:
+        self.choice = choice
+
+    def fit(self, X: Any, y: Any) -> Any:
+        if self.choice < 2:
+            raise TypeError(f"choice {self.choice} is none")  # noqa: EM102
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.ones(X.shape[0])
+
+
+def test_a_candidate_whose_code_fails_is_one_candidate() -> None:
+    """The others count; where all fail, the row says why; and what is stored is believed."""
+    learners = [{"_target_": "tests.attack.test_classifiers.Typed", "choice": choice} for choice in range(3)]
+    scores = [score_fold(learners, None, data(False), fold, folds=2, seed=0) for fold in range(2)]
+    assert scores[0][:2] == [{"failed": f"TypeError: choice {choice} is none"} for choice in range(2)]
+    by_candidate = [*zip(*scores, strict=True)]
+    assert choose(by_candidate) == 2
+    assert choose(by_candidate[:2]) is None
+    assert all(is_score(score, METRICS["accuracy"]) for row in scores for score in row)
+    assert not is_score({"failed": 5}, METRICS["accuracy"])
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**5000])
+def test_a_whole_number_that_no_float_holds_is_one_message(number: int) -> None:
+    class Large:
+        def summary(self) -> dict[str, int]:
+            return {"n_support": number}
+
+    rejected(
+        lambda: fitted(Large(), 10), "Large.summary(): n_support: expected a whole number", "got a whole number of"
+    )

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 
 from klr_bench.cli import completion, main
 from klr_bench.cli.overrides import HYDRA_FLAGS, LONGEST, OWN_FLAGS
@@ -111,7 +112,9 @@ REFUSED = [
         "hydra.launcher._target_=os.system", "hydra.sweeper._target_=os.system", f"+hydra.launcher.x={TOUCH}",
         "hydra.launcher=x", "hydra.launcher=null", "hydra/launcher=nope", "hydra.mode=NOPE",
     )),
-    (["-m", "hydra.sweeper.max_batch_size=0", "repeats=1,2"], ""),
+    *((["-m", f"hydra.sweeper.max_batch_size={size}", "repeats=1,2"], "max_batch_size: expected") for size in (0, -1)),
+    (["hydra.run.dir=/proc/x"], "/proc/x: cannot be used (No such file or directory). Choose another path"),
+    (["-m", "hydra.sweep.dir=/proc/x", "repeats=1,2"], "/proc/x: cannot be used"),
 ]  # fmt: skip
 
 
@@ -167,6 +170,52 @@ def test_an_experiment_that_tells_hydra_to_run_code_is_refused(
     before = files_in(tmp_path)
     refused(capsys, ["run", "experiment=mine", *mode])
     assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("lines", "part"),
+    [
+        ("hydra: null", "hydra: expected keys and values, got None."),
+        ("hydra: 5", "hydra: expected keys and values, got 5."),
+        ("algorithms: [nc]", "algorithms: expected keys and values, got ['nc']."),
+        ("kernel: rbf", "kernel: expected keys and values, got 'rbf'."),
+        ("defaults: [mine, _self_]", "an entry of `defaults` that leads back to its own file"),
+    ],
+)
+def test_an_experiment_that_cannot_be_merged_is_refused(
+    lines: str, part: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "configs" / "experiment"
+    folder.mkdir(parents=True)
+    base = "" if lines.startswith("defaults") else "defaults: [quickstart, _self_]\n"
+    (folder / "mine.yaml").write_text(f"# @package _global_\n{base}{lines}\n")
+    refused(capsys, ["run", "experiment=mine"], part)
+
+
+@pytest.mark.parametrize(
+    ("flags", "status"), [([], 2), (["-m"], 0), (["hydra.mode=MULTIRUN"], 0), (["seed=1,2"], 2)], ids=str
+)
+def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: Path, still: list[Any]) -> None:
+    """The configuration is composed once, but for one in which a choice is missing until the sweep makes it."""
+    folder = tmp_path / "configs" / "experiment"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(
+        "# @package _global_\ndefaults:\n  - quickstart\n  - override /dataset: ???\n  - _self_\n"
+    )
+    words = ["dataset=moons,digits"] if status == 0 else []
+    assert main(["run", "experiment=mine", *flags, *words]) == status
+    assert [[*config.datasets] for config in still] == ([["moons"], ["digits"]] if status == 0 else [])
+
+
+@pytest.mark.parametrize("words", [[], ["kernal.gamma=1"], ["-m", "seed=1"]], ids=str)
+def test_a_configuration_is_composed_once(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    composed: list[Any] = []
+    whole = ConfigLoaderImpl.load_configuration
+    monkeypatch.setattr(
+        ConfigLoaderImpl, "load_configuration", lambda *given, **named: composed.append(1) or whole(*given, **named)
+    )
+    main(["run", *words])
+    assert len(composed) == (2 if "-m" in words else 1)  # a sweep composes that of each job
 
 
 def test_completion_does_not_offer_the_pickle() -> None:

@@ -289,6 +289,12 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a number beyond float64": (b"x,c\n1,a\n1e400,b\n", "'1e400' is not between"),
     "a hexadecimal number": (b"x,c\n1,a\n0x1f,b\n", "'0x1f' is not a number"),
     "an underscore in a number": (b"x,c\n1,a\n1_000,b\n", "'1_000' is not a number"),
+    "Arabic-Indic digits": ("x,c\n1,a\n٣,b\n".encode(), "is not a number"),
+    "a blank that does not break": ("x,c\n1,a\n\xa03,b\n".encode(), "b"),
+    "a field of more than 131,072 characters": (
+        b"x,c\n1,a\n" + b"1" * 140_000 + b",b\n",
+        "line 3: a field has more than 131,072 characters",
+    ),
     "a thousands separator": (b"x;c\n1;a\n1,000;b\n", "'1,000' is not a number"),
     "a decimal comma": (b"x;z;c\n1,5;2;a\n2,5;1;b\n", "'1,5' is not a number"),
     "a very long word for a number": (b"x,c\n1,a\n" + b"w" * 100_000 + b",b\n", "is not a number"),
@@ -656,3 +662,27 @@ def test_the_format_is_guessed_from_long_lines(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"1 " + b"1:1 " * 10**6 + b"\n" + b"1 1:1\n" * 5)
     assert sniffed_format(path) == "svmlight"
+
+
+@pytest.mark.parametrize("ratio", [205, 900])
+def test_a_gzip_file_that_says_that_it_is_a_bomb_is_refused_before_it_is_unpacked(ratio: int, tmp_path: Path) -> None:
+    """Its last four bytes are the size of its content: the content itself here is harmless."""
+    content = gzip.compress(b"1,a\n2,b\n" + Random(0).randbytes(60_000))
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(content[:-4] + (ratio * len(content)).to_bytes(4, "little"))
+    rejected(lambda: read([path], {"format": "csv"}), f"{path}: unpacks to more than 200 times its size")
+    path.write_bytes(gzip.compress(b"1,a\n2,b\n" * 10_000))  # more than 200 times, and small
+    assert len(read([path], {"format": "csv"}).y) == 20_000
+
+
+def test_more_features_than_learners_can_have_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "--dry-run", "dataset=file", "data.path=a.svm", "data.n_features=2147483647"]
+    refused(capsys, arguments, "data.n_features: expected a whole number from 1 to 100000000, got 2147483647.")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("spread", [1e300, 1e30])
+def test_generated_numbers_that_no_float32_holds_are_refused(spread: float) -> None:
+    call = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 50, "noise": spread, "seed": 0}
+    spec = {"source": {"format": "generated", "generator": call}, "split": {"test_size": 0.5}}
+    rejected(lambda: load("x", spec, cache=Path("none"), mirror=None), "x: ")

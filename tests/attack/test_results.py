@@ -28,6 +28,7 @@ from klr_bench.experiment.records import COLUMNS, RELIABILITY_COLUMNS, ROWS_COLU
 from klr_bench.report.load import COLUMN_TYPES, read_results
 from klr_bench.report.manifest import Manifest, _parsed, read_manifest
 from klr_bench.report.paper import Paper, Printed, read_lines, read_paper
+from klr_bench.report.render.terminal import MOST_GRIDS
 from tests.report.folders import record, write
 
 Place = tuple[str, ...]
@@ -490,3 +491,12 @@ def test_a_misspelt_column_of_records_is_refused(place: Path, capsys: pytest.Cap
     path.write_text(path.read_text().replace(",accuracy,", ",acuracy,", 1))
     with pytest.raises(KlrBenchError, match=r"got 'acuracy'\. Did you mean 'accuracy'"):
         read_results(path.parent)
+
+
+def test_a_terminal_shows_some_of_many_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = {"n_train": 9, "n_test": 9, "n_features": 2, "experiment": "mine"}
+    names = [f"d{number}" for number in range(MOST_GRIDS + 3)]
+    rows = [record("nc", "R=1.0", 0, dataset=name, key=name, accuracy=0.5, **sizes) for name in names]
+    write(tmp_path / "mine", rows, CONFIG)
+    assert main(["report", "experiment=mine", f"results_dir={tmp_path}"]) == 0
+    assert "3 more tables are left out here. format=md writes all." in capsys.readouterr().out

@@ -271,13 +271,13 @@ def test_a_part_is_continued_with_the_right_bytes_or_begun_anew(
 # -- without end -----------------------------------------------------------------------------------------
 
 
-def drips(head: bytes) -> Behaviour:
-    """Return what sends a head, then a byte at a time until the test ends."""
+def drips(head: bytes, drop: bytes = b"1") -> Behaviour:
+    """Return what sends a head, then a drop at a time until the test ends."""
 
     def behave(connection: socket.socket, request: bytes) -> None:
         connection.sendall(head)
         for _ in range(3000):
-            connection.sendall(b"1")
+            connection.sendall(drop)
             time.sleep(0.01)
 
     return behave
@@ -349,12 +349,18 @@ def test_an_answer_without_end_is_refused(
 ) -> None:
     monkeypatch.setattr(fetch_module, "MOST_BYTES", 2**20)
     server.behaviours["/up"] = endless(*ENDLESS[name])
-    reason = (
-        "(2 attempts)" if name == "headers" else "more than 1,048,576 bytes; if that is right, give the file a larger"
-    )
+    larger = "more than 1,048,576 bytes; if that is right, give the file a larger"
+    reason = "headers without end" if name == "headers" else larger
     rejected(lambda: fetch(entry(server), cache=cache), reason)
     assert not list(cache.rglob("*.part"))
     check_beside_a_right_place(server, cache)
+
+
+def test_a_server_that_drips_lines_of_headers_is_asked_once(server: Server, cache: Path) -> None:
+    """Python's reader gives up after a hundred lines: another attempt would take as long again."""
+    server.behaviours["/up"] = drips(b"HTTP/1.1 200 OK\r\n", b"X: a\r\n")
+    rejected(lambda: fetch(entry(server), cache=cache), "headers without end")
+    assert server.asked == ["/up"]
 
 
 def test_an_answer_of_unknown_length_leaves_room_on_the_disk(

@@ -30,7 +30,7 @@ class KernelBlocks:
     def __init__(self, kernel, by_index, origin, X, limit):
         self.kernel, self.origin, self.n = kernel, origin, X.shape[0]
         self._rows = in_layout(X, by_index)
-        fitting = int(limit * 1e6 / (self.n * X.dtype.itemsize))
+        fitting = int(float(limit) * 1e6 / (self.n * X.dtype.itemsize))
         self.whole = None
         if fitting >= self.n:
             self.size = self.n

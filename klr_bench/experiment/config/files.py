@@ -6,7 +6,8 @@ This module imports nothing beyond the standard library at its top, so that comp
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def check_own(searched: Sequence[Path]) -> None:
         ):
             relative = own.relative_to(folder)
             hiding, text = shipped / relative, read_text(own)
-            read(own)
+            _check_sections(own, read(own), relative)
             if hiding.is_file() and hiding.read_text(encoding="utf-8") != text:
                 message = (
                     f"two different files for {relative.with_suffix('')}: {hiding} would hide {own}. "
@@ -53,6 +54,25 @@ def check_own(searched: Sequence[Path]) -> None:
             if header and header not in text.splitlines()[:10]:
                 message = f"{own}: expected {header!r} as its first line, got none."
                 raise KlrBenchError(message)
+
+
+def _check_sections(own: Path, content: Mapping[str, Any], relative: Path) -> None:
+    """Refuse an experiment in which something else stands where keys and values belong; Hydra could not merge it."""
+    if relative.parent.name != "experiment":
+        return
+    sections = [name for name, value in _root().items() if isinstance(value, dict)]
+    for name in content.keys() & {*sections}:
+        value = content[name]
+        if not isinstance(value, dict) and (value is not None or name == "hydra"):
+            message = (
+                f"{own}: {name}: expected keys and values, got {value!r:.200}. Write them below it, or leave it out."
+            )
+            raise KlrBenchError(message)
+
+
+@cache
+def _root() -> dict[str, Any]:
+    return read(config_dir() / "config.yaml")
 
 
 def package_header(relative: Path) -> str | None:

@@ -19,7 +19,7 @@ Backend = Literal["processes", "serial"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
 BACKENDS: tuple[str, ...] = get_args(Backend)
 MAX_SEED = 2**32 - 1
-MOST_FEATURES = 2**31 - 1
+MOST_FEATURES = 100_000_000
 LEFT_TO_SELECTION = "cv"
 """In a sweep: the value of this variant is chosen by cross-validation over the grid."""
 GAMMAS = (1e-70, 1e70)

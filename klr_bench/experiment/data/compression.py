@@ -25,9 +25,12 @@ MOST_RATIO = 200  # of the sizes of the content and of the file: 10 is usual, gz
 LOOKAHEAD = 1 << 23  # bytes of content that are unpacked before the first is given out, and the ratio is known
 LONGEST_LINE = 1 << 22  # characters
 
+BOMB = f"unpacks to more than {MOST_RATIO} times its size; if that is right, unpack it by hand"
+GZIP = b"\x1f\x8b"
+
 _OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
-    b"\x1f\x8b": gzip.open,
+    GZIP: gzip.open,
     b"BZh": bz2.open,
 }
 
@@ -59,10 +62,20 @@ class _Unpacked(io.RawIOBase):
         if self._size >= LOOKAHEAD:
             before, self._position = self._position, self._stored.tell()
             if self._size > MOST_RATIO * (self._position - before):
-                reason = f"unpacks to more than {MOST_RATIO} times its size; if that is right, unpack it by hand"
-                raise DamagedFileError(self._path, reason)
+                raise DamagedFileError(self._path, BOMB)
             self._size = 0
         return n
+
+
+def _check_gzip(stored: BinaryIO, start: bytes, path: Path) -> None:
+    """Refuse a gzip file whose last four bytes, the size of its content modulo 2^32, say that it is a bomb."""
+    if not start.startswith(GZIP):
+        return
+    size = stored.seek(0, io.SEEK_END)
+    stored.seek(max(0, size - 4))
+    content = int.from_bytes(stored.read(4), "little")
+    if content >= LOOKAHEAD and content > MOST_RATIO * size:
+        raise DamagedFileError(path, BOMB)
 
 
 def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
@@ -93,6 +106,7 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     try:
         with open_regular(path) as raw:
             start = raw.read(6) or b""
+            _check_gzip(raw, start, path)
             raw.seek(0)
             opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
             yield (io.BufferedReader(_Unpacked(opener(raw), raw, path), LOOKAHEAD) if opener else raw), raw

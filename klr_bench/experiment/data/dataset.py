@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, shown
@@ -23,7 +24,7 @@ from klr_bench.experiment.data.cache import Progress, sha256_of, silent, stamped
 from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError
 from klr_bench.experiment.data.fetch import UNKNOWN, fetch
-from klr_bench.experiment.data.labels import Labels, encoded
+from klr_bench.experiment.data.labels import LARGEST, Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, Arrays, check_text, read, stored
 from klr_bench.experiment.keys import content_hash, source_hash
@@ -196,8 +197,9 @@ def _own_name(path: Path) -> str:
 def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
     """Return the arrays of a generated or bundled set."""
     try:
-        X, targets, *relevant = make(spec["source"]["generator"], f"{name}: generator.")
-        X = stored(X)
+        with np.errstate(all="ignore"):
+            X, targets, *relevant = make(spec["source"]["generator"], f"{name}: generator.")
+            X = stored(X)
     except KlrBenchError:
         raise
     except (Exception, SystemExit) as error:
@@ -207,6 +209,7 @@ def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
         )
         raise KlrBenchError(message) from error
     _check_shape(name, spec, X.shape, len(targets))
+    _check_numbers(name, X)
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encoded(codes, labels, spec, name)
@@ -238,6 +241,14 @@ def _check_shape(name: str, spec: Mapping[str, Any], shape: tuple[int, int], n_l
             f"{name}: expected {declared[0]} rows, {declared[1]} features and a label for each row, as declared under "
             f"source; got {shape[0]} rows, {shape[1]} features and {n_labels} labels."
         )
+        raise KlrBenchError(message)
+
+
+def _check_numbers(name: str, X: Any) -> None:
+    """Refuse numbers that are not finite or too large for float32, as the readers of files do."""
+    numbers = X.data if sp.issparse(X) else X
+    if not (np.abs(numbers) <= LARGEST).all():
+        message = f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator."
         raise KlrBenchError(message)
 
 

@@ -82,7 +82,7 @@ def _fields(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[st
         lines = (line.strip() for line in lines)
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     begins = 1
-    for fields in reader:
+    for fields in _parsed(reader):
         stripped = [field.strip() for field in fields]
         if any("\n" in field or "\r" in field for field in stripped):
             message = f"a quote that opens in line {begins} is not closed in it"
@@ -90,6 +90,16 @@ def _fields(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[st
         begins = reader.line_num + 1
         if any(stripped) or len(stripped) > 1:
             yield reader.line_num, stripped
+
+
+def _parsed(reader: Any) -> Iterator[list[str]]:
+    """Yield what a reader of the csv module yields; its errors say the line."""
+    try:
+        yield from reader
+    except csv.Error as error:
+        reason = f"a field has more than {csv.field_size_limit():,} characters" if "limit" in str(error) else error
+        message = f"line {reader.line_num}: {reason}"
+        raise csv.Error(message) from error
 
 
 def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
@@ -129,7 +139,8 @@ def _values(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> N
     try:
         with np.errstate(over="ignore"):
             values = np.array(features, dtype=np.float64).astype(np.float32)
-        if (np.abs(values) <= LARGEST).all() and not any("_" in "".join(row) for row in features):
+        texts = map("".join, features)
+        if (np.abs(values) <= LARGEST).all() and all(text.isascii() and "_" not in text for text in texts):
             return values
     except ValueError:
         pass

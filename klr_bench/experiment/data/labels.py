@@ -21,9 +21,9 @@ MOST_CLASSES = 100
 
 
 def number(text: str) -> float | None:
-    """Return the number that a text stands for, or None; Python's ``1_000`` does not count as a number."""
+    """Return the number that a text stands for, or None; Python's ``1_000`` and other digits than 0-9 are no number."""
     try:
-        return None if "_" in text else float(text)
+        return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
         return None
 

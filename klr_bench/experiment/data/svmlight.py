@@ -17,7 +17,7 @@ from klr_bench.experiment.data.compression import lines, open_plain
 from klr_bench.experiment.data.labels import LARGEST, Labels, number
 
 MOST_FOUND = 100_000_000
-"""Largest number of features where none is declared: one wrong index could otherwise fill the memory of a learner."""
+"""Largest number of features: one wrong index could otherwise fill the memory of a learner, which has arrays of it."""
 
 MOST_DIGITS = 100
 """Of an index, with zeros before it."""
@@ -62,7 +62,7 @@ def read_svmlight(paths: Sequence[Path], labels: Labels, n_features: int | None)
         last = max(files, key=lambda file: file.X.shape[1])
         reason = (
             f"the index {found + base - 1} would make {found:,} features, expected at most {MOST_FOUND:,}; "
-            f"mend the line, or say that it is right with data.n_features={found}."
+            "mend the line, or number the features anew, without gaps."
         )
         raise last.refusal(int(np.argmax(last.X.indices)), reason)
     shape = n_features or found

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Generator, Mapping
 from contextlib import closing, suppress
+from http.client import HTTPException, LineTooLong
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any
@@ -185,7 +186,20 @@ def _failure(error: Exception) -> Exception:
         return TransferError("it redirects without end")
     if isinstance(error, ValueError):  # requests and urllib3 raise several kinds, also for a redirect
         return TransferError(f"no address that can be asked ({error})")
+    if _is_no_http(error):
+        return TransferError("its answer begins with more than a server of files sends (headers without end)")
     return _BrokenError(_reason(error))
+
+
+def _is_no_http(error: BaseException | None) -> bool:
+    """Say whether http.client gave up over the number or length of headers: several libraries wrap its exception."""
+    seen = [error] if error is not None else []
+    while seen:
+        one = seen.pop()
+        if type(one) in (HTTPException, LineTooLong):
+            return True
+        seen += [inner for inner in (*one.args, one.__cause__, one.__context__) if isinstance(inner, BaseException)]
+    return False
 
 
 def _check_size(size: int, limit: int, part: Path) -> None:

@@ -18,6 +18,8 @@ from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.predictions import Bin, predict
 
 Metrics = dict[str, float | int]
+LONGEST_WHOLE = 1000
+"""Bits of a whole number that is looked at; a float holds up to 1024."""
 
 
 def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = ()) -> tuple[Metrics, float, list[Bin]]:
@@ -56,7 +58,8 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
             message = f"{type(estimator).__name__}.summary(): unknown metric {name!r}.{nearest(name, METRICS)}"
             raise KlrBenchError(message)
         if not _possible(METRICS[name], summary[name]):
-            message = f"{type(estimator).__name__}: {name}: expected {METRICS[name].range}, got {summary[name]!r:.100}."
+            got = _in_words(summary[name])
+            message = f"{type(estimator).__name__}.summary(): {name}: expected {METRICS[name].range}, got {got}."
             raise KlrBenchError(message)
     metrics: Metrics = {name: int(n) if METRICS[name].whole else float(n) for name, n in summary.items()}
     chosen = contract.selected_features(estimator)
@@ -71,7 +74,16 @@ def _possible(metric: Metric, value: Any) -> bool:
     """Say whether a number may be a value of a metric; NaN says that there is none, where it is no count."""
     if isinstance(value, Real) and math.isnan(value) and not metric.whole:
         return True
+    if isinstance(value, int) and value.bit_length() > LONGEST_WHOLE:
+        return False
     return isinstance(value, Real) and metric.possible(float(value))
+
+
+def _in_words(value: Any) -> str:
+    """Return a value for a message; Python refuses to write a whole number of some thousand digits."""
+    if isinstance(value, int) and value.bit_length() > LONGEST_WHOLE:
+        return f"a whole number of {value.bit_length():,} bits"
+    return f"{value!r:.100}"
 
 
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:

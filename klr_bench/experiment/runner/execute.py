@@ -28,6 +28,7 @@ from klr_bench.experiment.runner.pool import in_worker_process, run_all
 from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
+from klr_bench.experiment.selection import Score
 from klr_bench.experiment.targets import TARGET, classifier_class
 from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
@@ -138,7 +139,7 @@ class _Run:
                 elif self._score(item, result, schedule):
                     display.advance(item.describe())
 
-    def _score(self, fold: Fold, result: list[float | None] | Failure, schedule: Schedule) -> bool:
+    def _score(self, fold: Fold, result: list[Score] | Failure, schedule: Schedule) -> bool:
         """Keep the scores of a fold and say whether it has all; one that a time limit has stopped goes on later."""
         if isinstance(result, Failure):
             found = {place: score for part in result.parts for place, score in part.items()}
@@ -158,8 +159,7 @@ class _Run:
             return partial(run_fold, item)
         chosen = self.scores.choice(item)
         if chosen is None:
-            message = f"none of the {len(item.candidates)} candidates of the grid could be fitted in every fold"
-            return partial(failed_cell, item, "error", message)
+            return partial(failed_cell, item, "error", self.scores.none_fitted(item))
         return partial(run_cell, item, chosen)
 
     def _land(self, cell: CellFile) -> None:

@@ -39,5 +39,7 @@ def described(error: BaseException) -> str:
     except BaseException as second:
         text = f"(its message cannot be made: {type(second).__name__})"
     text = text if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {text}"
+    if isinstance(error, SystemExit):
+        text += ". Take the call of exit out of the learner, or out of the metric."
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,6 +1,6 @@
 """The scores of selection on disk: what is there, what is missing, and the choice that follows.
 
-    results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  {key of a candidate: score or null}
+    results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  {key of a candidate: score}
 
 A candidate's score depends on the fold and on the candidate alone; so a run computes only what no earlier run has.
 """
@@ -14,13 +14,13 @@ from klr_bench.experiment.keys import content_hash
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.runner.plan import Cell, Fold, group_folds
-from klr_bench.experiment.selection import EstimatorSpec, choose
+from klr_bench.experiment.selection import FAILED, LONGEST_REASON, EstimatorSpec, Score, choose
 from klr_bench.files import read_json, write_json
 
 LARGEST = 1e300
 """Of scores; the sum of some more is still a number."""
 
-Scores = dict[str, float | None]
+Scores = dict[str, Score]
 
 
 class ScoreStore:
@@ -41,7 +41,7 @@ class ScoreStore:
         candidates = tuple(candidate for candidate in fold.candidates if candidate.key not in known)
         return fold.with_candidates(candidates) if candidates else None
 
-    def write(self, fold: Fold, scores: Sequence[float | None]) -> None:
+    def write(self, fold: Fold, scores: Sequence[Score]) -> None:
         """Keep the scores of a fold's candidates."""
         found = {candidate.key: score for candidate, score in zip(fold.candidates, scores, strict=True)}
         write_json(self._folder / fold.key / f"{content_hash(sorted(found))}.json", found)
@@ -55,6 +55,15 @@ class ScoreStore:
         best = choose([[scores[candidate.key] for scores in folds] for candidate in cell.candidates])
         return None if best is None else cell.candidates[best].estimator
 
+    def none_fitted(self, cell: Cell) -> str:
+        """Return the message of a cell for which there is no choice, with the reason of the first candidate."""
+        scores = [self._scores(fold)[candidate.key] for candidate in cell.candidates for fold in cell.folds]
+        reasons = [score[FAILED] for score in scores if isinstance(score, dict)]
+        limit = cell.candidates[0].time_limit_s
+        within = f" within time_limit_s={limit:g}" if limit and not reasons else ""
+        message = f"none of the {len(cell.candidates)} candidates of the grid could be fitted in every fold{within}"
+        return f"{message}: {reasons[0]}" if reasons else f"{message}; change the grid, or scale the data."
+
     def _scores(self, fold: Fold) -> Scores:
         if fold.key not in self._known:
             known = self._known[fold.key] = {}
@@ -66,12 +75,19 @@ class ScoreStore:
         return self._known[fold.key]
 
 
+def is_failure(score: object) -> bool:
+    """Say whether a score tells why its candidate has failed."""
+    if not isinstance(score, dict) or [*score] != [FAILED]:
+        return False
+    return isinstance(score[FAILED], str) and len(score[FAILED]) <= LONGEST_REASON
+
+
 def is_score(score: object, metric: Metric | None) -> bool:
     """Say whether a value can be a score by a metric, None for one of the user's; what is none is computed again.
 
-    A score is null or a finite number, the negative of a metric that is better the lower it is.
+    A score is a finite number, the negative of a metric that is better the lower it is; null; or why there is none.
     """
-    if score is None:
+    if score is None or is_failure(score):
         return True
     if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) < LARGEST:
         return False

@@ -27,13 +27,13 @@ from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, me
 from klr_bench.experiment.measure.supervision import fit_limit, lifting, limited, patient, restored
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
-from klr_bench.experiment.selection import EstimatorSpec, make, resolve_kernel, score_fold
+from klr_bench.experiment.selection import EstimatorSpec, Score, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
 from klr_bench.experiment.targets import TARGET
 
 
-def run_fold(fold: Fold) -> list[float | None]:
-    """Return the score of each learner of a fold, None where a learner cannot be fitted."""
+def run_fold(fold: Fold) -> list[Score]:
+    """Return the score of each learner of a fold."""
     data = _prepared(fold.source).lent()
     with threadpool_limits(1):
         seed = _learner_seed(fold.source)

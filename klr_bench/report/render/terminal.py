@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+MOST_GRIDS = 200
+"""Grids that are printed: rich takes some milliseconds for each, and nobody reads thousands."""
 PLAIN_WIDTH = 120  # of what is no terminal, at least: numbers are never cut off there
 
 
@@ -24,7 +26,7 @@ def show(document: Document, console: Console) -> None:
         console.width = max(PLAIN_WIDTH, width)
     try:
         console.print(Text(_for(console, document.title), style="bold"))
-        for block in document.grids:
+        for block in document.grids[:MOST_GRIDS]:
             console.print()
             narrow = _fitting(block, console.width)
             console.print(_rich_table(narrow, console))
@@ -32,6 +34,9 @@ def show(document: Document, console: Console) -> None:
             for note in block.notes:
                 console.print(Text(_for(console, f"! {note}"), style="yellow"))
         console.print()
+        if len(document.grids) > MOST_GRIDS:
+            rest = len(document.grids) - MOST_GRIDS
+            console.print(f"{rest:,} more tables are left out here. format=md writes all.")
         for line in document.caption:
             console.print(Text(_for(console, line), style="dim"))
         if left_out:
