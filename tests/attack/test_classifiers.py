@@ -447,7 +447,7 @@ def test_a_candidate_whose_code_fails_is_one_candidate() -> None:
     assert not is_score({"failed": 5}, METRICS["accuracy"])
 
 
-@pytest.mark.parametrize("number", [10**400, -(10**400), 10**5000])
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**5000], ids=["400 digits", "negative", "5,000"])
 def test_a_whole_number_that_no_float_holds_is_one_message(number: int) -> None:
     class Large:
         def summary(self) -> dict[str, int]:

@@ -215,7 +215,7 @@ def test_a_configuration_is_composed_once(words: list[str], monkeypatch: pytest.
         ConfigLoaderImpl, "load_configuration", lambda *given, **named: composed.append(1) or whole(*given, **named)
     )
     main(["run", *words])
-    assert len(composed) == (2 if "-m" in words else 1)  # a sweep composes that of each job
+    assert len(composed) == (3 if "-m" in words else 1)  # Hydra's sweeper tries that of each job, and composes it
 
 
 def test_completion_does_not_offer_the_pickle() -> None:

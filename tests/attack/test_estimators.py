@@ -411,3 +411,15 @@ def test_the_order_of_columns_changes_no_decision(draw: Random) -> None:
 
 def test_a_prototype_that_overflows_says_so() -> None:
     assert "finite" in answer(PrototypeKLR(3, kernel="poly", degree=300, random_state=0), 1e3 * X, Y)
+
+
+@pytest.mark.parametrize("name", ["DualCDKLR", "PrimalCDKLR"])
+def test_a_cache_size_of_half_precision_is_a_size(name: str) -> None:
+    """A million times the largest float16 is no float16."""
+    assert answer(made(name, cache_size=np.float16(65504)), X, Y) == "fits"
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if "n_epochs" in CLASSES[name]().get_params()])
+def test_epochs_that_never_end_are_refused(name: str) -> None:
+    with pytest.raises(InvalidParameterError, match="'n_epochs' parameter"):
+        made(name, n_epochs=10**12).fit(X, Y)

@@ -139,7 +139,8 @@ def summary(estimator: Any, n_train: int) -> dict[str, float]:
     """Return the numbers of a fit to `n_train` rows, by name."""
     numbers = dict(estimator.summary()) if declares(estimator, "summary") else documented(estimator)
     if "n_support" in numbers:
-        numbers.setdefault("sparsity", 1.0 - numbers["n_support"] / n_train)
+        with suppress(OverflowError):  # a number that no float holds, which is refused where it is measured
+            numbers.setdefault("sparsity", 1.0 - numbers["n_support"] / n_train)
     return numbers
 
 
