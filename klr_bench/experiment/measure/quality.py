@@ -72,10 +72,10 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
 
 def _possible(metric: Metric, value: Any) -> bool:
     """Say whether a number may be a value of a metric; NaN says that there is none, where it is no count."""
-    if isinstance(value, Real) and math.isnan(value) and not metric.whole:
-        return True
     if isinstance(value, int) and value.bit_length() > LONGEST_WHOLE:
         return False
+    if isinstance(value, Real) and math.isnan(value) and not metric.whole:
+        return True
     return isinstance(value, Real) and metric.possible(float(value))
 
 
