@@ -24,7 +24,7 @@ from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli.guard import GuardedLoader, check_arguments
@@ -68,6 +68,8 @@ class Task:
         from klr_bench.estimators.core import jit
         from klr_bench.experiment import runner
         from klr_bench.experiment.measure.supervision import restored
+        from klr_bench.experiment.runner.questions import Questions
+        from klr_bench.experiment.strangers import answered_by
         from klr_bench.report.figures import check_names
 
         self.running = True
@@ -80,10 +82,12 @@ class Task:
                 places = " or ".join(jit.refused)
                 console.print(f"{places} cannot be written: compiled code is kept for this run only.")
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
-            with restored():  # a module of the user's is imported, which may leave the folder, for example
-                config = validate(cfg, job.overrides.task, sources)
-            check_names(config.figures or ())
-            outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
+            serial = OmegaConf.select(cfg, "parallel.backend") == "serial"  # then all code runs in this process
+            with answered_by(None if serial else Questions()):
+                with restored():  # a module of the user's may be imported, which may leave the folder, for example
+                    config = validate(cfg, job.overrides.task, sources)
+                check_names(config.figures or ())
+                outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
         except BrokenPipeError:
             raise
         except BAD_INPUT as error:

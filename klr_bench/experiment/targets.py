@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from klr_bench.errors import KlrBenchError, raised
+from klr_bench.experiment.strangers import asked
 
 TARGET = "_target_"
 """The key of a spec that holds the dotted name, as Hydra spells it."""
@@ -68,9 +71,50 @@ def classifier_class(target: str) -> type:
     return found
 
 
-def parameters(target: str) -> dict[str, inspect.Parameter]:
-    """Return the parameters of an estimator's constructor, by name."""
-    return dict(_signature(classifier_class(target), target).parameters)
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an estimator's constructor, and what the class declares of its values."""
+
+    any_name: bool = False  # it stands for parameters of any name: **parameters
+    number: bool = False  # an interval is declared
+    boolean: bool = False  # true and false are declared
+    infinite: tuple[float, ...] = ()  # which of inf and -inf are declared
+
+
+def parameters(target: str) -> dict[str, Parameter]:
+    """Return the parameters of an estimator's constructor, by name; the class is looked at and not called."""
+    return asked(target, _parameters, target)
+
+
+def _parameters(target: str) -> dict[str, Parameter]:
+    found = classifier_class(target)
+    declared = declared_constraints(found)
+    return {
+        name: _parameter(declared.get(name), any_name=parameter.kind is inspect.Parameter.VAR_KEYWORD)
+        for name, parameter in _signature(found, target).parameters.items()
+    }
+
+
+def _parameter(declared: Any, *, any_name: bool) -> Parameter:
+    """Return what a list of scikit-learn's constraints says of a parameter."""
+    from sklearn.utils._param_validation import Interval
+
+    constraints = declared if isinstance(declared, list) else []
+    return Parameter(
+        any_name,
+        number=any(isinstance(one, Interval) for one in constraints),
+        boolean=any(one in ("boolean", "verbose") for one in constraints if isinstance(one, str)),
+        infinite=tuple(number for number in (math.inf, -math.inf) if any(_allows(one, number) for one in constraints)),
+    )
+
+
+def _allows(constraint: Any, value: float) -> bool:
+    from sklearn.utils._param_validation import make_constraint
+
+    try:
+        return bool(make_constraint(constraint).is_satisfied_by(value))
+    except (ValueError, TypeError):  # no constraint of scikit-learn's
+        return False
 
 
 def _signature(found: type, target: str) -> inspect.Signature:

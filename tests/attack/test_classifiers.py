@@ -31,7 +31,7 @@ from klr_bench.experiment.config.validate import checked
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.own import guarded
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
-from klr_bench.experiment.runner.plan import check_candidate
+from klr_bench.experiment.runner.plan import check_candidates
 from klr_bench.experiment.runner.scores import is_score
 from klr_bench.experiment.selection import choose, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, Split, prepare
@@ -268,7 +268,7 @@ def configured(spec: dict[str, Any]) -> None:
     plain = copy.deepcopy(RUN)
     plain["algorithms"] = {"mine": {"estimator": spec}}
     checked(plain, set(), config_files.folders())
-    check_candidate("mine", spec, construct=True)
+    check_candidates("mine", [spec], construct=True)
 
 
 @pytest.mark.parametrize("place", BUILT.values(), ids=BUILT, indirect=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -209,8 +208,9 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
     _check_target(estimator[build.TARGET], f"{where}estimator.{build.TARGET}")
     parameters = {name: value for name, value in estimator.items() if name != build.TARGET}
     _check_parameters(estimator, parameters, f"{where}estimator.")
+    known = build.parameters(estimator[build.TARGET])
     for name, value in parameters.items():
-        _check_value(estimator, name, value, f"{where}estimator.{name}")
+        _check_value(known.get(name, build.Parameter()), value, f"{where}estimator.{name}")
     _check_parameters(estimator, grid, f"{where}grid.")
     return asdict(algorithm) | {
         "label": algorithm.label or stem,
@@ -227,45 +227,30 @@ def _check_target(target: Any, key: str) -> None:
         message = f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class."
         raise KlrBenchError(message) from error
     except KlrBenchError as error:
-        message = str(error) if str(error).startswith(key) else f"{key.removesuffix(build.TARGET)}{error}"
+        where = key.removesuffix(build.TARGET) if str(error).startswith(build.TARGET) else f"{key}: "
+        message = str(error) if str(error).startswith(key) else f"{where}{error}"
         raise KlrBenchError(message) from error
 
 
 def _check_parameters(estimator: Mapping[str, Any], names: Iterable[str], where: str) -> None:
     """Refuse a name that is no parameter of the estimator's constructor."""
     known = build.parameters(estimator[build.TARGET])
-    if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
+    if not any(parameter.any_name for parameter in known.values()):
         refuse_unknown(names, known, where)
 
 
-def _check_value(estimator: Mapping[str, Any], name: str, value: Any, key: str) -> None:
-    """Refuse infinity, and true and false, for a parameter that the estimator does not declare to take them.
+def _check_value(declared: build.Parameter, value: Any, key: str) -> None:
+    """Refuse infinity, and true and false, for a parameter that is not declared to take them.
 
     To Python true and false are the numbers 1 and 0.
     """
-    from sklearn.utils._param_validation import Interval
-
-    declared = build.declared_constraints(build.classifier_class(estimator[build.TARGET])).get(name)
-    constraints = declared if isinstance(declared, list) else []
-    counted = any(isinstance(one, Interval) for one in constraints)
-    either = any(one in ("boolean", "verbose") for one in constraints if isinstance(one, str))
     for number in value if isinstance(value, list) else [value]:
-        if counted and not either and isinstance(number, bool):
+        if declared.number and not declared.boolean and isinstance(number, bool):
             refuse(key, "a number", number)
         if isinstance(number, int) and abs(number) > MOST_EXACT:
             refuse(key, f"a whole number of at most {MOST_EXACT}", number)
-        infinite = isinstance(number, float) and math.isinf(number)
-        if infinite and not any(_allows(one, number) for one in constraints):
+        if isinstance(number, float) and math.isinf(number) and number not in declared.infinite:
             refuse(key, "a finite number", number)
-
-
-def _allows(constraint: Any, value: Any) -> bool:
-    from sklearn.utils._param_validation import make_constraint
-
-    try:
-        return bool(make_constraint(constraint).is_satisfied_by(value))
-    except (ValueError, TypeError):  # no constraint of scikit-learn's
-        return False
 
 
 def _value_lists(
@@ -273,6 +258,7 @@ def _value_lists(
 ) -> dict[str, list[Any]]:
     """Return the lists of values without repetitions, and without parameters that are given one value."""
     kept: dict[str, list[Any]] = {}
+    known = build.parameters(estimator[build.TARGET])
     for name, values in lists.items():
         single, listed = f"algorithms.{stem}.estimator.{name}", f"{where}{name}"
         if single in given and listed in given:
@@ -284,7 +270,8 @@ def _value_lists(
             message = f"{listed}: expected at most {MOST_VALUES} values, got {len(values)}. Give fewer."
             raise KlrBenchError(message)
         for position, value in enumerate(values):
-            _check_value(estimator, name, read(Parameter, value, f"{listed}[{position}]"), listed)
+            read_value = read(Parameter, value, f"{listed}[{position}]")
+            _check_value(known.get(name, build.Parameter()), read_value, listed)
         if single not in given:
             told = [(type(value) is bool, value) for value in values]  # true is not 1
             kept[name] = [value for position, (_, value) in enumerate(told) if told[position] not in told[:position]]

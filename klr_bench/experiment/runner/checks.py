@@ -12,8 +12,10 @@ from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.data import Dataset
 from klr_bench.experiment.measure.supervision import restored
 from klr_bench.experiment.runner.plan import Cell
+from klr_bench.experiment.selection import EstimatorSpec
 from klr_bench.experiment.splits import make_split
-from klr_bench.experiment.targets import build
+from klr_bench.experiment.strangers import asked
+from klr_bench.experiment.targets import TARGET, build
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
@@ -47,11 +49,15 @@ def _check_split(dataset: Dataset, cell: Cell) -> None:
 
 def _check_many_classes(dataset: Dataset, cell: Cell) -> None:
     """Refuse a learner of two classes for a data set with more."""
-    with restored():
-        takes_many = contract.takes_many_classes(build(cell.candidates[0].estimator))
-    if not takes_many:
+    estimator = cell.candidates[0].estimator
+    if not asked(estimator[TARGET], _takes_many_classes, estimator):
         message = (
             f"{cell.algorithm}: takes two classes, {dataset.name} has {len(dataset.classes)}. Leave it out of "
             "algorithm=[...], or choose one class against the rest (of your own file: data.positive=LABEL)."
         )
         raise KlrBenchError(message)
+
+
+def _takes_many_classes(estimator: EstimatorSpec) -> bool:
+    with restored():
+        return contract.takes_many_classes(build(estimator))

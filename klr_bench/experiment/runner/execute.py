@@ -29,12 +29,12 @@ from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
 from klr_bench.experiment.selection import Score
+from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET, classifier_class
 from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
 
 REBUILD_INTERVAL_S = 1.0
-KNOWN = ("klr_bench", "sklearn")
 LONGEST_SHOWN = 500
 """Characters of a failed cell's message."""
 
@@ -217,7 +217,7 @@ def _strangers(item: Fold | Cell) -> frozenset[str]:
     What they leave in their process, such as a patched module or a busy thread, is not to reach other learners.
     """
     targets = {str(candidate.estimator[TARGET]) for candidate in item.candidates}
-    return frozenset(target for target in targets if target.partition(".")[0] not in KNOWN)
+    return frozenset(filter(is_foreign, targets))
 
 
 def _described(classes: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, located
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, SelectionConfig, TraceConfig
@@ -24,6 +24,7 @@ from klr_bench.experiment.measure.own import own_files
 from klr_bench.experiment.measure.supervision import restored
 from klr_bench.experiment.runner.failure import described
 from klr_bench.experiment.selection import EstimatorSpec, candidates, kernel_of
+from klr_bench.experiment.strangers import asked
 from klr_bench.experiment.targets import TARGET, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
 
@@ -183,8 +184,7 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
         limit = algorithm.get("time_limit_s")
         for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
             choices = candidates(estimator, grid)
-            for choice in choices:
-                check_candidate(stem, choice, construct=construct)
+            check_candidates(stem, choices, construct=construct)
             column = {
                 "experiment": config.name,
                 "algorithm": stem,
@@ -225,19 +225,24 @@ def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, own_scor
     return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, own_score])
 
 
-def check_candidate(stem: str, estimator: EstimatorSpec, *, construct: bool) -> None:
-    """Refuse values that the estimator itself refuses, before anything runs."""
-    try:
-        check_parameters(estimator)
-        if construct:
-            with restored():
-                contract.check_parameters(build(estimator))
-    except (KlrBenchError, ValueError, TypeError) as error:
-        message = f"algorithms.{stem}.estimator: {error}"
-        raise KlrBenchError(message) from error
-    except (Exception, SystemExit, GeneratorExit) as error:
-        message = f"algorithms.{stem}.estimator: {estimator[TARGET]} raised {described(error)}"
-        raise KlrBenchError(message) from error
+def check_candidates(stem: str, estimators: Sequence[EstimatorSpec], *, construct: bool) -> None:
+    """Refuse values that the estimators, all of one class, refuse themselves, before anything runs."""
+    with located(f"algorithms.{stem}.estimator"):
+        asked(estimators[0][TARGET], _check_estimators, list(estimators), construct=construct)
+
+
+def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -> None:
+    for estimator in estimators:
+        try:
+            check_parameters(estimator)
+            if construct:
+                with restored():
+                    contract.check_parameters(build(estimator))
+        except (KlrBenchError, ValueError, TypeError) as error:
+            raise KlrBenchError(str(error)) from error
+        except (Exception, SystemExit, GeneratorExit) as error:
+            message = f"{estimator[TARGET]} raised {described(error)}"
+            raise KlrBenchError(message) from error
 
 
 def group_folds(cells: Sequence[Cell]) -> list[Fold]:

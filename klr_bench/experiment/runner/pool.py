@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -80,18 +81,44 @@ def _next(
     return _Trial(waiting.popleft())
 
 
+def run_one(task: Task, kind: Hashable, report: Callable[[float], None]) -> Ended:
+    """Return the end of one task in a worker, in which nothing but this `kind` runs; other idle workers stay.
+
+    `report` is called a few times a second with the seconds that the task has taken.
+    """
+    started = time.monotonic()
+    worker = _idle_one(kind) or Worker()
+    try:
+        worker.start(task)
+        while (end := worker.outcome()) is None:
+            report(time.monotonic() - started)
+            wait(worker.signs, worker.time_left)
+    except BaseException:
+        worker.end()
+        raise
+    if worker.alive():
+        _idle.append((kind, worker))
+    return end
+
+
 def _started(task: Task, kind: Hashable) -> Worker:
     """Return a worker, an idle one that has run nothing but this kind if there is one, that has begun with a task."""
-    here = surroundings()
-    fitting = [pair for pair in _idle if pair[0] == kind and pair[1].alive() and pair[1].surroundings == here]
-    if fitting:
-        worker = fitting[0][1]
-        _idle.remove(fitting[0])
-    else:
+    worker = _idle_one(kind)
+    if worker is None:
         end_idle()  # they are of another kind, folder or environment
         worker = Worker()
     worker.start(task)
     return worker
+
+
+def _idle_one(kind: Hashable) -> Worker | None:
+    """Take an idle worker that has run nothing but this kind, if there is one."""
+    here = surroundings()
+    fitting = [pair for pair in _idle if pair[0] == kind and pair[1].alive() and pair[1].surroundings == here]
+    if not fitting:
+        return None
+    _idle.remove(fitting[0])
+    return fitting[0][1]
 
 
 def _ends(flight: Mapping[Worker, object]) -> Iterator[tuple[Worker, Ended]]:
