@@ -23,8 +23,9 @@ from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
-from klr_bench.experiment.measure.supervision import fit_limit, keep, lifting, limited, restored
+from klr_bench.experiment.measure.supervision import fit_limit, keep, limited, renewing, restored
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
+from klr_bench.experiment.strangers import is_foreign, patience_s
 from klr_bench.experiment.targets import TARGET, build, parameters
 
 EstimatorSpec = dict[str, Any]
@@ -143,7 +144,11 @@ def score_fold(
         )
         raise KlrBenchError(message)
     X_held_out, y_held_out = frozen(data.X_train[held_out]), frozen(data.y_train[held_out])
-    estimators = [make(learner, resolved, seed) for learner in learners]
+    estimators = []
+    for i, learner in enumerate(learners):
+        seconds = patience_s() if is_foreign(learner[TARGET]) else None
+        with limited(seconds, "while it was constructed", otherwise={i: None}):
+            estimators.append(make(learner, resolved, seed))
     scores: list[Score] = [None] * len(estimators)
     metric = find(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
@@ -199,7 +204,7 @@ def group_scores(
     None where its rule refuses an example, and where the `clock` has stopped the fit.
     """
     fitting = fitting or nullcontext()
-    callback = clock and lifting(clock)
+    callback = clock and renewing(clock)
     if len(estimators) == 1:
         alone, watched = estimators[0], callback is not None and contract.takes_callback(estimators[0])
         with fitting:

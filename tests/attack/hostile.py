@@ -14,13 +14,15 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from klr_bench.experiment.measure.supervision import keep, lifting, limited
+from klr_bench.experiment.measure import supervision
+from klr_bench.experiment.measure.supervision import keep, limited, renewing
 
 DEEDS: dict[str, Callable[[], object]] = {}
 ANSWERS: dict[str, Callable[[int], object]] = {
@@ -98,11 +100,48 @@ def kept_and_endless(seconds: float) -> None:
 def kept_and_quick(seconds: float) -> str:
     with limited(seconds, "in vain"):
         pass
-    callback = lifting(lambda estimator, t: True)
-    with limited(seconds, "in vain"):
-        assert callback(None, 1)
-        time.sleep(2 * seconds)
     return "in time"
+
+
+class Calls:
+    """Calls its callback once, on and on until it has gone on for twice the limit, or again after it has said stop."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def run(self, seconds: float) -> str:
+        supervision.RENEWAL_S = seconds / 10
+        callback = renewing(lambda estimator, t: self.how == "stopped")
+        started = time.monotonic()
+        with limited(seconds, "in vain"):
+            callback(None, 1)
+            while self.how != "on" or time.monotonic() < started + 2 * seconds:
+                time.sleep(seconds / 20)
+                if self.how != "once":
+                    callback(None, 2)
+        return "ended"
+
+
+def leaves_services() -> None:
+    """Leave two processes in sessions of their own: a child, and one whose parent has ended."""
+    service_stays()
+    code = (
+        "import subprocess; "
+        "print(subprocess.Popen(['sleep', '3600'], start_new_session=True, stdout=subprocess.DEVNULL).pid)"
+    )
+    remember(int(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout))
+
+
+@contextmanager
+def left_behind(pids: Path) -> Iterator[Path]:
+    """End, at the end, the processes that learners have left behind."""
+    pids.touch()
+    try:
+        yield pids
+    finally:
+        for process in pids.read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
 
 
 def returns_lock() -> object:

@@ -28,6 +28,7 @@ from klr_bench.experiment.data.labels import LARGEST, Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, Arrays, check_text, read, stored
 from klr_bench.experiment.keys import content_hash, source_hash
+from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET
 from klr_bench.files import expanded, no_file
 
@@ -64,10 +65,7 @@ def load(
         arrays = _made(name, spec)  # quicker than reading it from a disk
     else:
         report = progress or silent
-        if spec["source"]["format"] == FILE:
-            paths = _own_files(spec)
-        else:
-            paths = [fetch(file, cache=cache, mirror=mirror, progress=report) for file in files(spec)]
+        paths = fetched(spec, cache=cache, mirror=mirror, progress=report)
         of = _sha256s(paths, spec)
 
         def parse() -> Arrays:
@@ -83,6 +81,22 @@ def load(
         arrays = replace(arrays, n_train_official=_first_rows(name, spec["source"]["n_train"], len(arrays.y)))
     name = dataset_name(name, spec)
     return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key, arrays.relevant)
+
+
+def fetched(spec: Mapping[str, Any], *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
+    """Return the files of a data set, fetched where the cache does not have them; none of a generated one.
+
+    Raises KlrBenchError where they cannot be had.
+    """
+    if spec["source"]["format"] == FILE:
+        return _own_files(spec)
+    return [fetch(file, cache=cache, mirror=mirror, progress=progress or silent) for file in files(spec)]
+
+
+def foreign_functions(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the functions of the user that make a data set, or make it of the rows of its files."""
+    specs = (spec["source"].get("generator"), spec.get("derive"))
+    return tuple(made[TARGET] for made in specs if made and is_foreign(made[TARGET]))
 
 
 def parsed_folder(key: str, cache: Path) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,11 +25,14 @@ Callback = Callable[[Any, int], bool]
 PATIENCE, PATIENCE_S = 10.0, 60.0
 """A limit that the fit itself is expected to keep is enforced after PATIENCE times as long and PATIENCE_S."""
 
+RENEWAL_S = 1.0
+"""Seconds after which a fit says again that it goes on."""
+
 _tell: list[Callable[..., None]] = []
 
 
 def connect(tell: Callable[..., None]) -> None:
-    """Name the function that takes the messages to the supervisor: ("limit", ...) and ("part", ...)."""
+    """Name the function that takes the messages to the supervisor: ("limit", ...), ("again",), ("part", ...)."""
     _tell[:] = [tell]
 
 
@@ -56,12 +60,14 @@ def limited(seconds: float | None, reason: str, otherwise: Any = None) -> Iterat
 def fit_limit(estimator: Any, time_limit_s: float | None) -> tuple[float | None, str]:
     """Return what `limited` is to know of a fit.
 
-    A learner that takes a callback is stopped by it: it is ended only if it does not call it at all.
+    A learner that takes a callback is stopped by it: it is ended only if it does not call it for long.
     """
     if time_limit_s is None:
         return None, ""
     if contract.takes_callback(estimator):
-        return patient(time_limit_s), "without a classifier: it has not called its callback"
+        return patient(
+            time_limit_s
+        ), "without a classifier: it does not call its callback, or goes on where that says stop"
     return time_limit_s, "without a classifier: it takes no callback"
 
 
@@ -70,16 +76,20 @@ def patient(time_limit_s: float | None) -> float | None:
     return None if time_limit_s is None else PATIENCE * time_limit_s + PATIENCE_S
 
 
-def lifting(callback: Callback) -> Callback:
-    """Return a callback that lifts the limit of its fit when it is called for the first time."""
-    called = False
+def renewing(callback: Callback) -> Callback:
+    """Return a callback that lets the limit of its fit begin anew after each call, unless it says stop.
+
+    So the limit bounds the time between two calls, and the time that the fit takes to end after it is told to stop.
+    """
+    told = -RENEWAL_S
 
     def call(estimator: Any, t: int) -> bool:
-        nonlocal called
-        if not called:
-            called = True
-            _say("limit", None, "", None)
-        return callback(estimator, t)
+        nonlocal told
+        stop = callback(estimator, t)
+        if not stop and time.monotonic() - told >= RENEWAL_S:
+            told = time.monotonic()
+            _say("again")
+        return stop
 
     return call
 

@@ -111,7 +111,7 @@ class _Run:
         """Have each data set parsed in the cache, check it, and say how its labels are read."""
         for source in {cell.source.stem: cell.source for cell in cells}.values():
             with progress(PlainConsole(quiet=True) if self.quiet else self.console) as report:
-                dataset = source.load(report)
+                dataset = source.look(report)
             check_data(dataset, [cell for cell in self.cells if cell.source.stem == source.stem])
             rows, features = dataset.X.shape
             self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {_described(dataset.classes)}")
@@ -212,12 +212,12 @@ class _Run:
 
 
 def _strangers(item: Fold | Cell) -> frozenset[str]:
-    """Return the classes of a task that are of neither klr-bench nor scikit-learn.
+    """Return the classes and the makers of data of a task that are of neither klr-bench nor scikit-learn.
 
     What they leave in their process, such as a patched module or a busy thread, is not to reach other learners.
     """
     targets = {str(candidate.estimator[TARGET]) for candidate in item.candidates}
-    return frozenset(filter(is_foreign, targets))
+    return frozenset({*filter(is_foreign, targets), *item.source.foreign})
 
 
 def _described(classes: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +15,9 @@ from joblib import cpu_count
 
 import klr_bench
 from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.own import load_own
+from klr_bench.experiment.strangers import asked
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
 
@@ -29,7 +31,8 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
         }
         for group in ("algorithms", "datasets")
     }
-    own = load_own(config["metrics"] or (), config_files.folders())
+    metrics = [name for name in config["metrics"] or () if name not in METRICS]
+    own = asked(f"metric {', '.join(metrics)}", _descriptions, metrics, config_files.folders()) if metrics else {}
     commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
@@ -51,10 +54,15 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
             "threads_per_worker": 1,
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         },
-        "own_metrics": {name: metric.described() for name, metric in own.items()},
+        "own_metrics": own,
         "labels": labels,  # of all runs so far: a later one may be of a part
         "config": dict(config),
     }
+
+
+def _descriptions(names: Sequence[str], folders: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Run the files of a user's metrics, and return what they say of them."""
+    return {name: metric.described() for name, metric in load_own(names, folders).items()}
 
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:

@@ -12,6 +12,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
@@ -19,6 +22,7 @@ from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, SelectionConfi
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
+from klr_bench.experiment.data.dataset import fetched, foreign_functions
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.experiment.measure.own import own_files
 from klr_bench.experiment.measure.supervision import restored
@@ -55,6 +59,21 @@ class Source:
         """Return the data set, fetched and parsed if the cache does not have it."""
         return load(self.stem, self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
 
+    def look(self, progress: Progress | None = None) -> Dataset:
+        """Return the data set to check it and describe it, fetched and parsed if the cache does not have it.
+
+        What functions of the user make is made by another process: then X is empty, and has its shape alone.
+        """
+        if not self.foreign:
+            return self.load(progress)
+        fetched(self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
+        return asked(self.foreign[0], _without_values, self)
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The functions of the user that make the data."""
+        return foreign_functions(self.spec)
+
     def content(self) -> dict[str, Any]:
         """Return what the arrays depend on, for a key."""
         return {
@@ -65,6 +84,12 @@ class Source:
             "scale": self.spec.get("scale"),
             "split": self.spec.get("split"),
         }
+
+
+def _without_values(source: Source) -> Dataset:
+    """Make the data set; return it with an empty X of its shape: what goes to another process is small and plain."""
+    dataset = source.load()
+    return replace(dataset, X=sp.csr_matrix(dataset.X.shape, dtype=np.float32), relevant=None)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+from klr_bench.experiment.runner.descendants import end_descendants
 from klr_bench.experiment.runner.failure import Failure, Task, guarded
 from klr_bench.experiment.runner.worker import LENGTH
 
@@ -44,6 +45,19 @@ class Ended:
     death: str = ""
 
 
+@dataclass(frozen=True)
+class _Limit:
+    """The seconds that a part of a task may take from `started` on, and what it has led to where it takes longer."""
+
+    started: float
+    seconds: float
+    stopped: Failure
+
+    def left(self) -> float:
+        """Return the seconds that are left, negative ones where the time is up."""
+        return self.started + self.seconds - time.monotonic()
+
+
 class Worker:
     """A process that runs tasks, one at a time, with one thread for each numerical library.
 
@@ -69,7 +83,7 @@ class Worker:
         self._channel = ours
         self._received = bytearray()
         self._parts: list[Any] = []
-        self._limit: tuple[float, Failure] | None = None
+        self._limit: _Limit | None = None
         self._looked = self._running = time.monotonic()
 
     def start(self, task: Task) -> None:
@@ -103,9 +117,9 @@ class Worker:
         except Exception:  # a learner has written to the socket
             self.end()
             return Ended(death="it sent what is no message")
-        if self._limit and time.monotonic() > self._limit[0]:
+        if self._limit and self._limit.left() < 0:
             self.end()
-            return Ended(self._limit[1])
+            return Ended(self._limit.stopped)
         if self._process.poll() is not None:
             return self._death()
         if self._is_stopped():
@@ -126,6 +140,8 @@ class Worker:
             os.close(self._printed)
 
     def _kill(self) -> None:
+        if self._process.poll() is None:  # else its number may be that of another process
+            end_descendants(self._process.pid)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -150,10 +166,15 @@ class Worker:
         if kind == "part":
             self._parts += content
             return
+        if kind == "again":
+            self._limit = self._limit and replace(self._limit, started=time.monotonic())
+            return
         seconds, reason, otherwise = content
         parts = (*self._parts, otherwise)
-        stopped = Failure("timeout", f"stopped after {seconds:g} s, {reason}", parts) if seconds else None
-        self._limit = (time.monotonic() + seconds, stopped) if stopped else None
+        self._limit = None
+        if seconds:
+            stopped = Failure("timeout", f"stopped after {seconds:g} s, {reason}", parts)
+            self._limit = _Limit(time.monotonic(), seconds, stopped)
 
     def _death(self) -> Ended:
         """Return how the process has ended, which closes its socket a moment before."""
@@ -188,7 +209,7 @@ class Worker:
     @property
     def time_left(self) -> float:
         """Seconds until the process is to be looked at."""
-        return max(0.0, min(TICK_S, self._limit[0] - time.monotonic())) if self._limit else TICK_S
+        return max(0.0, min(TICK_S, self._limit.left())) if self._limit else TICK_S
 
 
 def surroundings() -> tuple[Any, ...]:

@@ -39,7 +39,7 @@ def _answer(target: str, question: Callable[[], Any]) -> Any:
     seconds = patience_s()
     task = partial(_answered, target, question, seconds)
     end = run_one(task, frozenset({target}), _Waiting(target, seconds))
-    advice = "Look at what its module does when it is imported, and its constructor."
+    advice = "See what its module does when it is imported, and its constructor or function when it is called."
     if end.death:
         message = f"{target} has ended its process ({end.death}). {advice}"
     elif not isinstance(end.result, Failure):

@@ -24,17 +24,18 @@ from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
-from klr_bench.experiment.measure.supervision import fit_limit, lifting, limited, patient, restored
+from klr_bench.experiment.measure.supervision import fit_limit, limited, patient, renewing, restored
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.selection import EstimatorSpec, Score, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
+from klr_bench.experiment.strangers import is_foreign, patience_s
 from klr_bench.experiment.targets import TARGET
 
 
 def run_fold(fold: Fold) -> list[Score]:
     """Return the score of each learner of a fold."""
-    data = _prepared(fold.source).lent()
+    data = _lent(fold.source, otherwise=dict.fromkeys(range(len(fold.candidates))))
     with threadpool_limits(1):
         seed = _learner_seed(fold.source)
         learners = [candidate.estimator for candidate in fold.candidates]
@@ -45,11 +46,12 @@ def run_fold(fold: Fold) -> list[Score]:
 
 def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
-    data, seed = _prepared(cell.source).lent(), _learner_seed(cell.source)
+    data, seed = _lent(cell.source), _learner_seed(cell.source)
     folders = config_files.folders()
     with threadpool_limits(1), restored():
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
-        estimator = make(chosen, kernel, seed)
+        with limited(patience_s() if is_foreign(chosen[TARGET]) else None, "while it was constructed"):
+            estimator = make(chosen, kernel, seed)
         own = chosen[TARGET].startswith("klr_bench.")  # which may have to be compiled
         with limited(patient(cell.time_limit_s) if own else cell.time_limit_s, "in a fit to four rows"):
             contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
@@ -57,13 +59,14 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
         watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
         with limited(*fit_limit(estimator, cell.time_limit_s)):
             clock = _clock(cell, estimator, data)
-            estimator.fit(data.X_train, data.y_train, **({"callback": lifting(clock)} if watched else {}))
+            estimator.fit(data.X_train, data.y_train, **({"callback": renewing(clock)} if watched else {}))
             fit_time = clock.elapsed()
         memory = peak_memory_mb()
         end = contract.ended_at(estimator)
         if end is not None:
             clock.end(estimator, end)
-        extra = load_own(cell.own_metrics, folders).values()
+        with limited(patience_s() if cell.own_metrics else None, "while the file of a metric was run"):
+            extra = load_own(cell.own_metrics, folders).values()
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
     measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
@@ -108,6 +111,12 @@ def _record(cell: Cell, parameters: dict[str, Any], status: str, message: str, m
         message=message,
         metrics={name: value for name, value in measured.items() if not math.isnan(value)},
     )
+
+
+def _lent(source: Source, otherwise: Any = None) -> Prepared:
+    """Return the rows of a split, read-only; a limit holds for functions of the user that make them."""
+    with limited(patience_s() if source.foreign else None, f"while {source.name} was made", otherwise):
+        return _prepared(source).lent()
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from klr_bench.experiment.measure.supervision import connect, restored
+from klr_bench.experiment.runner.descendants import adopt_orphans, end_descendants
 from klr_bench.experiment.runner.failure import Task, guarded
 
 LENGTH = struct.Struct("!Q")
@@ -27,6 +28,7 @@ def serve(channel: int, parent: int) -> None:
     """Run the tasks that come through a socket, given by its file descriptor; never returns."""
     try:
         follow(parent)
+        adopt_orphans()
         os.set_inheritable(channel, False)
         connection = socket.socket(fileno=channel)
         tell = partial(_tell, connection, os.getpid())
@@ -49,6 +51,7 @@ def follow(parent: int) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
+        end_descendants(os.getpid())
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
