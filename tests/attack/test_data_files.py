@@ -279,6 +279,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "one class": (b"1,a\n2,a\n3,a\n", "all 3 rows have the label 'a'"),
     "one column": (b"1\n2\n3\n", "one column"),
     "one very long column": (b"y" * 130_000 + b"\n" + b"z" * 130_000, "one column"),
+    "only a pair of quotes": (b'""\n', "one column"),
     "only a header": (b"x,y,class\n", "no rows"),
     "only comments": (b"# a\n# b\n", ""),
     "only blank lines": (b"\n\n \n", "no rows"),

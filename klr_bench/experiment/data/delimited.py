@@ -168,7 +168,7 @@ def _layout(path: Path, label_column: str | int | None) -> Layout:
         raise KlrBenchError(message)
     delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
     try:
-        first = next(_fields(iter(sample), delimiter))[1]
+        first = next(_fields(iter(sample), delimiter), (0, [""]))[1]
     except csv.Error as error:
         raise _no_text(path, error) from error
     if len(first) < 2:
@@ -206,7 +206,7 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, 
         counts = Counter(len(fields) for _, fields in _fields(iter(sample), delimiter))
     except csv.Error:
         counts = Counter({1: 1})
-    n_fields, n_lines = counts.most_common(1)[0]
+    n_fields, n_lines = (counts or Counter({1: 1})).most_common(1)[0]  # all fields of all lines may be blank
     share = n_lines / len(sample) if n_fields > 1 else 0.0
     return share > 0.5, delimiter != " ", share, n_fields
 
