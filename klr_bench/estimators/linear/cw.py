@@ -12,6 +12,7 @@ import math
 
 from numba import float64
 from scipy.special import ndtri
+from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import POSITIVE, Choice
@@ -59,6 +60,18 @@ def softly_confident(m, v, parameters):
         alpha = 2.0 * (v * square - m * m) / (root + first)
     else:
         alpha = (root - first) / (2.0 * (n * n + n * v * square))
+    return alpha, shrinkage(alpha, v, phi)
+
+
+@rule
+def softly_confident_in_libol(m, v, parameters):
+    """As `softly_confident`, but under the root v^2 is 2 v, and the phi^2 beside v is 2 phi."""
+    phi, softness = parameters
+    if m >= phi * math.sqrt(v):
+        return 0.0, 0.0
+    square, n = phi * phi, v + softness
+    root = phi * math.sqrt(square * m * m * 2.0 * v + 4.0 * n * v * (n + 2.0 * phi * v))
+    alpha = max(0.0, (root - m * (2.0 * n + square * v)) / (2.0 * (n * n + n * v * square)))
     return alpha, shrinkage(alpha, v, phi)
 
 
@@ -136,6 +149,9 @@ class SoftConfidenceWeighted(ConfidenceLearner):
         Weight of the loss, > 0.
     confidence : float, default=0.75
         Probability in (0.5, 1).
+    compat : {"libol"} or None, default=None
+        "libol": alpha of SCW-II as the toolbox LIBOL 0.3 computes it, which under the root has 2 v in place of v^2 in
+        the first term and 2 phi in place of phi^2 in the last bracket.  SCW-I is the same there.
     covariance : {"full", "diagonal"}, default="full"
         What is kept of the covariance; see `ConfidenceLearner`.
     n_epochs, memory_limit
@@ -149,6 +165,7 @@ class SoftConfidenceWeighted(ConfidenceLearner):
     References
     ----------
     Wang, Zhao, Hoi, ICML 2012, propositions 1 and 2.
+    Hoi, Wang, Zhao, "LIBOL: a library for online learning algorithms", JMLR 15, 2014: the toolbox of `compat="libol"`.
 
     Examples
     --------
@@ -166,14 +183,28 @@ class SoftConfidenceWeighted(ConfidenceLearner):
         "confidence": [CONFIDENCE],
         "variant": [Choice(int, {1, 2})],
         "C": [POSITIVE],
+        "compat": [StrOptions({"libol"}), None],
     }
 
-    def __init__(self, variant=1, C=1.0, confidence=0.75, *, covariance="full", n_epochs=1, memory_limit=4000.0):
+    def __init__(
+        self,
+        variant=1,
+        C=1.0,
+        confidence=0.75,
+        *,
+        compat=None,
+        covariance="full",
+        n_epochs=1,
+        memory_limit=4000.0,
+    ):
         super().__init__(covariance, n_epochs, memory_limit)
         self.variant = variant
         self.C = C
         self.confidence = confidence
+        self.compat = compat
 
     def _update(self):
         phi = ndtri(self.confidence)
-        return (confident, (phi, self.C)) if self.variant == 1 else (softly_confident, (phi, 0.5 / self.C))
+        if self.variant == 1:
+            return confident, (phi, self.C)
+        return softly_confident if self.compat is None else softly_confident_in_libol, (phi, 0.5 / self.C)

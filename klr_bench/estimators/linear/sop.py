@@ -5,6 +5,7 @@ Cesa-Bianchi, Conconi, Gentile, "A second-order perceptron algorithm", SIAM J. C
 
 from __future__ import annotations
 
+from scipy.linalg import solve
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.parameters import POSITIVE
@@ -27,14 +28,18 @@ def second_order(m, v, parameters):
 class SecondOrderPerceptron(ConfidenceLearner):
     """Predicts sign(w'Sx); a mistake adds y x to w.  S^-1 = I/a + sum of x x' over the updates.
 
-    The published form adds x to S first; this divides w'Sx by 1 + v and never changes its sign.  `coef_` is S w.
+    The published form adds x to S first; this divides w'Sx by 1 + v and never changes its sign.  `coef_` is S w, or w
+    with `compat="libol"`.
 
     Parameters
     ----------
     a : float, default=1.0
         S starts as a I, a > 0.
     update : {"mistakes", "always"}, default="mistakes"
-        When S is updated: on mistakes, as published, or at every example, as in LIBOL.
+        When S is updated: on mistakes, as published, or at every example.
+    compat : {"libol"} or None, default=None
+        "libol": as in the toolbox LIBOL 0.3, S is updated at every example whatever `update` is, and the classifier of
+        new rows is w'x, the perceptron's sum without S.  What is learned is not affected by the latter.
     covariance : {"full", "diagonal"}, default="full"
         What is kept of the covariance; see `ConfidenceLearner`.
     n_epochs, memory_limit
@@ -48,6 +53,7 @@ class SecondOrderPerceptron(ConfidenceLearner):
     References
     ----------
     Cesa-Bianchi, Conconi, Gentile, SIAM J. Comput. 34, 2005, figure 3.1.
+    Hoi, Wang, Zhao, "LIBOL: a library for online learning algorithms", JMLR 15, 2014: the toolbox of `compat="libol"`.
 
     Examples
     --------
@@ -65,15 +71,27 @@ class SecondOrderPerceptron(ConfidenceLearner):
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {
         "a": [POSITIVE],
         "update": [StrOptions({"mistakes", "always"})],
+        "compat": [StrOptions({"libol"}), None],
     }
 
-    def __init__(self, a=1.0, update="mistakes", *, covariance="full", n_epochs=1, memory_limit=4000.0):
+    def __init__(self, a=1.0, update="mistakes", *, compat=None, covariance="full", n_epochs=1, memory_limit=4000.0):
         super().__init__(covariance, n_epochs, memory_limit)
         self.a = a
         self.update = update
+        self.compat = compat
 
     def _first_variance(self):
         return self.a
 
     def _update(self):
-        return second_order, (float(self.update == "always"),)
+        return second_order, (float(self.update == "always" or self.compat == "libol"),)
+
+    def _publish(self):
+        super()._publish()
+        if self.compat == "libol":
+            self.coef_ = self._perceptron()
+
+    def _perceptron(self):
+        """Return w (d,), found from S and S w."""
+        S, Sw = self._state.covariance(), self._state.mean
+        return Sw / S if S.ndim == 1 else solve(S, Sw, assume_a="pos")

@@ -36,10 +36,14 @@ CASES = {
     "scw1 sure": (SoftConfidenceWeighted(1, 16.0, 0.9), reference.cw(0.9, 16.0)),
     "scw2": (SoftConfidenceWeighted(2), reference.scw2(0.75, 1.0)),
     "scw2 sure": (SoftConfidenceWeighted(2, 0.0625, 0.9), reference.scw2(0.9, 0.0625)),
+    "scw1 of libol": (SoftConfidenceWeighted(1, C=0.0625, compat="libol"), reference.cw(0.75, 0.0625)),
+    "scw2 of libol": (SoftConfidenceWeighted(2, compat="libol"), reference.scw2_of_libol(0.75, 1.0)),
+    "scw2 of libol sure": (SoftConfidenceWeighted(2, 4.0, 0.95, compat="libol"), reference.scw2_of_libol(0.95, 4.0)),
 }
 LEARNERS = [learner for learner, _ in CASES.values()] + [
     SecondOrderPerceptron(),
     SecondOrderPerceptron(update="always"),
+    SecondOrderPerceptron(compat="libol"),
 ]
 ALL = [*LEARNERS, PassiveAggressive(), BatchConfidenceWeighted(), BatchConfidenceWeighted(q=2)]
 
@@ -93,6 +97,21 @@ def test_second_order_perceptron_equals_the_reference(a, update, way):
     learner = SecondOrderPerceptron(a, update).fit(X, y)
     w, S, updates, mistakes = reference.sop(X, y, a, always=update == "always")
     assert_same(learner, S @ w, S, updates, mistakes)
+
+
+@pytest.mark.parametrize("update", ["mistakes", "always"])
+def test_second_order_perceptron_of_libol_predicts_without_the_covariance(update, way):
+    X, y = toy()
+    learner = SecondOrderPerceptron(0.5, update, compat="libol").fit(X, y)
+    w, S, updates, mistakes = reference.sop(X, y, 0.5, always=True)
+    assert_same(learner, w, S, updates, mistakes)
+
+
+def test_second_order_perceptron_of_libol_with_a_diagonal():
+    X, y = toy(d=1)
+    learner = SecondOrderPerceptron(compat="libol", covariance="diagonal").fit(X, y)
+    w, S, updates, mistakes = reference.sop(X, y, always=True)
+    assert_same(learner, w, np.diag(S), updates, mistakes)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
