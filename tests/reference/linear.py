@@ -124,12 +124,12 @@ def passive_aggressive(X, y, variant, C):
     return w
 
 
-def bcw(batches, C, q):
-    """Return the mean and S after batches (X, y), algorithm 1 with the inverse and its root in so many words."""
+def bcw(batches, C, q, r=None):
+    """Return the mean and S after batches (X, y), algorithm 1 with the inverse and its root; r is 1/C if not given."""
     d = batches[0][0].shape[1]
     mean, S = np.zeros(d), np.eye(d)
     for X, y in batches:
-        S = np.linalg.inv(np.linalg.inv(S) + C * X.T @ X)
+        S = np.linalg.inv(np.linalg.inv(S) + X.T @ X / (r or 1 / C))
         U = np.real(sqrtm(S))
         w = np.linalg.solve(U, mean)
         for x, label in zip(X @ U, y, strict=True):

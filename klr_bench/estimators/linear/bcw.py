@@ -53,7 +53,7 @@ def _coordinate_steps(Z, y, w, bound, softness, counts):
 
 
 class BatchConfidenceWeighted(IncrementalClassifier):
-    """Confidence-weighted learning by batches: S^-1 <- S^-1 + C X'X, then one pass over the rows X of the batch.
+    """Confidence-weighted learning by batches: S^-1 <- S^-1 + X'X / r, then one pass over the rows X of the batch.
 
     With U = S^(1/2) and w = U^-1 mean, each row with a positive loss gives the step
 
@@ -65,9 +65,11 @@ class BatchConfidenceWeighted(IncrementalClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the batch, > 0.
+        Weight of the loss, > 0.
     q : {1, 2}, default=1
         1 for the hinge loss, 2 for its square.
+    r : float or None, default=None
+        Weight of the old covariance against the rows of the batch, > 0, as in AROW.  None is 1/C, as in equation 6.
     memory_limit : float, default=4000.0
         MB > 0 that one covariance may take; up to four matrices of this size are in memory.
 
@@ -78,7 +80,7 @@ class BatchConfidenceWeighted(IncrementalClassifier):
     coef_ : ndarray of shape (n_features,), float64
         The mean of the weights.
     precision_ : ndarray of shape (n_features, n_features), float64
-        S^-1 = I + C sum of x x'.
+        S^-1 = I + sum of x x' / r.
     covariance_ : ndarray of shape (n_features, n_features), float64
         S, computed when it is read.
     n_updates_, n_mistakes_ : int
@@ -92,8 +94,8 @@ class BatchConfidenceWeighted(IncrementalClassifier):
 
     References
     ----------
-    Tan et al., AAAI 2016, algorithm 1; the 0.5/C of q = 2 is the exact step for C sum of loss^2, where equation 7 would
-    have C/2.
+    Tan et al., AAAI 2016, algorithm 1, which requires r and C and does not say where r is used; the 0.5/C of q = 2 is
+    the exact step for C sum of loss^2, where equation 7 would have C/2.
 
     Examples
     --------
@@ -107,11 +109,17 @@ class BatchConfidenceWeighted(IncrementalClassifier):
     (1, (20, 20))
     """
 
-    _parameter_constraints = {"C": [POSITIVE], "q": [Choice(int, {1, 2})], "memory_limit": [POSITIVE]}  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012
+        "C": [POSITIVE],
+        "q": [Choice(int, {1, 2})],
+        "r": [POSITIVE, None],
+        "memory_limit": [POSITIVE],
+    }
 
-    def __init__(self, C=1.0, q=1, *, memory_limit=4000.0):
+    def __init__(self, C=1.0, q=1, *, r=None, memory_limit=4000.0):
         self.C = C
         self.q = q
+        self.r = r
         self.memory_limit = memory_limit
 
     @property
@@ -128,12 +136,13 @@ class BatchConfidenceWeighted(IncrementalClassifier):
 
     def _learn(self, X, signs, callback):
         d, X = X.shape[1], without_duplicates(X)
-        precision = self.precision_ + self.C * gram(X)
+        weight = self.C if self.r is None else 1 / self.r
+        precision = self.precision_ + weight * gram(X)
         if not np.isfinite(precision).all():
             message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, as to [0, 1]."
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
-        e = np.maximum(e, 1.0)  # I + C X'X has none below 1, but rounding of X'X may give less
+        e = np.maximum(e, 1.0)  # I + X'X / r has none below 1, but rounding of X'X may give less
         root = (V * e**-0.5) @ V.T
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root

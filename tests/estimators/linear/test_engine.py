@@ -126,16 +126,17 @@ def test_passive_aggressive_equals_the_reference(variant, C, layout):
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("C", [0.0625, 1.0, 16.0])
+@pytest.mark.parametrize("r", [None, 0.25, 1.0])
 @pytest.mark.parametrize("q", [1, 2])
-def test_batches_equal_the_reference(q, C, layout, monkeypatch):
+def test_batches_equal_the_reference(q, r, C, layout, monkeypatch):
     monkeypatch.setattr(bcw, "GRAM_ROWS", 33)
     X, y = toy()
     X[17] = 0.0
     batches = [slice(0, 40), slice(40, 50), slice(50, 300)]
-    learner = BatchConfidenceWeighted(C, q)
+    learner = BatchConfidenceWeighted(C, q, r=r)
     for rows in batches:
         learner.partial_fit(layout(X[rows]), y[rows], classes=[-1, 1])
-    mean, S = reference.bcw([(X[rows], y[rows]) for rows in batches], C, q)
+    mean, S = reference.bcw([(X[rows], y[rows]) for rows in batches], C, q, r)
     np.testing.assert_allclose(learner.coef_, mean, rtol=1e-8, atol=1e-8 * np.abs(mean).max())
     np.testing.assert_allclose(learner.covariance_, S, rtol=1e-8, atol=1e-8 * np.abs(S).max())
     assert (learner.t_, learner.n_batches_) == (300, 3)
