@@ -18,7 +18,7 @@ from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, NUMBER, PO
 from klr_bench.estimators.prototype.joint import adam, coefficients, lbfgs
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
-from klr_bench.estimators.prototype.passes import in_batches, on_all_rows
+from klr_bench.estimators.prototype.passes import by_gradient, in_batches, on_all_rows
 from klr_bench.estimators.prototype.prediction import PrototypeClassifier
 from klr_bench.estimators.prototype.start import first_point, unit_of
 
@@ -49,13 +49,16 @@ class PrototypeKLR(PrototypeClassifier):
         Weight >= 0 of the Laplacian prior on the prototypes: some of their entries become 0.
     l2 : float, default=0.0
         Weight >= 0 of a Gaussian prior on all b but b_y0.
-    solver : {"auto", "adam", "lbfgs", "alternating"}, default="auto"
+    solver : {"auto", "adam", "lbfgs", "alternating", "gradient"}, default="auto"
         "adam" and "lbfgs" move all parameters at once, on mini-batches and on all rows.  "alternating" makes a pass for
-        b, one for u and one for theta in turn, as in the posts.  "auto" is "lbfgs" on small data, else "adam".  If only
-        b is learned, the problem is convex and is solved by L-BFGS on fixed kernel values, whatever the solver.
+        b, one for u and one for theta in turn, with Adam's steps, and undoes passes that raise the objective.
+        "gradient" makes the same passes with plain gradient steps, as in the posts, and undoes none: it may diverge.
+        "auto" is "lbfgs" on small data, else "adam".  If only b is learned, the problem is convex and is solved by
+        L-BFGS on fixed kernel values, whatever the solver.
     learning_rate : float, default=0.1
-        Adam's step on mini-batches, > 0, in units of 0.1 for theta, of the spread of the features for u, and for b of
-        0.3 divided by the spread of the kernel values at the start (1 in the lazy form).
+        Step on mini-batches, > 0, in units of 0.1 for theta, of the spread of the features for u, and for b of 0.3
+        divided by the spread of the kernel values at the start (1 in the lazy form).  Adam moves a coordinate by about
+        this much, "gradient" by this much times the slope in the same unit; rates of about 1 suit it.
     batch_size : int or None, default=128
         Rows of a mini-batch; None is all rows, with which "alternating" makes one step per part and pass.
     lazy : bool, default=False
@@ -123,7 +126,7 @@ class PrototypeKLR(PrototypeClassifier):
         "learn_coef": ["boolean"],
         "l1": [NOT_NEGATIVE],
         "l2": [NOT_NEGATIVE],
-        "solver": [StrOptions({"auto", "adam", "lbfgs", "alternating"})],
+        "solver": [StrOptions({"auto", "adam", "lbfgs", "alternating", "gradient"})],
         "learning_rate": [POSITIVE],
         "batch_size": [COUNT, None],
         "lazy": ["boolean"],
@@ -317,7 +320,7 @@ class PrototypeKLR(PrototypeClassifier):
             "max_iter": self.max_iter,
             "random": random,
         }
-        solve = adam if solver == "adam" else in_batches
+        solve = {"adam": adam, "alternating": in_batches, "gradient": by_gradient}[solver]
         return solve(self._model, x, rows, watched, parts, **options)
 
     def _go_on(self, iterates, watched, held_out, callback, *, until_end):

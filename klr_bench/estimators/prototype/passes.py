@@ -2,7 +2,8 @@
 
 prototype_klr, "Implementation details": the rate of b decreases, those of u and theta are constant.  Here each pass is
 safeguarded: a pass that raises the objective is undone, and its rate is halved for a while.  If a batch is all rows, a
-pass is one gradient step with a line search, so that the objective never rises.
+pass is one gradient step with a line search, so that the objective never rises.  The posts' own passes, with plain
+gradient steps and no safeguard, are `by_gradient`.
 """
 
 from __future__ import annotations
@@ -44,6 +45,47 @@ def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_it
                 rates[part] /= 2
                 undone |= rates[part] > LEAST * rate
         yield x.copy(), undone
+
+
+class GradientSteps:
+    """Plain steps: each coordinate moves against its slope, both in the unit of the coordinate, `unit` (P,).
+
+    As with Adam, a coordinate with slope exactly 0 is not moved.
+    """
+
+    def __init__(self, model, x, unit):
+        self.places, self.l1, self.square = model.layout.places, model.l1, (unit * unit).astype(x.dtype)
+
+    def step(self, x, slopes, rate):
+        """Move x in place by the slopes of some parts; then shrink the prototypes that moved towards 0 by l1."""
+        for part, slope in slopes.items():
+            place = self.places[part]
+            length = rate * self.square[place] * (slope != 0)
+            x[place] -= length * slope
+            if part == "u" and self.l1:
+                x[place] = np.sign(x[place]) * np.maximum(np.abs(x[place]) - length * self.l1, 0)
+
+
+def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
+    """Yield x after each round of passes with plain steps, as in prototype_klr, and whether the objective rose.
+
+    The objective is evaluated on the rows `watched`.  The rate of b is divided by 1 + the number of rounds so far
+    (Carpenter, "Lazy sparse stochastic gradient descent", 2008); those of u and theta are constant.  ValueError where
+    the steps diverge.
+    """
+    x = x.astype(rows.X.dtype)
+    steps, before = GradientSteps(model, x, unit), model.objective(x, watched)
+    for t in range(max_iter):
+        for part in parts:
+            for done, (X, y) in enumerate(rows.shuffled(random, batch_size)):
+                rounds = t + done * batch_size / len(rows)
+                steps.step(x, model.slopes(x, X, y, (part,)), rate / (1 + rounds) if part == "b" else rate)
+            if not np.isfinite(x).all():
+                message = f"PrototypeKLR: the steps of solver='gradient' diverge in pass {t + 1}; lower learning_rate."
+                raise ValueError(message)
+        found = model.objective(x, watched)
+        yield x.copy(), found > before
+        before = found
 
 
 def on_all_rows(model, x, rows, parts, *, max_iter):

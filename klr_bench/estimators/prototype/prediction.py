@@ -46,8 +46,13 @@ class PrototypeClassifier(Classifier):
         return self.max_iter, 1
 
     def summary(self):
-        """Return what the fit has led to: prototypes, passes and the objective."""
-        return {"n_support": self.n_support_, "n_iter": self.n_iter_, "objective": self.objective_}
+        """Return what the fit has led to: prototypes, the share of non-zero entries in them, passes, the objective."""
+        return {
+            "n_support": self.n_support_,
+            "nonzero_fraction": float(np.mean(self.prototypes_ != 0)),
+            "n_iter": self.n_iter_,
+            "objective": self.objective_,
+        }
 
     def stand_in(self):
         """Return an estimator with the same solver, whose fit loads and compiles it."""

@@ -1,7 +1,8 @@
 """Prototypes in the plane, pass by pass: a picture a fit whose training rows are stored.
 
 A column a checkpoint; above, the training rows and the prototypes as black squares, then the predicted regions with the
-same rows as they are predicted, then the kernel values of the rows with the first two prototypes.
+same rows as they are predicted, then the kernel values of the rows with the first two prototypes.  A legend says what
+the colours and the squares are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import matplotlib
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure as Drawing
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
@@ -31,6 +33,8 @@ CLASS_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9
 GRID = 150
 """Points along each axis at which the regions are predicted."""
 MARGIN = 0.05
+MOST_NAMED = len(CLASS_COLOURS)
+"""Classes that the legend names; further ones have the same colours again."""
 MOST_PICTURES, MOST_PASSES = 100, 60
 
 
@@ -64,19 +68,27 @@ class Classifier:
 
 
 def _draw(inputs: Inputs) -> dict[str, Drawing]:
-    titles = {block.dataset: dataset_name(block) for block in inputs.table.blocks}
+    titles = {
+        (block.dataset, line.algorithm): f"{dataset_name(block)}, {line.algorithm_label}"
+        for block in inputs.table.blocks
+        for line in block.lines
+    }
     rows = {key: group for key, group in inputs.rows.groupby("key")}
     traces = {key: group for key, group in inputs.traces[inputs.traces["key"].isin(set(rows))].groupby("key")}
     drawings: dict[str, Drawing] = {}
+    several = inputs.records["algorithm"].nunique() > 1
     for record in inputs.records.to_dict("records"):
         passes = _passes(traces.get(record["key"]))
         if len(drawings) > MOST_PICTURES or len(passes) > MOST_PASSES:
             message = f"expected at most {MOST_PICTURES} fits with {MOST_PASSES} checkpoints each, got more."
             raise KlrBenchError(message)
-        X, y = _plane(rows.get(record["key"]))
+        X, y, labels = _plane(rows.get(record["key"]))
         if passes and len(X):
-            name = "_".join(["prototypes", record["dataset"], *map(value_text, record["variant"].values())])
-            drawings[_unlike(name, drawings)] = _picture(X, y, passes, titles[record["dataset"]])
+            dataset, algorithm = record["dataset"], record["algorithm"]
+            name = "_".join(
+                ["prototypes", dataset, *map(value_text, record["variant"].values()), *[algorithm] * several]
+            )
+            drawings[_unlike(name, drawings)] = _picture(X, y, labels, passes, titles[dataset, algorithm])
     return drawings
 
 
@@ -90,27 +102,30 @@ def _passes(trace: pd.DataFrame | None) -> list[tuple[int, Classifier]]:
     return [(t, classifier) for t, values in sorted(passes.items()) if (classifier := Classifier.of(values))]
 
 
-def _plane(rows: pd.DataFrame | None) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return training rows (n, 2) and the numbers of their classes (n,)."""
+def _plane(rows: pd.DataFrame | None) -> tuple[NDArray[np.float64], NDArray[np.intp], list[str]]:
+    """Return training rows (n, 2), the numbers of their classes (n,), and the labels of the classes."""
     if rows is None:
-        return np.empty((0, 2)), np.empty(0, np.intp)
+        return np.empty((0, 2)), np.empty(0, np.intp), []
     finite = rows[(rows[["x1", "x2"]].abs() <= LARGEST).all(axis=1)]
-    return finite[["x1", "x2"]].to_numpy(), np.unique(finite["label"], return_inverse=True)[1]
+    labels, y = np.unique(finite["label"], return_inverse=True)
+    return finite[["x1", "x2"]].to_numpy(), y, [value_text(label.item()) for label in labels]
 
 
 def _unlike(name: str, taken: Mapping[str, object]) -> str:
-    """Return the name, with a number if it is taken: two algorithms may have the same variant."""
+    """Return the name, with a number if it is taken: repeats have the same variant."""
     return name if name not in taken else f"{name}_{1 + sum(other.startswith(name) for other in taken)}"
 
 
-def _picture(X: NDArray[Any], y: NDArray[np.intp], passes: list[tuple[int, Classifier]], title: str) -> Drawing:
+def _picture(
+    X: NDArray[Any], y: NDArray[np.intp], labels: list[str], passes: list[tuple[int, Classifier]], title: str
+) -> Drawing:
     low, high = X.min(axis=0), X.max(axis=0)
     low, high = low - MARGIN * (high - low), high + MARGIN * (high - low)
     grid = np.stack(np.meshgrid(*(np.linspace(low[k], high[k], GRID) for k in (0, 1))), axis=-1)
     n_classes = max(2, y.max() + 1, *(len(classifier.b0) for _, classifier in passes))
     colours = np.resize(CLASS_COLOURS, n_classes)
     with matplotlib.rc_context({"axes.grid": False}):
-        drawing = Drawing(figsize=(2.1 * len(passes) + 0.4, 6.6), layout="constrained")
+        drawing = Drawing(figsize=(2.1 * len(passes) + 0.4, 7.0), layout="constrained")
         drawing.suptitle(plain(f"{title}, {len(passes[0][1].u)} prototypes"))
         panels = drawing.subplots(3, len(passes), squeeze=False)
         for column, (t, classifier) in enumerate(passes):
@@ -132,12 +147,35 @@ def _picture(X: NDArray[Any], y: NDArray[np.intp], passes: list[tuple[int, Class
                 data.set_ylabel("training data")
                 regions.set_ylabel("predicted")
                 features.set_ylabel("$k(x, u_2)$")
+        beyond = any(not _inside(classifier.u, low, high).all() for _, classifier in passes)
+        _explain(drawing, labels, colours, beyond=beyond)
     return drawing
+
+
+def _explain(drawing: Drawing, labels: list[str], colours: NDArray[Any], *, beyond: bool) -> None:
+    """Add a legend under the panels: the classes by colour, and the prototypes, `beyond` the data or not."""
+    points = [
+        Line2D([], [], linestyle="", marker="o", color=colour, label=plain(f"class {label}"))
+        for label, colour in zip(labels[:MOST_NAMED], colours, strict=False)
+    ]
+    squares = [Line2D([], [], linestyle="", marker="s", color="black", label="prototype")]
+    if beyond:
+        squares.append(
+            Line2D(
+                [], [], linestyle="", marker="s", color="black", markerfacecolor="white",
+                label="prototype beyond the data, at their edge",
+            )
+        )  # fmt: skip
+    drawing.legend(handles=[*points, *squares], loc="outside lower center", ncols=len(points) + len(squares))
+
+
+def _inside(u: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(((u >= low) & (u <= high)).all(axis=1))
 
 
 def _mark(axes: Axes, u: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> None:
     """Draw the prototypes as black squares; those beyond the data at its edge, hollow."""
-    inside = ((u >= low) & (u <= high)).all(axis=1)
+    inside = _inside(u, low, high)
     at = np.clip(u, low, high)
     axes.scatter(at[inside, 0], at[inside, 1], s=26, marker="s", color="black", clip_on=False, zorder=3)
     axes.scatter(

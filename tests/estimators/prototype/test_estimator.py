@@ -112,6 +112,7 @@ def test_l1_makes_prototypes_sparse_and_reaches_its_optimum():
         plain = PrototypeKLR(3, solver="lbfgs", gamma=0.2, random_state=0).fit(X, y)
         noisy = PrototypeKLR(3, l1=0.02, solver="adam", gamma=0.2, random_state=0, learning_rate=0.03).fit(X, y)
     assert np.mean(plain.prototypes_ == 0) == 0
+    assert fits["lbfgs"].summary()["nonzero_fraction"] == np.mean(fits["lbfgs"].prototypes_ != 0)
     for model in [*fits.values(), noisy]:
         assert np.mean(model.prototypes_ == 0) > 0.3
     x, model = fits["lbfgs"]._x, fits["lbfgs"]._model
@@ -158,6 +159,29 @@ def test_the_lazy_form_is_as_good_as_the_exact_one():
     assert losses[0] < 0.9 * np.log(3)
 
 
+def test_plain_gradient_steps_learn():
+    """Less than Adam and L-BFGS do, but more than with fixed prototypes."""
+    X, y = three_classes(1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        plain = PrototypeKLR(5, solver="gradient", learning_rate=1.0, batch_size=32, random_state=0).fit(X, y)
+    fixed = PrototypeKLR(5, learn_prototypes=False, learn_width=False, random_state=0).fit(X, y)
+    assert plain.objective_ < 0.97 * fixed.objective_
+
+
+def test_plain_gradient_steps_that_rise_are_no_convergence():
+    X, y = three_classes()
+    with pytest.warns(ConvergenceWarning):
+        model = PrototypeKLR(4, solver="gradient", learning_rate=10.0, max_iter=5, random_state=0).fit(X, y)
+    assert (model.n_iter_, model.converged_) == (5, False)
+
+
+def test_plain_gradient_steps_that_diverge_are_refused_in_a_sentence():
+    X, y = three_classes()
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="diverge in pass 1; lower learning_rate"):
+        PrototypeKLR(4, solver="gradient", kernel="poly", learning_rate=1e6, random_state=0).fit(X, y)
+
+
 @pytest.mark.parametrize("solver", ["adam", "alternating"])
 def test_careless_steps_do_not_end_at_the_class_prior(solver):
     X, y = three_classes(600)
@@ -168,7 +192,7 @@ def test_careless_steps_do_not_end_at_the_class_prior(solver):
             assert careless.fit(X, y).objective_ < 0.6 * np.log(3)
 
 
-@pytest.mark.parametrize("solver", ["adam", "alternating"])
+@pytest.mark.parametrize("solver", ["adam", "alternating", "gradient"])
 def test_the_units_of_features_make_no_difference(solver):
     X, y = three_classes(400)
     options = {"n_prototypes": 4, "solver": solver, "kernel": "linear", "gamma": 1.0, "max_iter": 3, "random_state": 0}
@@ -215,7 +239,7 @@ def test_validation_rows_are_held_out_and_the_best_pass_is_kept():
 def test_the_callback_sees_the_start_and_stops():
     X, y = three_classes()
     seen = []
-    for solver in ("lbfgs", "adam", "alternating"):
+    for solver in ("lbfgs", "adam", "alternating", "gradient"):
         seen.clear()
         PrototypeKLR(3, solver=solver, random_state=0).fit(X, y, callback=lambda m, t: seen.append(t) or t == 2)
         assert seen == [0, 1, 2]

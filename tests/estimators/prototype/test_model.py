@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from klr_bench.estimators.prototype.joint import Adam
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
+from klr_bench.estimators.prototype.passes import by_gradient
 from tests.reference import prototype as reference
 
 KERNELS = {
@@ -132,3 +133,41 @@ def test_adam_by_hand():
         expected -= np.where(slope != 0, step, 0)
         state.step(x, {part: slope[place].copy() for part, place in layout.places.items()}, 0.1)
     np.testing.assert_allclose(x, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.02])
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+def test_plain_passes_equal_the_reference(name, l1):
+    """Two rounds in batches of 5 of 13 rows, with slopes by finite differences; what has no slope is not shrunk."""
+    X, y, layout, x = toy(5)
+    unit, rate = np.random.RandomState(0).uniform(0.5, 2.0, layout.size), 0.05
+    options = {"rate": rate, "unit": unit, "batch_size": 5, "max_iter": 2, "random": np.random.RandomState(7)}
+    rows = Rows(X, y)
+    found = list(by_gradient(model_of(name, layout, l1=l1), x, rows, rows, PARTS, **options))
+    random, expected = np.random.RandomState(7), x.copy()
+    for t in range(2):
+        before = by_reference(name, layout, X, y, l1=l1)(expected)
+        for part in PARTS:
+            order, place = random.permutation(13), layout.places[part]
+            for start in (0, 5, 10):
+                batch = order[start : start + 5]
+                slopes = reference.slopes(by_reference(name, layout, X[batch], y[batch]), expected)
+                length = (rate / (1 + t + start / 13) if part == "b" else rate) * unit[place] ** 2
+                moved = expected[place] - length * slopes[place]
+                shrunk = np.sign(moved) * np.maximum(np.abs(moved) - length * l1 * (slopes[place] != 0), 0)
+                expected[place] = shrunk if part == "u" else moved
+        np.testing.assert_allclose(found[t][0], expected, rtol=1e-6, atol=1e-8)
+        assert found[t][1] == (by_reference(name, layout, X, y, l1=l1)(expected) > before)
+
+
+def test_plain_steps_leave_alone_what_is_off_in_a_batch():
+    X, y, layout, x = toy(2)
+    X[:, 1] = 0.0
+    rows = Rows(sp.csr_matrix(X), y)
+    options = {"rate": 0.1, "unit": np.ones(layout.size), "batch_size": 5, "max_iter": 1}
+    [(moved, _)] = by_gradient(
+        model_of("lazy", layout, l1=0.1), x, rows, rows, PARTS, random=np.random.RandomState(0), **options
+    )
+    before, after = layout.views(x)[2], layout.views(moved)[2]
+    np.testing.assert_array_equal(after[1], before[1])
+    assert (after[[0, 2, 3]] != before[[0, 2, 3]]).all()

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from klr_bench import PrototypeKLR
 from klr_bench.experiment.data.synthetic import gaussian_mixtures
 from klr_bench.report.figures import draw_all
-from klr_bench.report.figures.prototype_pictures import Classifier
+from klr_bench.report.figures.prototype_pictures import FIGURE, Classifier
 from tests.report.figures import made
 
 PICTURE = "prototypes_magic_kmeans.png"
@@ -56,3 +56,18 @@ def test_rows_and_numbers_that_make_no_picture(tmp_path: Path) -> None:
     assert drawn(tmp_path / "rows", rows=[(np.inf, 0.0, 1)]) == {}
     eight = [(0.1 * label, 0.3, label) for label in range(8)]
     assert set(drawn(tmp_path / "classes", rows=eight)) == {PICTURE}, "more classes than colours"
+
+
+@pytest.mark.parametrize(("height", "beyond"), [(0.5, []), (9.0, ["prototype beyond the data, at their edge"])])
+def test_the_legend_names_classes_and_squares(height: float, beyond: list[str], tmp_path: Path) -> None:
+    traced = made.TRACED | {"u_1_1": height}
+    drawings = FIGURE.draw(made.read(made.write(tmp_path, [made.cell("p", traced=traced, rows=made.ROWS)])))
+    assert isinstance(drawings, dict)
+    [legend] = drawings["prototypes_magic"].legends
+    assert [text.get_text() for text in legend.get_texts()] == ["class -1", "class 1", "prototype", *beyond]
+
+
+def test_pictures_of_several_algorithms_are_named_by_them(tmp_path: Path) -> None:
+    cells = [made.cell(name, traced=made.TRACED, rows=made.ROWS) for name in ("p", "q")]
+    files = draw_all(made.read(made.write(tmp_path, cells)), ["prototype_pictures"]).files
+    assert set(files) == {"prototypes_magic_p.png", "prototypes_magic_q.png"}
