@@ -19,6 +19,8 @@ FINISHED = ("ok", "timeout")  # error and killed are tried again
 STATUSES = (*FINISHED, "error", "killed")
 LONGEST_MESSAGE = 2000
 """Characters of the message of a fit that failed."""
+LONGEST_NAME = 200
+"""Characters of what names a machine."""
 
 Checkpoint = tuple[int, float, str, float]
 """(examples seen or iterations, seconds of fitting, metric, value)"""
@@ -42,10 +44,15 @@ class Record:
     seed: int | None
     status: str
     message: str = ""
+    host: str = ""
+    """The name of the machine; "" where it is not known, as in cells of earlier versions."""
+    cpu: str = ""
+    """Its processor, and the kernels and threads of its linear algebra."""
     metrics: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.message = shortened(self.message, LONGEST_MESSAGE)
+        self.host, self.cpu = shortened(self.host, LONGEST_NAME), shortened(self.cpu, LONGEST_NAME)
 
     @property
     def column(self) -> tuple[str, str, Variant]:
@@ -57,6 +64,8 @@ FIELDS: dict[str, Any] = get_type_hints(Record)
 """The fields of a record and their types."""
 IDENTITY = tuple(name for name in FIELDS if name != "metrics")
 """The columns that say what a row is of."""
+LATER = ("host", "cpu")
+"""Fields that earlier versions have not written."""
 COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOGUE if metric.stored))
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
@@ -135,6 +144,7 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
             record = upgraded_record(record, IDENTITY)
         elif content["schema_version"] != SCHEMA_VERSION:
             return None
+        record = dict.fromkeys(LATER, "") | record
         if not (_is_record(record) and record["key"] == key):
             return None
         created = _checked(content["created"], float)

@@ -31,6 +31,7 @@ from klr_bench.experiment.cells import (
     FIELDS,
     FINISHED,
     IDENTITY,
+    LATER,
     RELIABILITY_COLUMNS,
     ROWS_COLUMNS,
     SCHEMA_VERSION,
@@ -236,7 +237,7 @@ def _order(cell: CellFile) -> tuple[str, str, VariantOrder, int, str]:
 def _row(record: Record, columns: Sequence[str]) -> list[Any]:
     values = {name: getattr(record, name) for name in IDENTITY} | record.metrics
     values |= {
-        "message": no_formula(printable(record.message)),
+        **{name: no_formula(printable(getattr(record, name))) for name in ("message", *LATER)},
         "variant": json.dumps(dict(record.variant)),
         "params": json.dumps(record.params),
     }

@@ -17,6 +17,7 @@ from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.experiment.cells import (
     ANY,
     COLUMNS,
+    LATER,
     LONGEST_MESSAGE,
     NAMES,
     RANGES,
@@ -83,7 +84,7 @@ def read_results(folder: Path) -> Results:
 
 def read_records(path: Path, manifest: Manifest) -> pd.DataFrame:
     """Return a records.csv as a frame.  Columns beside the declared ones are metrics of the user's own estimators."""
-    optional = {name: "" for name in METRICS if name in COLUMNS}
+    optional = {name: "" for name in (*METRICS, *LATER) if name in COLUMNS}
     frame = _read(path, COLUMNS, optional, own=True)
     for columns in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
         again = frame.duplicated(columns)
@@ -233,7 +234,7 @@ Reader = tuple[Callable[[str], Any], str, str]
 COLUMN_TYPES: dict[str, Reader] = {
     **dict.fromkeys(NAMES, (_name, "a name without slashes", "object")),
     "status": (_status, " or ".join(STATUSES), "object"),
-    "message": (_message, "text", "object"),
+    **dict.fromkeys(("message", *LATER), (_message, "text", "object")),
     "variant": (_variant, 'a variant such as {"G": 1}', "object"),
     "params": (_params, 'parameters such as {"G": 1}', "object"),
 }

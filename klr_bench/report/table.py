@@ -14,6 +14,7 @@ from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.comparison import Comparison, comparison
+from klr_bench.report.conditions import TIMES, UNKNOWN, Conditions, Machine, conditions_of, usual_machine
 from klr_bench.report.derived import Groups, compared, with_derived
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
@@ -34,6 +35,8 @@ class Entry:
     mean: float | None
     std: float | None
     published: Published | None = None
+    alike: bool = True
+    """Whether it was measured under the conditions of the table's other times; a time that was not has no ratio."""
 
     @property
     def comparable(self) -> bool:
@@ -50,7 +53,9 @@ class Entry:
     @property
     def ratio(self) -> float | None:
         """The published mean over ours: of times, how many times faster ours is."""
-        return self.published.mean / self.mean if self.mean and self.published and self.comparable else None
+        if not (self.mean and self.published and self.comparable and self.alike):
+            return None
+        return self.published.mean / self.mean
 
     @property
     def outside(self) -> bool | None:
@@ -86,6 +91,8 @@ class Line:
     entries: dict[str, Entry]
     timed_out: bool = False
     """Whether no repeat ended well, and the numbers are those of repeats that a time limit ended."""
+    conditions: Conditions = field(default_factory=Conditions)
+    """Where its fits ran, and how busy others kept these machines."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,8 @@ class Table:
     """Data sets that were asked for and have no row yet."""
     others: Mapping[str, Other] = field(default_factory=dict)
     """For metrics that compare two columns, the other column."""
+    measured_on: Machine = UNKNOWN
+    """The machine of most fits; times of other machines have no ratio."""
 
     @property
     def columns(self) -> str | None:
@@ -162,8 +171,9 @@ def build(records: pd.DataFrame, manifest: Manifest, papers: Comparison, *, only
         groups.setdefault(row["dataset"], {}).setdefault((row["algorithm"], row["variant"]), []).append(row)
     asked = list(manifest.config.datasets)
     known = [name for name in asked if name in groups]
+    machine = usual_machine(row for columns in groups.values() for rows in columns.values() for row in _shown(rows))
     blocks = [
-        _block(name, groups[name], manifest, papers, only_published=only_published)
+        _block(name, groups[name], manifest, papers, machine, only_published=only_published)
         for name in [*known, *sorted(set(groups) - set(known))]
     ]
     return Table(
@@ -174,6 +184,7 @@ def build(records: pd.DataFrame, manifest: Manifest, papers: Comparison, *, only
         machine=manifest.machine.cpu if manifest.machine else "",
         figures=manifest.config.figures,
         absent=[name for name in asked if name not in groups and not manifest.config.datasets[name].own_file],
+        measured_on=machine,
         others={name: _other(changes, manifest) for name, changes in (manifest.config.against or {}).items()},
     )
 
@@ -184,7 +195,15 @@ def _other(changes: Mapping[str, Any], manifest: Manifest) -> Other:
     return Other(label, Variant(changes).without("algorithm"))
 
 
-def _block(dataset: str, groups: Groups, manifest: Manifest, papers: Comparison, *, only_published: bool) -> Block:
+def _block(
+    dataset: str,
+    groups: Groups,
+    manifest: Manifest,
+    papers: Comparison,
+    machine: Machine,
+    *,
+    only_published: bool,
+) -> Block:
     asked = manifest.columns() if dataset in manifest.config.datasets else []
     against = manifest.config.against or {}
     lines = []
@@ -197,7 +216,7 @@ def _block(dataset: str, groups: Groups, manifest: Manifest, papers: Comparison,
             for name, metric in manifest.metrics.items()
             if metric.compares
         }
-        lines.append(_line(column, manifest, rows, repeats, published, derived))
+        lines.append(_line(column, manifest, rows, repeats, published, derived, machine))
     every = [row for rows in groups.values() for row in rows if row["n_train"] > 0]
     facts = papers.facts(dataset)
     return Block(
@@ -249,13 +268,16 @@ def _line(
     n_repeats: int,
     published: Mapping[str, Published],
     derived: Mapping[str, list[float]],
+    machine: Machine,
 ) -> Line:
-    ok = [row for row in rows if row["status"] == "ok"]
-    shown = ok or [row for row in rows if row["status"] == "timeout"]
+    ok, shown = [row for row in rows if row["status"] == "ok"], _shown(rows)
+    conditions = conditions_of(shown)
     entries = {
         name: _entry(derived.get(name, [row.get(name, np.nan) for row in shown]), published.get(name))
         for name in manifest.metrics
     }
+    if not conditions.alike(Conditions(frozenset({machine}))):
+        entries |= {name: replace(entries[name], alike=False) for name in TIMES & entries.keys()}
     algorithm, variant = column
     return Line(
         algorithm,
@@ -267,7 +289,13 @@ def _line(
         n_repeats - len(rows),
         entries,
         timed_out=bool(shown and not ok),
+        conditions=conditions,
     )
+
+
+def _shown(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that enter a mean: the successful ones, or those that a time limit ended if there are none."""
+    return [row for row in rows if row["status"] == "ok"] or [row for row in rows if row["status"] == "timeout"]
 
 
 def _entry(values: Iterable[float], found: Published | None) -> Entry:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import records
+from klr_bench.experiment.cells import LATER
 from klr_bench.experiment.first_schema import parse_variant
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.records import (
@@ -76,7 +77,7 @@ def python(code: str, *arguments: object, **pipes: int) -> subprocess.Popen[byte
 
 
 def test_the_columns_are_those_of_schema_version_2() -> None:
-    identity = "key experiment dataset algorithm variant params repeat seed status message"
+    identity = "key experiment dataset algorithm variant params repeat seed status message host cpu"
     metrics = [name for name, metric in METRICS.items() if metric.stored]
     assert (records.SCHEMA_VERSION, " ".join(COLUMNS)) == (2, " ".join([identity, *metrics]))
 
@@ -140,6 +141,24 @@ def test_cells_of_before_there_were_bins_are_read(tmp_path: Path) -> None:
     assert content.pop("reliability") == []
     write_json(path, content)
     assert Store(tmp_path).rebuild().listed == 1
+
+
+def test_cells_of_before_there_were_machines_are_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    write(store, record(host="here", cpu="A CPU", load=0.25), "c", 1.0)
+    path = tmp_path / "cells" / "k0.json"
+    found = store.read_cell("k0")
+    assert found is not None
+    assert (found.host, found.cpu, found.metrics["load"]) == ("here", "A CPU", 0.25)
+    content = json.loads(path.read_text())
+    del content["record"]["host"], content["record"]["cpu"], content["record"]["metrics"]["load"]
+    write_json(path, content)
+    earlier = store.read_cell("k0")
+    assert earlier is not None
+    assert (earlier.host, earlier.cpu) == ("", "")
+    content["record"]["host"] = 7
+    write_json(path, content)
+    assert store.read_cell("k0") is None
 
 
 def test_rows_are_sorted_and_the_file_does_not_depend_on_the_order_of_writing(tmp_path: Path) -> None:
@@ -231,7 +250,8 @@ WRONG: dict[str, list[Any]] = {
     "float": [None, "1", True, [], {}],
 }
 """Values that are not of a declared type, by the type."""
-FIELDS = [(field.name, value) for field in fields(Record) for value in [*WRONG[str(field.type)], "absent"]]
+FIELDS = [(field.name, value) for field in fields(Record) for value in WRONG[str(field.type)]]
+FIELDS += [(field.name, "absent") for field in fields(Record) if field.name not in LATER]
 ENTRIES = {"traces": TRACES[0], "reliability": BINS[0], "rows": ROWS[0]}
 KINDS = {"traces": Checkpoint, "reliability": Bin, "rows": PlanePoint}
 POSITIONS = [

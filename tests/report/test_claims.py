@@ -127,6 +127,21 @@ def test_a_claim_that_cannot_be_judged_says_why(tables: dict[str, Table]) -> Non
     assert judged(tables, experiments=["absent"]).sentence().endswith("Cannot be judged here. Not run: absent.")
 
 
+@pytest.mark.parametrize(
+    ("changes", "verdict", "count"),
+    [({}, HOLDS, "1 of 1"), ({"host": "there"}, OPEN, "-"), ({"load": 0.2}, OPEN, "-")],
+)
+def test_times_are_compared_only_where_they_can_be(
+    tmp_path: Path, changes: dict[str, Any], verdict: str, count: str
+) -> None:
+    here = {"dataset": "digits", "host": "here", "cpu": "A CPU", "load": 0.0}
+    rows = [record("nc", "", 0, fit_time_s=9.0, **here), record("oskl", "G=1", 0, fit_time_s=1.0, **here | changes)]
+    statement = {"metric": "fit_time_s", "of": OSKL, "relation": "below", "than": NC}
+    found = judged({"mine": table(write(tmp_path / "mine", rows, CONFIG))}, statement)
+    assert (found.verdict, found.count()) == (verdict, count)
+    assert ("Left out: 1 comparisons of times of different machines" in found.sentence()) == bool(changes)
+
+
 PAPERS = paper_files(folders()[:1])
 
 

@@ -128,6 +128,51 @@ def test_times_have_a_ratio_and_no_mark(make: Make) -> None:
     assert block.rows[1][-2].strip() == "11.8 ± 0.0"
 
 
+HERE = {"host": "here", "cpu": "A CPU, 1 thread", "load": 0.01}
+
+
+def of_all(**conditions: Any) -> list[Record]:
+    return [row(*column, repeat, **conditions) for column in ACCURACIES for repeat in range(3)]
+
+
+def test_the_caption_names_the_machine_of_the_records(make: Make) -> None:
+    said = caption(table(make(of_all(**HERE))))
+    assert any(line.startswith("Training times were measured on here, A CPU, 1 thread; ratio:") for line in said)
+    assert not any("cannot be compared" in line for line in said)
+
+
+def test_times_of_another_machine_have_no_ratio_and_are_named(make: Make) -> None:
+    folder = make([*of_all(**HERE), row("nc", "", 2, **HERE | {"host": "there"})])
+    assert lines(folder)["Baseline"].entries["fit_time_s"].ratio is None, "one of three repeats ran elsewhere"
+    assert lines(folder)["OSKL G=1"].entries["fit_time_s"].ratio is not None
+    assert (
+        "Times of different machines, which cannot be compared with the others; they have no ratio: "
+        "Baseline on MAGIC (there, A CPU, 1 thread)." in caption(table(folder))
+    )
+
+
+def test_times_of_records_that_name_no_machine_are_not_those_of_one_that_is_named(make: Make) -> None:
+    folder = make([*of_all(**HERE), row("nc", "", 0)])
+    assert lines(folder)["Baseline"].entries["fit_time_s"].ratio is None
+    assert any("a machine that the records do not name" in line for line in caption(table(folder)))
+
+
+def test_times_of_a_busy_machine_have_no_ratio_and_are_named(make: Make) -> None:
+    folder = make([*of_all(**HERE), row("nc", "", 2, **HERE | {"load": 0.34})])
+    assert lines(folder)["Baseline"].entries["fit_time_s"].ratio is None
+    assert lines(folder)["Baseline"].entries["accuracy"].difference is not None
+    assert (
+        "Others used more than 10 % of the machine when fits began: Baseline on MAGIC (34 %); these times cannot be "
+        "compared and have no ratio." in caption(table(folder))
+    )
+
+
+def test_where_records_name_no_machine_nothing_is_said_of_conditions(make: Make) -> None:
+    said = caption(table(make()))
+    assert any(line.startswith("Training times were measured on A CPU & co; ratio:") for line in said)
+    assert not any("cannot be compared" in line for line in said)
+
+
 def test_times_are_in_the_unit_of_the_paper(make: Make) -> None:
     folder = make([row("nc", "", 0, key="c", dataset="covtype", fit_time_s=90.0)], only=True, datasets={"covtype": {}})
     block = grid(table(folder).blocks[0])

@@ -96,6 +96,7 @@ CATALOGUE = (
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
+    Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # of the machine, when the fit began
     Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),
     Metric("n_test", "Test rows", "count", "", "", whole=True, low=0),
     Metric("n_features", "Columns of X", "count", "", "", whole=True, low=0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import default_cache
 from klr_bench.experiment.data.commands import progress
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
+from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.checks import check_data
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.failure import Failure, Task
@@ -85,6 +87,7 @@ class _Run:
 
     def run(self) -> Outcome:
         started = time.monotonic()
+        machine.follow(os.getpid())
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
         previous = self.store.read_manifest()
         self._fetch(cells)

@@ -17,6 +17,7 @@ import klr_bench
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.own import load_own
+from klr_bench.experiment.runner.machine import cpu_name
 from klr_bench.experiment.strangers import asked
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
@@ -71,16 +72,6 @@ def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
     entries = labels.get(group) if isinstance(labels, Mapping) else None
     found = entries.items() if isinstance(entries, Mapping) else ()
     return {stem: label for stem, label in found if isinstance(stem, str) and isinstance(label, str)}
-
-
-def cpu_name() -> str:
-    """Return the processor's name as the system gives it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def git_state(folder: Path) -> tuple[str | None, list[str]]:

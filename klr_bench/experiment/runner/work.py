@@ -26,6 +26,7 @@ from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
 from klr_bench.experiment.measure.supervision import fit_limit, limited, patient, renewing, restored
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
+from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.selection import EstimatorSpec, Score, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
@@ -57,6 +58,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
             contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
         reset_peak_memory()
         watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
+        load = machine.load()
         with limited(*fit_limit(estimator, cell.time_limit_s)):
             clock = _clock(cell, estimator, data)
             estimator.fit(data.X_train, data.y_train, **({"callback": renewing(clock)} if watched else {}))
@@ -65,14 +67,17 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
         end = contract.ended_at(estimator)
         if end is not None:
             clock.end(estimator, end)
+        processor = machine.processor()
         with limited(patience_s() if cell.own_metrics else None, "while the file of a metric was run"):
             extra = load_own(cell.own_metrics, folders).values()
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
     measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
     measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
+    measured |= {} if load is None else {"load": load}
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if clock.timed_out else ("ok", "")
     record = _record(cell, flat_parameters(chosen, kernel), status, message, measured)
+    record.host, record.cpu = machine.host(), processor
     rows = plane_rows(data) if cell.trace.rows and cell.source.repeat == 0 else []
     return CellFile(record, cell.config_hash, time.time(), list(clock.checkpoints), bins, rows)
 

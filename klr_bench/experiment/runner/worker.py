@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from klr_bench.experiment.measure.supervision import connect, restored
+from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.descendants import adopt_orphans, end_descendants
 from klr_bench.experiment.runner.failure import Task, guarded
 
@@ -29,6 +30,7 @@ def serve(channel: int, parent: int) -> None:
     try:
         follow(parent)
         adopt_orphans()
+        machine.follow(parent)
         os.set_inheritable(channel, False)
         connection = socket.socket(fileno=channel)
         tell = partial(_tell, connection, os.getpid())

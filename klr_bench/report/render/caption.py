@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.report.comparison import Comparison
+from klr_bench.report.conditions import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.curves import along_path, path_of
 from klr_bench.report.render.labels import line_label, other_label, path_label
 from klr_bench.report.table import Block, Line, Other, Table
@@ -22,7 +25,8 @@ FACTS = {
     "nnz_per_instance": "{} non-zero entries per row",
     "lam": "lambda = {} lambda_max",
 }
-TIMES = {"fit_time_s", "pass_time_s", "setup_time_s", "settled_s"}
+MOST_LISTED = 5
+"""Lines that a sentence names."""
 
 
 def caption(table: Table) -> list[str]:
@@ -101,9 +105,8 @@ def _stand_in(block: Block) -> str:
 
 def _times(table: Table, *, compared: bool) -> list[str]:
     said = []
-    if table.machine and table.shown.keys() & TIMES:
-        ratio = "; ratio: the paper's time, on its own machine, divided by ours" if compared else ""
-        said.append(f"Training times were measured on {table.machine}{ratio}.")
+    if table.shown.keys() & TIMES:
+        said += _machines(table, compared=compared) + _busy(table, compared=compared)
     if "settled_s" in table.shown:
         said.append(
             "Settled after: seconds of training after which the test accuracy stays at most 0.5 percentage points "
@@ -112,6 +115,51 @@ def _times(table: Table, *, compared: bool) -> list[str]:
     if "setup_time_s" in table.shown:
         said.append("Before the pass: the training time minus that of the pass over the examples alone.")
     return said
+
+
+def _machines(table: Table, *, compared: bool) -> list[str]:
+    """Say where the times were measured; where that was on several machines, which times are those of another."""
+    usual = table.machine if table.measured_on == UNKNOWN else _machine_name(table.measured_on)
+    ratio = "; ratio: the paper's time, on its own machine, divided by ours" if compared else ""
+    said = [f"Training times were measured on {usual}{ratio}."] if usual else []
+    elsewhere = _named(
+        {
+            f"{line_label(line)} on {block.label}": ", ".join(sorted(map(_machine_name, others)))
+            for block in table.blocks
+            for line in block.lines
+            if (others := line.conditions.machines - {table.measured_on})
+        }
+    )
+    if elsewhere:
+        end = "; they have no ratio" if compared else ""
+        said.append(f"Times of different machines, which cannot be compared with the others{end}: {elsewhere}.")
+    return said
+
+
+def _busy(table: Table, *, compared: bool) -> list[str]:
+    """Name the lines whose fits shared the machine with others."""
+    busy = _named(
+        {
+            f"{line_label(line)} on {block.label}": f"{100 * line.conditions.load:.0f} %"
+            for block in table.blocks
+            for line in block.lines
+            if line.conditions.busy and line.conditions.load is not None
+        }
+    )
+    end = "; these times cannot be compared" + (" and have no ratio" if compared else "")
+    return [f"Others used more than {100 * BUSY:.0f} % of the machine when fits began: {busy}{end}."] if busy else []
+
+
+def _machine_name(machine: Machine) -> str:
+    known = ", ".join(filter(None, [machine.host, machine.cpu]))
+    return known or "a machine that the records do not name"
+
+
+def _named(found: Mapping[str, str]) -> str:
+    """Return names with what is to be said of each, and how many more there are than fit."""
+    named = [f"{name} ({said})" for name, said in found.items()]
+    more = [f"and {len(named) - MOST_LISTED} more"] if len(named) > MOST_LISTED else []
+    return "; ".join([*named[:MOST_LISTED], *more])
 
 
 def _sizes(block: Block) -> str:

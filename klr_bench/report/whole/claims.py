@@ -9,6 +9,7 @@ from typing import Any
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import as_number
 from klr_bench.report.claims import Claim, Columns, Statement
+from klr_bench.report.conditions import TIMES
 from klr_bench.report.render.labels import line_label
 from klr_bench.report.render.layout import HEADS, number
 from klr_bench.report.table import Entry, Line, Table
@@ -46,6 +47,8 @@ class JudgedClaim:
     compared: Sequence[Compared]
     missing: Sequence[str]
     """Experiments that it needs and that were not run."""
+    n_unlike: int = 0
+    """Pairs of times that are left out: of different machines, or of a busy one."""
 
     @property
     def verdict(self) -> str:
@@ -63,15 +66,21 @@ class JudgedClaim:
         """Return the verdict with the numbers that decide it."""
         said = f"{self.claim.says} ({self.claim.where}) {self.verdict[0].upper()}{self.verdict[1:]}"
         if not self.compared:
-            why = self.claim.open or (f"Not run: {', '.join(self.missing)}." if self.missing else "No such columns.")
-            return f"{said}. {why}"
+            return f"{said}. {self.claim.open or self._left_out() or 'No such columns.'}"
         right = [one for one in self.compared if one.holds]
         wrong = [one for one in self.compared if not one.holds]
         said += f": {self.count()} comparisons."
         shown, word = (wrong, "Against it") if wrong else (right, "For it")
         said += f" {word}: {'; '.join(f'{one.dataset}: {one.left} against {one.right}' for one in shown[:MOST_LISTED])}"
         said += f"; and {len(shown) - MOST_LISTED} more." if len(shown) > MOST_LISTED else "."
-        return said + (f" Not run: {', '.join(self.missing)}." if self.missing else "")
+        return f"{said} {self._left_out()}".strip()
+
+    def _left_out(self) -> str:
+        """Return a sentence for what could not be compared."""
+        said = [f"Not run: {', '.join(self.missing)}."] if self.missing else []
+        if self.n_unlike:
+            said.append(f"Left out: {self.n_unlike} comparisons of times of different machines, or of a busy one.")
+        return " ".join(said)
 
 
 def judge(claim: Claim, tables: Mapping[str, Table], metrics: Mapping[str, Metric]) -> JudgedClaim:
@@ -84,25 +93,31 @@ def judge(claim: Claim, tables: Mapping[str, Table], metrics: Mapping[str, Metri
         for block in tables[name].blocks if name in tables else ():
             if claim.datasets is None or block.dataset in claim.datasets:
                 columns.setdefault((block.dataset, block.label), []).extend((name, line) for line in block.lines)
-    compared = [
+    pairs = [
         one
         for (_, label), found in columns.items()
         for statement in claim.statements
         for one in _compared(statement, label, found, metrics)
     ]
-    return JudgedClaim(claim, compared, [name for name in claim.experiments if name not in tables])
+    compared = [one for one in pairs if one is not None]
+    missing = [name for name in claim.experiments if name not in tables]
+    return JudgedClaim(claim, compared, missing, n_unlike=len(pairs) - len(compared))
 
 
 def _compared(
     statement: Statement, dataset: str, columns: Sequence[Column], metrics: Mapping[str, Metric]
-) -> Iterator[Compared]:
+) -> Iterator[Compared | None]:
+    """Yield the comparisons of a statement, None for two times that cannot be compared."""
     metric = metrics[statement.metric]
     other = metrics[statement.than_metric or statement.metric]
     for left in _lines(statement.of, columns):
-        for right_name, right in _right(statement, left, columns, other):
+        for right_name, right, line in _right(statement, left, columns, other):
             entry = _compared_number(statement, left.entries[metric.name])
             right = _compared_number(statement, right)
             if entry.mean is None or right.mean is None:
+                continue
+            if line is not None and {metric.name, other.name} <= TIMES and not left.conditions.alike(line.conditions):
+                yield None
                 continue
             holds = RELATIONS[statement.relation](entry.mean, right.mean * statement.times, statement.within)
             times = "" if statement.times == 1 else f"{statement.times:g} times "
@@ -116,20 +131,22 @@ def _compared_number(statement: Statement, entry: Entry) -> Entry:
     return Entry(entry.n, entry.std, None) if statement.spread and entry.n > 1 else entry
 
 
-def _right(statement: Statement, left: Line, columns: Sequence[Column], metric: Metric) -> Iterator[tuple[str, Entry]]:
-    """Yield the name and the number of all that a column is compared with."""
+def _right(
+    statement: Statement, left: Line, columns: Sequence[Column], metric: Metric
+) -> Iterator[tuple[str, Entry, Line | None]]:
+    """Yield the name and the number of all that a column is compared with, and its line; a value has none."""
     if statement.value is not None:
-        yield "", Entry(1, statement.value, None)
+        yield "", Entry(1, statement.value, None), None
     elif statement.along is not None:
         smaller = _next_smaller(statement.along, left, [line for _, line in columns])
         if smaller is not None:
-            yield line_label(smaller), smaller.entries[metric.name]
+            yield line_label(smaller), smaller.entries[metric.name], smaller
     elif statement.than is not None:
         for right in _lines(statement.than, columns):
             if all(_value(left, name) == _value(right, name) for name in statement.same) and (
                 right is not left or statement.than_metric
             ):
-                yield line_label(right), right.entries[metric.name]
+                yield line_label(right), right.entries[metric.name], right
 
 
 def _value(line: Line, parameter: str) -> Any:

@@ -120,6 +120,9 @@ def _left_open(whole: WholePaper, judged: Sequence[Judged]) -> list[str]:
         said.append(f"{dataset}: ours are of {named}, which stand in for it: neither difference nor mark.")
     if any(one.verdict is Verdict.TIME for one in judged):
         said.append("Times are of other machines and are not judged.")
+    unlike = [one for one in judged if one.verdict is Verdict.TIME and one.entry and not one.entry.alike]
+    if unlike:
+        said.append(f"Ours of a busy machine, or of another than most of the experiment's: {_named(unlike)}.")
     for reason in dict.fromkeys(one.reason for one in judged if one.verdict is Verdict.ABSENT):
         numbers = [one for one in judged if one.verdict is Verdict.ABSENT and one.reason == reason]
         said.append(f"Not to be had: {_named(numbers)}. {reason}")

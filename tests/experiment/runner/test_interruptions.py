@@ -17,7 +17,7 @@ import yaml
 
 HERE = Path(__file__).parent
 LEARNERS = "tests.experiment.runner.learners"
-TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb"]
+TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
 
 
 class Workplace:

@@ -344,7 +344,7 @@ def test_the_order_of_learners_does_not_change_results(config, tmp_path):
         sweep={"oskl": {"G": [4, 1]}},
     )
     run(other)
-    times = ["fit_time_s", "predict_time_s", "peak_memory_mb"]
+    times = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
     pd.testing.assert_frame_equal(records(config).drop(columns=times), records(other).drop(columns=times))
 
 
