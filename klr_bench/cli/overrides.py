@@ -54,7 +54,9 @@ def prepare(arguments: Sequence[str]) -> Arguments:
     words = _with_experiments(words)
     rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
     rest.sort(key=_is_override)  # Hydra's parser refuses an override behind a flag behind an override
-    return Arguments(rest, quiet="--quiet" in words, dry_run="--dry-run" in words)
+    dry_run = "--dry-run" in words
+    of_paper = any(argument.startswith("paper=") for argument in arguments)  # its cells are counted, not listed
+    return Arguments(rest, quiet="--quiet" in words or (dry_run and of_paper), dry_run=dry_run)
 
 
 def _whole_flag(argument: str) -> str:

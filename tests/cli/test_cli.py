@@ -241,6 +241,12 @@ def test_a_dry_multirun_writes_nothing(stub: Runner, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_of_a_paper_counts_the_cells_of_each_experiment(stub: Runner) -> None:
+    assert main(["run", "paper=prototype_klr", "--dry-run"]) == 0
+    assert stub.options == [{"quiet": True, "dry_run": True}] * len(stub.configs)
+    assert {config.name for config in stub.configs} >= {"prototypes_curve", "prototypes_mnist"}
+
+
 def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-m", "repeats=1,0,2"]) == 2
     assert [config.repeats for config in stub.configs] == [1, 2]

@@ -27,6 +27,7 @@ from klr_bench.experiment.runner.failure import Failure, Task
 from klr_bench.experiment.runner.manifest import manifest
 from klr_bench.experiment.runner.plan import Cell, Fold, plan_cells
 from klr_bench.experiment.runner.pool import in_worker_process, run_all
+from klr_bench.experiment.runner.reference import reference
 from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
@@ -58,8 +59,8 @@ class Outcome:
 def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool = False) -> Outcome:
     """Compute what the results folder does not have yet, and write the tables and manifest.yaml.
 
-    With `dry_run` say what would run and what is done: estimators are imported and not called, and nothing is fetched,
-    generated or written.
+    With `dry_run` say what would run and what is done, and how long the committed reference took: estimators are
+    imported and not called, and nothing is fetched, generated or written.  With `quiet` the cells are only counted.
     Raises KlrBenchError for bad input, before anything is written; KeyboardInterrupt passes through, with what is
     finished kept.
     """
@@ -67,7 +68,7 @@ def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool 
     folder = (Path(config.results_dir) / config.name).absolute()
     cells = plan_cells(config, cache, construct=not dry_run)
     if dry_run:
-        return _dry_run(cells, folder, config, console)
+        return _dry_run(cells, folder, config, console, quiet=quiet)
     return _Run(config, cells, folder, console, quiet=quiet).run()
 
 
@@ -231,7 +232,7 @@ def _described(classes: Sequence[str]) -> str:
     return f"{negative!r} is -1, {positive!r} is +1"
 
 
-def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Console) -> Outcome:
+def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Console, *, quiet: bool) -> Outcome:
     """Print what would run and what is done; fetch, parse and write nothing."""
     store, scores = Store(folder), ScoreStore(folder, fresh=config.force)
     waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
@@ -239,7 +240,11 @@ def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Conso
     n_fits = sum(len(fold.candidates) for fold in folds)
     place = Path(config.results_dir) / config.name
     console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {place}")
-    console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells:")
-    for cell in waiting:
+    found = reference(config.name)
+    if found:
+        console.print(found.sentence())
+    end = "" if quiet or not waiting else ":"
+    console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells{end}")
+    for cell in [] if quiet else waiting:
         console.print(f"  {cell.describe()}")
     return Outcome(n_found=len(cells) - len(waiting))

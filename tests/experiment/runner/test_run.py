@@ -22,7 +22,7 @@ from klr_bench.experiment import keys, runner
 from klr_bench.experiment.config.schema import DataConfig, KernelConfig, ParallelConfig, SelectionConfig, TraceConfig
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash
-from klr_bench.experiment.runner import plan, work
+from klr_bench.experiment.runner import plan, reference, work
 from klr_bench.experiment.runner.manifest import git_state
 from klr_bench.experiment.runner.plan import group_folds, plan_cells
 from klr_bench.experiment.runner.pool import in_worker_process
@@ -434,6 +434,24 @@ def test_dry_run_writes_nothing(config):
     assert "would run 6 folds of selection (48 fits) and 6 cells" in text
     run(config)
     assert "tiny: 6 cells, 6 of them done" in run(config, dry_run=True)[1]
+
+
+def test_a_dry_run_says_how_long_the_reference_took(config, monkeypatch, tmp_path):
+    monkeypatch.setattr(reference, "FOLDER", tmp_path / "reference")
+    assert "reference" not in run(config, dry_run=True)[1], "an installed package has none beside it"
+    records = tmp_path / "reference" / "tiny" / "records.csv"
+    records.parent.mkdir(parents=True)
+    records.write_text("key,fit_time_s,predict_time_s\na,100.5,1\nb,18.5,\nc,,\n")
+    said = "reference: 3 cells, whose fits and predictions took 2 min in all"
+    assert said in run(config, dry_run=True)[1]
+    records.write_text("key,fit_time_s\na,long\n")
+    assert "reference" not in run(config, dry_run=True)[1]
+
+
+def test_a_quiet_dry_run_counts_the_cells_alone(config):
+    assert "nc on small" in run(config, dry_run=True)[1]
+    assert "nc on small" not in run(config, dry_run=True, quiet=True)[1]
+    assert "and 6 cells" in run(config, dry_run=True, quiet=True)[1]
 
 
 def test_traces_and_time_limits(config):
