@@ -44,11 +44,11 @@ class Record:
     seed: int | None
     status: str
     message: str = ""
+    metrics: dict[str, float] = field(default_factory=dict)
     host: str = ""
     """The name of the machine; "" where it is not known, as in cells of earlier versions."""
     cpu: str = ""
     """Its processor, and the kernels and threads of its linear algebra."""
-    metrics: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.message = shortened(self.message, LONGEST_MESSAGE)

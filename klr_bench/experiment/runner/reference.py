@@ -20,7 +20,8 @@ class Reference(NamedTuple):
 
     def sentence(self) -> str:
         """Return it in words."""
-        return f"reference: {self.n_cells} cells, whose fits and predictions took {_duration(self.seconds)} in all, without selection"
+        duration = _duration(self.seconds)
+        return f"reference: {self.n_cells} cells, whose fits and predictions took {duration} in all, without selection"
 
 
 def reference(experiment: str) -> Reference | None:

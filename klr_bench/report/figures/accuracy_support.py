@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from matplotlib.lines import Line2D
+from matplotlib.transforms import Bbox
 
 from klr_bench.report.figures.core.drawing import (
     ACCURACY,
+    PUBLISHED,
     SUPPORT,
     Look,
     count_axis,
@@ -21,7 +22,7 @@ from klr_bench.report.figures.core.drawing import (
     side_by_side,
 )
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.labels import Position, placed
+from klr_bench.report.figures.core.labels import Label, Position, shared, write_labels
 from klr_bench.report.figures.core.lines import (
     Block,
     Line,
@@ -53,13 +54,13 @@ def _draw(inputs: Inputs) -> Drawing | None:
 
     def draw(axes: Axes, block: Block) -> None:
         for (algorithm, _), look in looks.items():
-            _draw_algorithm(axes, [line for line in block.lines if line.algorithm == algorithm], look, block.lines)
+            _draw_algorithm(axes, [line for line in block.lines if line.algorithm == algorithm], look)
         count_axis(axes.xaxis, SUPPORT)
 
     handles = [look.handle(dashes="none") for look in looks.values()]
     if any(_theirs(line) for line in lines):
-        handles.append(Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published"))
-    return side_by_side(panel_each(blocks, draw), handles, SUPPORT.label, ACCURACY.label)
+        handles.append(PUBLISHED)
+    return side_by_side(panel_each(blocks, draw, _label), handles, SUPPORT.label, ACCURACY.label)
 
 
 def _ours(line: Line) -> Ours | None:
@@ -76,27 +77,39 @@ def _theirs(line: Line) -> Position | None:
     return None if support is None or accuracy is None else (support, 100 * accuracy)
 
 
-def _draw_algorithm(axes: Axes, lines: list[Line], look: Look, panel: list[Line]) -> None:
-    """Draw the lines of an algorithm, of all lines of a panel; labels stand above and below by turns."""
-    points = sorted(((ours, line) for line in lines if (ours := _ours(line))), key=lambda point: -point[0].accuracy)
-    for ours, line in points:
-        theirs = _theirs(line)
+def _draw_algorithm(axes: Axes, lines: list[Line], look: Look) -> None:
+    for line in lines:
+        ours, theirs = _ours(line), _theirs(line)
+        if ours is None:
+            continue
         if theirs:
             axes.plot(*theirs, marker=look.marker, markersize=8, mfc="none", color=look.colour)
         x, x_spread, y, y_spread = ours
         drawn = axes.errorbar(x, y, y_spread, x_spread, fmt=look.marker, color=look.colour, markersize=5)
         for part in (*drawn.lines[1], *drawn.lines[2]):
             part.set(linewidth=0.9)
-    named = [(ours, line) for ours, line in points if line.variant]
-    if not named:
-        return
-    everywhere = [_place(ours) for line in panel if (ours := _ours(line))]
-    labels = placed([_place(ours) for ours, _ in named], [line.variant for _, line in named], everywhere)
-    for rank, (number, text, to_the_left) in enumerate(labels):
-        offset = (-5 if to_the_left else 5, -10 if rank % 2 else 4)
-        side = "right" if to_the_left else "left"
-        at = named[number][0].support, named[number][0].accuracy
-        axes.annotate(plain(text), at, offset, textcoords="offset points", fontsize=7, ha=side)
+
+
+def _label(axes: Axes, block: Block) -> None:
+    """Write the variants beside the points of each algorithm that has some."""
+    found = [(line, ours) for line in block.lines if (ours := _ours(line))]
+    found.sort(key=lambda pair: -pair[1].accuracy)
+    labels = []
+    for algorithm in dict.fromkeys(line.algorithm for line, _ in found):
+        named = [(line, ours) for line, ours in found if line.algorithm == algorithm and line.variant]
+        places, everywhere = [_place(ours) for _, ours in named], [_place(ours) for _, ours in found]
+        for number, text in shared(places, [line.variant for line, _ in named], everywhere):
+            ours = named[number][1]
+            labels.append(Label(ours.support, ours.accuracy, plain(text)))
+    points = [(ours.support, ours.accuracy) for _, ours in found]
+    points += [theirs for line, _ in found if (theirs := _theirs(line))]
+    write_labels(axes, labels, points, [bar for _, ours in found for bar in _bars(ours)])
+
+
+def _bars(ours: Ours) -> list[Bbox]:
+    """Return the error bars of a point; across only as far as a logarithmic axis can show."""
+    x, x_spread, y, y_spread = ours
+    return [Bbox([[x, y - y_spread], [x, y + y_spread]]), Bbox([[max(x - x_spread, x / 10), y], [x + x_spread, y]])]
 
 
 def _place(ours: Ours) -> Position:

@@ -1,4 +1,7 @@
-"""Accuracy, non-zero coefficients and training time against lambda, relative to lambda_max."""
+"""Accuracy, non-zero coefficients and training time against lambda, relative to lambda_max.
+
+A hollow marker is a published value.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from klr_bench.report.figures.core.drawing import (
     ACCURACY,
     FIT_TIME,
     NONZERO,
+    PUBLISHED,
     Axis,
     Look,
     Panel,
@@ -29,10 +33,11 @@ from klr_bench.report.figures.core.lines import (
     dataset_name,
     mean,
     parameter,
+    published,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
@@ -46,20 +51,26 @@ def _draw(inputs: Inputs) -> Drawing | None:
     lines = [line for block in blocks for line in block.lines]
     looks = dashed(looks_of({curve_of(line, *line.variant): algorithm_name(line) for line in lines}))  # they overlap
     panels = [
-        Panel(f"{dataset_name(block)}: {side.label}", partial(_draw_panel, block=block, side=side, looks=looks))
+        Panel(dataset_name(block), partial(_draw_panel, block=block, side=side, looks=looks), y=side.label)
         for block in blocks
         for side in SIDES
         if _along(block.lines, side)
     ]
     handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    if any(_along(lines, side, published) for side in SIDES):
+        handles.append(PUBLISHED)
     return side_by_side(panels, handles, "lambda / lambda_max", "")
 
 
 def _draw_panel(axes: Axes, block: Block, side: Axis, looks: Mapping[Curve, Look]) -> None:
     for (algorithm, _), look in looks.items():
-        shown = _along([line for line in block.lines if line.algorithm == algorithm], side)
+        lines = [line for line in block.lines if line.algorithm == algorithm]
+        shown, theirs = _along(lines, side), _along(lines, side, published)
         if shown:
             axes.plot(*zip(*shown, strict=True), marker=look.marker, linestyle=look.dashes, color=look.colour)
+        if theirs:
+            (hollow,) = axes.plot(*zip(*theirs, strict=True), marker=look.marker, linestyle="none", color=look.colour)
+            hollow.set(markersize=8, mfc="none")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -67,9 +78,11 @@ def _draw_panel(axes: Axes, block: Block, side: Axis, looks: Mapping[Curve, Look
     count_axis(axes.yaxis, side)
 
 
-def _along(lines: list[Line], side: Axis) -> list[tuple[float, float]]:
-    """Return lambda and the value of one side, in ascending order."""
-    found = [(parameter(line, PARAMETER), mean(line, side.metric)) for line in lines]
+def _along(
+    lines: list[Line], side: Axis, value_of: Callable[[Line, str], float | None] = mean
+) -> list[tuple[float, float]]:
+    """Return lambda and the value of one side, in ascending order; `value_of` is `mean` or `published`."""
+    found = [(parameter(line, PARAMETER), value_of(line, side.metric)) for line in lines]
     return sorted((lam, side.factor * value) for lam, value in found if lam and lam > 0 and value is not None)
 
 

@@ -199,6 +199,19 @@ def test_a_hollow_marker_is_a_published_value(tmp_path: Path, monkeypatch: pytes
     assert b"<!-- published -->" not in without
 
 
+def test_the_panels_over_lambda_have_their_axes_named_and_published_values(tmp_path: Path) -> None:
+    """Table 2 of qin2011 has three numbers of CGD at each lambda."""
+    cells = [made.cell("l1_cgd", {"lam": lam}, dataset="mnist10k") for lam in (0.5, 0.2)]
+    for one in cells:
+        one.record.params.update(lam_relative=True, features="fourier")
+    folder = made.write(tmp_path, cells, experiment="l1_mnist10k")
+    svg = draw_all(made.read(folder), ["lambda_panels"]).files["lambda_panels.svg"].decode()
+    for label in ("Test accuracy (%)", "Non-zero coefficients (%)", "Training time (s)", "published"):
+        assert svg.count(f"<!-- {label} -->") == 1
+    alone = draw_all(made.everything(tmp_path / "alone"), ["lambda_panels"]).files["lambda_panels.svg"]
+    assert b"<!-- published -->" not in alone
+
+
 @pytest.mark.parametrize("value", ["../../evil", "/etc/x", "a b: *?", "..", "x" * 400, "\u00fc\u4e2d"])
 def test_no_name_leads_elsewhere(value: str, tmp_path: Path) -> None:
     stored: dict[str, Any] = {"traced": made.TRACED, "rows": made.ROWS}

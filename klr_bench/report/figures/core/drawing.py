@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from klr_bench.printing import shortened
 from klr_bench.report.figures.core.lines import Block, Curve, dataset_name
@@ -30,6 +30,8 @@ STYLE = {
     **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "legend.frameon": False},
 }
 PANELS_PER_ROW = 3
+NARROW, MOST_TICKS = 0.8, 5
+"""An axis of counts of fewer decades has evenly spaced counts, so many at most: 1, 2 and 5 would be one or none."""
 LONGEST_LABEL = 80
 """Characters."""
 
@@ -105,8 +107,11 @@ def count_axis(drawn: XAxis | YAxis, axis: Axis) -> None:
     axes_scale("log")
     low, high = drawn.get_view_interval()
     decades = math.log10(high / low)
-    steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
-    drawn.set_major_locator(LogLocator(subs=steps, numticks=6))
+    if decades < NARROW:
+        drawn.set_major_locator(MaxNLocator(MOST_TICKS, steps=[1, 2, 5, 10]))
+    else:
+        steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
+        drawn.set_major_locator(LogLocator(subs=steps, numticks=6))
     drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     drawn.set_minor_formatter(NullFormatter())
 
@@ -117,11 +122,20 @@ class Panel:
 
     title: str
     draw: Callable[[Axes], None]
+    label: Callable[[Axes], None] | None = None
+    """What writes labels beside points, when the axes have their size."""
+    y: str = ""
+    """The label of its own vertical axis, where the panels of a row differ in it."""
 
 
-def panel_each(blocks: Sequence[Block], draw: Callable[..., None]) -> list[Panel]:
-    """Return a panel for each data set; `draw` gets the axes, and the data set as `block`."""
-    return [Panel(dataset_name(block), partial(draw, block=block)) for block in blocks]
+def panel_each(
+    blocks: Sequence[Block], draw: Callable[..., None], label: Callable[..., None] | None = None
+) -> list[Panel]:
+    """Return a panel for each data set; `draw` and `label` get the axes, and the data set as `block`."""
+    return [
+        Panel(dataset_name(block), partial(draw, block=block), label and partial(label, block=block))
+        for block in blocks
+    ]
 
 
 def side_by_side(panels: Sequence[Panel], handles: Sequence[Line2D], x: str, y: str) -> Drawing | None:
@@ -140,11 +154,20 @@ def side_by_side(panels: Sequence[Panel], handles: Sequence[Line2D], x: str, y: 
         axes.margins(0.08)  # room for the labels of the outermost points
         axes.set_title(plain(panel.title))
         axes.set_xlabel(x)
-        if number % columns == 0:
-            axes.set_ylabel(y)
+        if panel.y or number % columns == 0:
+            axes.set_ylabel(panel.y or y)
     legend_columns = math.ceil(len(handles) / legend_rows)
     drawing.legend(handles=handles, loc="outside lower center", ncols=legend_columns, handlelength=3)
+    if any(panel.label for panel in panels):
+        drawing.draw_without_rendering()  # gives the axes their size
+    for panel, axes in zip(panels, drawing.axes, strict=True):
+        if panel.label:
+            panel.label(axes)
     return drawing
+
+
+PUBLISHED = Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published")
+"""The entry of the legend for hollow markers."""
 
 
 def plain(text: str) -> str:

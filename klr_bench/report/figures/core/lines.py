@@ -33,9 +33,9 @@ def spread(line: Line, metric: str) -> float:
 
 
 def published(line: Line, metric: str) -> float | None:
-    """Return the mean that a paper printed, None where there is none."""
+    """Return the mean that a paper printed for the same data, None where there is none."""
     entry = line.entries.get(metric)
-    return drawable(entry.published.mean) if entry and entry.published else None
+    return drawable(entry.published.mean) if entry and entry.published and entry.comparable else None
 
 
 def parameter(line: Line, name: str) -> float | None:
