@@ -50,32 +50,47 @@ def make(tmp_path: Path) -> Make:
     return folder
 
 
-def test_cells_are_those_of_the_paper(make: Make) -> None:
-    grid = crossed(table(make(both())).blocks[0], "lam")
-    assert grid.header == ["MNIST 3: Accuracy / Training time / Non-zero", "lam=0.5", "lam=0.2"]
+def test_a_metric_is_a_row_beside_that_of_the_paper(make: Make) -> None:
+    rows = both()
+    rows[2].metrics["accuracy"] = 0.842  # FISTA at 0.5
+    grid = crossed(table(make(rows)).blocks[0], "lam")
+    assert grid.header == ["MNIST 3", "lam=0.5", "lam=0.2"]
     texts = [[text.strip() for text in line] for line in grid.rows]
     assert texts == [
-        ["FISTA", "85.0 / 2.00 / 2.4", "85.0 / 2.00 / 2.4"],
-        ["paper", "84.6 / 4.4 / 1.4", "89.6 / 22.0 / 4.6"],
-        ["diff", "+0.4 / 2.2x / +1.0", "-4.6 / 11x / -2.2"],
-        ["prox-Newton", "85.0 / 2.00 / 2.4", "85.0 / 2.00 / 2.4"],
+        ["FISTA: Accuracy (%)", "84.6 ± 0.6", "85.0 ± 0.0"],
+        ["paper", "84.6", "89.6"],
+        ["diff", "0.0", "-4.6*"],
+        ["FISTA: Training time (s)", "2.00 ± 0.00", "2.00 ± 0.00"],
+        ["paper", "4.4", "22.0"],
+        ["ratio", "2.2x", "11x"],
+        ["FISTA: Non-zero (%)", "2.4 ± 0.0", "2.4 ± 0.0"],
+        ["paper", "1.4", "4.6"],
+        ["diff", "+1.0*", "-2.2*"],
+        ["prox-Newton: Accuracy (%)", "85.0 ± 0.0", "85.0 ± 0.0"],
+        ["prox-Newton: Training time (s)", "2.00 ± 0.00", "2.00 ± 0.00"],
+        ["prox-Newton: Non-zero (%)", "2.4 ± 0.0", "2.4 ± 0.0"],
     ]
-    assert (grid.papers, grid.notes) == ([1, 2], [])
+    assert (grid.papers, grid.notes) == ([1, 2, 4, 5, 7, 8], [])
 
 
-def test_all_formats_have_the_cells(make: Make) -> None:
+def test_all_formats_have_the_cells_and_what_the_caption_says_of_them(make: Make) -> None:
     folder = make(both())
     paths = report(folder, console=quiet(), formats=("terminal", "md", "tex", "csv"))
-    files = [(folder / "report" / f"table.{kind}").read_text() for kind in ("md", "tex")]
-    for text in (shown(folder, width=150), *files):
-        assert "84.6 / 4.4 / 1.4" in text
+    markdown, latex = [(folder / "report" / f"table.{kind}").read_text() for kind in ("md", "tex")]
+    terminal = shown(folder, width=100)
+    for text, plus_minus in ((terminal, "±"), (markdown, "±"), (latex, r"$\pm$")):
+        assert f"85.0 {plus_minus} 0.0" in text
+        assert "84.6" in text
+    assert "-4.6*" in terminal
+    assert max(map(len, terminal.splitlines())) <= 120
+    assert "Mean ± standard deviation over the repeats." in terminal
     assert {path.name for path in paths} >= {"table.csv", "lambda_panels.png", "lambda_panels.svg"}
 
 
 def test_a_column_that_was_not_run_is_empty(make: Make) -> None:
     grid = crossed(table(make(both()[:2], sweep={"l1_multiscale_fista": {"lam": [0.5, 0.2]}})).blocks[0], "lam")
-    assert [text.strip() for text in grid.rows[0]] == ["FISTA", "- / - / -", "85.0 / 2.00 / 2.4", "-"]
-    assert grid.rows[-1][0] == "prox-Newton"
+    assert [text.strip() for text in grid.rows[0]] == ["FISTA: Accuracy (%)", "-", "85.0 ± 0.0", "-"]
+    assert grid.rows[-1][0] == "prox-Newton: Accuracy (%)"
     assert grid.notes == ["FISTA lam=0.5: 0 of 2 repeats ok; 2 not run", "prox-Newton: 0 of 2 repeats ok; 2 not run"]
 
 

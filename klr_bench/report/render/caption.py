@@ -32,12 +32,12 @@ MOST_LISTED = 5
 def caption(table: Table) -> list[str]:
     """Return the sentences below a table."""
     repeated = any(line.n_ok > 1 for block in table.blocks for line in block.lines)
-    spread = "Mean ± standard deviation over the repeats (ok: successful repeats / requested repeats)."
-    spread = "Mean over the successful repeats." if table.columns else spread
+    counts = "" if table.columns else " (ok: successful repeats / requested repeats)"
+    spread = f"Mean ± standard deviation over the repeats{counts}."
     lines = [spread if repeated else "One repeat, so no standard deviation."]
     compared = any(entry.comparable for b in table.blocks for line in b.lines for entry in line.entries.values())
     if table.comparison.sources:
-        lines.append(_sources(table.comparison, compared=compared, crossed=bool(table.columns)))
+        lines.append(_sources(table.comparison, compared=compared, unit_of="row" if table.columns else "column"))
     lines += [_stand_in(block) for block in table.blocks if block.stands_for and _has_published(block)]
     if any(line.timed_out for block in table.blocks for line in block.lines):
         lines.append("Where no repeat ended within its time limit, the numbers are those at the limit.")
@@ -71,19 +71,17 @@ def _failures(line: Line) -> str:
     return "; ".join(parts)
 
 
-def _sources(comparison: Comparison, *, compared: bool, crossed: bool) -> str:
+def _sources(comparison: Comparison, *, compared: bool, unit_of: str) -> str:
     papers = "; ".join(
         f"{source.name}, {'table' if len(source.tables) == 1 else 'tables'} {' and '.join(source.tables)}"
         for source in comparison.sources
     )
     if not compared:
         return f"paper: {papers}."
-    if crossed:
-        rule = "in percentage points; for times, the paper's divided by ours"
-    else:
-        rule = f"in the unit of the column; {MARK}: by more than two published standard deviations, and by more than"
-        rule += " half a unit of the last printed digit"
-    return f"paper: {papers}. diff: our value minus the paper's, {rule}."
+    return (
+        f"paper: {papers}. diff: our value minus the paper's, in the unit of the {unit_of}; {MARK}: by more than two "
+        "published standard deviations, and by more than half a unit of the last printed digit."
+    )
 
 
 def _comparison(metric: Metric, other: Other) -> str:

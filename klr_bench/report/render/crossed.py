@@ -1,23 +1,26 @@
-"""The layout of a table whose columns are the values of a parameter, with several numbers in a cell.
+"""The layout of a table whose columns are the values of a parameter: a row for each metric of an algorithm.
 
-MNIST 3              lam=0.5           lam=0.2
-CGD         85.1 / 0.02 / 1.5  89.7 / 0.03 / 4.3
-  paper       84.8 / 0.3 / 1.4   89.4 / 0.36 / 4.0
-  diff         +0.3 / 15x / +0.1  +0.3 / 12x / +0.3
+MNIST 3                        lam=0.5      lam=0.2
+CGD: Accuracy (%)           84.8 ± 0.5   88.9 ± 0.4
+  paper                           84.8         89.4
+  diff                             0.0        -0.5*
+CGD: Training time (s)   0.175 ± 0.010        0.256
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import as_number, value_text
 from klr_bench.report.render.caption import failures_of
 from klr_bench.report.render.labels import column_label
-from klr_bench.report.render.layout import NONE, Grid, comparison, grid, number, printed
+from klr_bench.report.render.layout import COMPARISONS, HEADS, NONE, Grid, comparison, grid, number, printed
 from klr_bench.report.table import Block, Entry, Line, Table
 
-SEPARATOR = " / "
+Cells = Sequence[Entry | None]
+"""Of a metric of an algorithm, for each value of the parameter; None where there is no such column."""
 
 
 def grids(table: Table) -> list[Grid]:
@@ -34,34 +37,37 @@ def crossed(block: Block, parameter: str) -> Grid:
         values.setdefault(value)
         groups.setdefault(column_label(line.algorithm_label, line.variant.without(parameter)), {})[value] = line
     order = sorted(values, key=lambda value: -(as_number(value) or 0.0))
-    titles = SEPARATOR.join(metric.title for metric in block.metrics)
-    header = [f"{block.label}: {titles}", *(f"{parameter}={value_text(value)}" for value in order)]
+    header = [block.label, *(f"{parameter}={value_text(value)}" for value in order)]
     rows: list[list[str]] = []
     papers: list[int] = []
     for label, lines in groups.items():
-        cells = [lines.get(value) for value in order]
-        rows.append([label, *(_joined(block, line, "ours") for line in cells)])
-        entries = [line.entries[metric.name] for line in cells if line for metric in block.metrics]
-        for name, which, shown in (
-            ("  paper", "theirs", any(entry.published for entry in entries)),
-            ("  diff", "difference", any(entry.comparable for entry in entries)),
-        ):
-            if shown:
+        for metric, cells in _measured(block, lines, order):
+            rows.append([f"{label}: {metric.title}{HEADS[metric.unit]}", *(_ours(entry, metric) for entry in cells)])
+            for beside in _theirs(metric, cells):
                 papers.append(len(rows))
-                rows.append([name, *(_joined(block, line, which) for line in cells)])
-    columns = [[row[place] for row in rows] for place in range(len(header))]
-    widths = [max(map(len, [head, *column])) for head, column in zip(header, columns, strict=True)]
+                rows.append(beside)
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
     return Grid(header, padded, papers, failures_of(block))
 
 
-def _joined(block: Block, line: Line | None, which: str) -> str:
-    if line is None:
-        return NONE
-    return SEPARATOR.join(_text(line.entries[metric.name], metric, which) for metric in block.metrics)
+def _measured(block: Block, lines: Mapping[Any, Line], order: Sequence[Any]) -> Iterator[tuple[Metric, Cells]]:
+    """Yield the metrics that some column of an algorithm has, the first one in any case, with the cells."""
+    for place, metric in enumerate(block.metrics):
+        found = (lines.get(value) for value in order)
+        cells = [line.entries[metric.name] if line else None for line in found]
+        if place == 0 or any(entry and (entry.mean is not None or entry.published) for entry in cells):
+            yield metric, cells
 
 
-def _text(entry: Entry, metric: Metric, which: str) -> str:
-    if which == "ours":
-        return number(entry, metric, spread=False)
-    return printed(entry.published, metric) if which == "theirs" else comparison(entry, metric).strip(" *")
+def _ours(entry: Entry | None, metric: Metric) -> str:
+    return number(entry, metric) if entry else NONE
+
+
+def _theirs(metric: Metric, cells: Cells) -> Iterator[list[str]]:
+    """Yield the rows below ours: what is published, and how far ours is from it."""
+    if any(entry and entry.published for entry in cells):
+        yield ["  paper", *(printed(entry.published, metric) if entry else NONE for entry in cells)]
+    if metric.compared and any(entry and entry.comparable for entry in cells):
+        texts = (comparison(entry, metric).strip() if entry else NONE for entry in cells)
+        yield [f"  {COMPARISONS[metric.compared]}", *texts]
