@@ -26,6 +26,7 @@ from klr_bench.report.table import Entry
 from klr_bench.report.whole import report_papers
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.pages import numbers_csv, scoreboard_page, table_page
+from klr_bench.report.whole.pictures import draw_figures
 from klr_bench.report.whole.scoreboard import counts
 from klr_bench.report.whole.verdict import Verdict, compare, standard_error
 from tests.report.folders import record, write
@@ -90,8 +91,8 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Whole
         for repeat, away in enumerate(spread):
             sizes = {"n_train": 80, "n_test": 20, "n_features": 2}
             rows += [
-                record("nc", "", repeat, dataset="digits", accuracy=0.902 + away, fit_time_s=0.5, **sizes),
-                record("oskl", "G=1", repeat, dataset="digits", accuracy=0.884 + away),
+                record("nc", "", repeat, dataset="digits", accuracy=0.902 + away, fit_time_s=0.5, n_support=7, **sizes),
+                record("oskl", "G=1", repeat, dataset="digits", accuracy=0.884 + away, n_support=5),
                 record("oskl", "G=2", repeat, dataset="digits", accuracy=0.8 + away),
             ]
             moons = record("nc", "", repeat, dataset="moons", accuracy=0.5, n_train=9, n_test=9)
@@ -178,11 +179,25 @@ def test_a_paper_is_written_once(make: Callable[..., WholePaper], tmp_path: Path
     make()
     console, formats = Console(file=io.StringIO(), width=200), ("terminal", "md", "tex", "csv")
     paths = report_papers(["own"], tmp_path / "results", console=console, formats=formats)
-    assert [path.name for path in paths] == ["tables.md", "tables.tex", "numbers.csv"]
+    figures = ["mine_accuracy_support.png", "mine_accuracy_support.svg"]
+    assert [path.name for path in paths] == ["tables.md", "tables.tex", "numbers.csv", *figures]
     assert "80.0 ± 0.5 [1]" in console.file.getvalue()  # type: ignore[attr-defined]
     assert "Somebody (2020), table 2: Results" in paths[0].read_text(encoding="utf-8")
     report_papers(["all"], tmp_path / "results", console=console, formats=("md",), output=tmp_path / "all")
     assert "| own " in (tmp_path / "all" / "tables.md").read_text(encoding="utf-8")
+
+
+def test_the_figures_of_a_paper_have_its_published_points(make: Callable[..., WholePaper], tmp_path: Path) -> None:
+    """Those of the tables that name the experiment: without them there are none."""
+    lines = [*LINES, "2,digits,nc,,n_support,8,,count,Baseline"]
+    folder = tmp_path / "configs" / "paper" / "own"
+    make()
+    (folder / "tables.csv").write_text("\n".join([HEADER, *lines]) + "\n", encoding="utf-8")
+    whole = WholePaper("own", folder, tmp_path / "results")
+    assert b"<!-- published -->" in draw_figures(whole).files["mine_accuracy_support.svg"]
+    assert draw_figures(whole, "2").files == draw_figures(whole).files
+    figures = {"1": {"title": "A figure", "experiments": ["mine"]}}
+    assert b"<!-- published -->" not in draw_figures(make(figures=figures)).files["mine_accuracy_support.svg"]
 
 
 @pytest.mark.parametrize(

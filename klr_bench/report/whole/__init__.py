@@ -28,8 +28,9 @@ def report_papers(
 ) -> list[Path]:
     """Show whole papers, or with the name "all" one line a paper, and write their files; return the paths.
 
-    `table` is the one table to show, with its numbers alone.  Files go to `output`, <results_dir>/papers/<name> if
-    that is None: tables.md, tables.tex, numbers.csv.  Raises KlrBenchError for a paper or table that there is not.
+    `table` is the one table to show, with its numbers and figures alone.  Files go to `output`, <results_dir>/papers/
+    <name> if that is None: tables.md, tables.tex, numbers.csv, and the figures of the experiments of a paper.  Raises
+    KlrBenchError for a paper or table that there is not.
     """
     check_formats(formats)
 
@@ -38,6 +39,7 @@ def report_papers(
     from klr_bench.report.paper import paper_files
     from klr_bench.report.whole import pages
     from klr_bench.report.whole.join import WholePaper
+    from klr_bench.report.whole.pictures import draw_figures
 
     found = paper_files(folders())
     for name in names:
@@ -64,8 +66,14 @@ def report_papers(
         }
         if "csv" in formats:
             files["numbers.csv"] = pages.numbers_csv(papers, table)
+        drawn = {}
+        if name != ALL:
+            pictures = draw_figures(papers[0], table)
+            drawn = pictures.files
+            for note in pictures.notes:
+                console.print(note, soft_wrap=True)
         target = output or results_dir / "papers" / name
-        written += write_changed(target, {name: text.encode() for name, text in files.items()})
+        written += write_changed(target, {name: text.encode() for name, text in files.items()} | drawn)
     return written
 
 

@@ -83,7 +83,7 @@ class WholePaper:
         """The claims, judged."""
         names = dict.fromkeys(name for claim in self.paper.claims for name in claim.experiments)
         found = {name: self.results.get(name) or read_results(self._results_dir / name) for name in self._run(names)}
-        tables = {name: _table(results, Comparison()) for name, results in found.items()}
+        tables = {name: table_beside(results, Comparison()) for name, results in found.items()}
         return [judge(claim, tables, METRICS) for claim in self.paper.claims]
 
     @cached_property
@@ -113,7 +113,7 @@ class WholePaper:
         for name in self.experiments(table):
             results = self.results[name]
             source = Source(self.name, self.paper, self.lines, [table])
-            for block in _table(results, Comparison([source])).blocks:
+            for block in table_beside(results, Comparison([source])).blocks:
                 for line in block.lines:
                     if not is_counterpart(chosen.get(line.algorithm, {}), line.variant):
                         continue
@@ -163,6 +163,6 @@ class WholePaper:
         return Judged(line, verdict, ours)
 
 
-def _table(results: Results, papers: Comparison) -> Table:
+def table_beside(results: Results, papers: Comparison) -> Table:
     """Make the table of an experiment beside published numbers."""
     return build(with_derived(results.records, results.traces), results.manifest, papers)
