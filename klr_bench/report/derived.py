@@ -26,16 +26,18 @@ def with_derived(records: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     """Return the records with columns setup_time_s and settled_s, NaN where they cannot be told.
 
     setup_time_s is the time of a fit before its pass over the examples.  settled_s are the seconds of training until
-    the first checkpoint from which on the test accuracy is at least that of the last checkpoint less WITHIN.
+    the first checkpoint from which on the test accuracy is at least that of the last checkpoint less WITHIN; of a fit
+    that a time limit has ended they cannot be told, for its last checkpoint is not its end.
     """
     accuracy = traces[traces["metric"] == "accuracy"].sort_values("t", kind="stable")
     last = accuracy.groupby("key")["value"].transform("last")
     short = accuracy[accuracy["value"] < last - WITHIN - 1e-9]  # the bound itself is reached
     begun = short.groupby("key")["t"].max()  # the last checkpoint that is still too low
     later = accuracy[accuracy["t"] > accuracy["key"].map(begun).fillna(-1)]
+    settled = records["key"].map(later.groupby("key")["elapsed_s"].min()).astype(float)
     return records.assign(
         setup_time_s=records["fit_time_s"] - records["pass_time_s"],
-        settled_s=records["key"].map(later.groupby("key")["elapsed_s"].min()).astype(float),
+        settled_s=settled.where(records["status"] == "ok"),
     )
 
 

@@ -500,6 +500,13 @@ def test_when_a_fit_had_nearly_its_final_accuracy(make: Make) -> None:
     assert "Settled" not in shown(make(metrics=["accuracy"]))
 
 
+def test_a_fit_that_a_time_limit_ended_has_not_settled(make: Make) -> None:
+    points = [(t, 0.1 * t, "accuracy", 0.5) for t in (1, 2)]
+    folder = make([row("nc", "", 0, status="timeout")], only=True, traces=points, metrics=["accuracy", "settled_s"])
+    assert lines(folder)["Baseline"].entries["accuracy"].mean is not None
+    assert lines(folder)["Baseline"].entries["settled_s"].mean is None
+
+
 def test_the_size_of_a_data_set_stands_beside_the_papers(make: Make) -> None:
     sizes = {"n_train": 450000, "n_test": 131012, "n_features": 54}
     rows = [row("arow", "", 0, dataset="covtype_450k", error_rate=0.25, pass_time_s=None, **sizes)]

@@ -108,7 +108,7 @@ def _times(table: Table, *, compared: bool) -> list[str]:
     if "settled_s" in table.shown:
         said.append(
             "Settled after: seconds of training after which the test accuracy stays at most 0.5 percentage points "
-            "below its final value."
+            "below its final value; of fits that ended by themselves."
         )
     if "setup_time_s" in table.shown:
         said.append("Before the pass: the training time minus that of the pass over the examples alone.")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from klr_bench.report.paper import Published
 from klr_bench.report.render import Document
 from klr_bench.report.render.layout import Grid
-from klr_bench.report.whole.claims import CLAIM_VERDICTS
+from klr_bench.report.whole.claims import CLAIM_VERDICTS, FAILS
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.printed import as_printed, described, ours, theirs
 from klr_bench.report.whole.scoreboard import COMPATIBLE, MEANINGS, scoreboard
@@ -62,16 +62,31 @@ def claims_page(whole: WholePaper) -> Document:
 
 def all_papers_page(papers: Sequence[WholePaper]) -> Document:
     """Return a line a paper: what became of its numbers, and of its claims."""
-    lines = {whole.name: [one for judged in whole.judged.values() for one in judged] for whole in papers if whole.lines}
     said = [f"{meaning}." for meaning in MEANINGS]
+    return Document("What became of the published numbers and claims", [*numbers_and_claims(papers)], said)
+
+
+def numbers_and_claims(papers: Sequence[WholePaper]) -> tuple[Grid, Grid]:
+    """Return two grids with a line a paper: verdicts on numbers, and verdicts on claims."""
+    lines = {whole.name: [one for judged in whole.judged.values() for one in judged] for whole in papers if whole.lines}
     claims = {whole.name: [claim.verdict for claim in whole.claims] for whole in papers if whole.claims}
     every = [verdict for verdicts in claims.values() for verdict in verdicts]
     rows = [
         [name, str(len(verdicts)), *(str(verdicts.count(verdict) or "-") for verdict in CLAIM_VERDICTS)]
         for name, verdicts in (claims | {"all": every}).items()
     ]
-    grids = [scoreboard("paper", lines, "all"), Grid(["paper", "claims", *CLAIM_VERDICTS], rows, [], [])]
-    return Document("What became of the published numbers and claims", grids, said)
+    return scoreboard("paper", lines, "all"), Grid(["paper", "claims", *CLAIM_VERDICTS], rows, [], [])
+
+
+def claims_that_fail(papers: Iterable[WholePaper]) -> Grid:
+    """Return the claims that do not hold by our records, and how many of the comparisons behind each do."""
+    rows = [
+        [claim.claim.says, f"{whole.name}, {claim.claim.where}", claim.count()]
+        for whole in papers
+        for claim in whole.claims
+        if claim.verdict == FAILS
+    ]
+    return Grid(["claim that does not hold here", "paper", "comparisons that hold"], rows, [], [])
 
 
 def numbers_csv(papers: Iterable[WholePaper], table: str | None = None) -> str:
@@ -103,7 +118,7 @@ def _marks(judged: Sequence[Judged]) -> list[str]:
     there = {one.verdict for one in judged}
     said = []
     if Verdict.COMPATIBLE in there:
-        said.append(f"~ {COMPATIBLE}.")
+        said.append(f"~ statistically compatible: {COMPATIBLE}.")
     if there & {Verdict.OFF, Verdict.EXPLAINED}:
         said.append("* off: neither within the published spread nor statistically compatible; [1] with its cause.")
     return said

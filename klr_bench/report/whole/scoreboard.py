@@ -31,7 +31,7 @@ COLUMNS: dict[str, Holds] = {
 }
 
 COMPATIBLE = (
-    "statistically compatible: the means differ by at most twice the standard error of their difference; where one "
+    "the means differ by at most twice the standard error of their difference; where one "
     "side has no spread, that of the other stands for it"
 )
 MEANINGS = (

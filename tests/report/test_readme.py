@@ -1,0 +1,27 @@
+"""The tables of README.md that are made of the references are those that scripts/readme.py makes."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "readme.py"))
+
+
+def test_the_tables_are_those_of_the_records() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    made = SCRIPT["tables"](ROOT / "results" / "reference")
+    assert SCRIPT["with_tables"](text, made) == text, "make them anew: python scripts/readme.py"
+    assert [len(table.splitlines()) > 3 for table in made.values()] == [True] * 3
+
+
+def test_what_stands_between_the_lines_is_replaced_and_nothing_else() -> None:
+    text = "before\n<!-- a -->\nold\n<!-- end of a -->\nafter\n"
+    assert (
+        SCRIPT["with_tables"](text, {"a": r"| \1 |"}) == "before\n<!-- a -->\n\n| \\1 |\n\n<!-- end of a -->\nafter\n"
+    )
+    with pytest.raises(AssertionError, match="<!-- b -->"):
+        SCRIPT["with_tables"](text, {"b": ""})
