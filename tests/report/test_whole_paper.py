@@ -89,7 +89,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Whole
         spread = (-0.006, -0.002, 0.002, 0.006)
         rows = []
         for repeat, away in enumerate(spread):
-            sizes = {"n_train": 80, "n_test": 20, "n_features": 2}
+            sizes = {"n_train": 80, "n_test": 20, "n_features": 2, "nnz_per_instance": 1.52}
             rows += [
                 record("nc", "", repeat, dataset="digits", accuracy=0.902 + away, fit_time_s=0.5, n_support=7, **sizes),
                 record("oskl", "G=1", repeat, dataset="digits", accuracy=0.884 + away, n_support=5),
@@ -121,6 +121,18 @@ def test_each_number_has_its_verdict(make: Callable[..., WholePaper]) -> None:
             Verdict.OPEN,
         ],
     }
+
+
+def test_what_a_table_says_of_the_data_itself_stands_beside_what_was_learned(
+    make: Callable[..., WholePaper], tmp_path: Path
+) -> None:
+    make()
+    facts = [f"1,digits,,,{name},{value},,count,digits" for name, value in (("n_examples", 100), ("n_features", 3))]
+    facts += ["1,digits,,,nnz_per_instance,1.5,,,digits", "1,magic,,,nnz_per_instance,1.5,,,magic"]
+    folder = tmp_path / "configs" / "paper" / "own"
+    (folder / "tables.csv").write_text("\n".join([HEADER, *LINES, *facts]) + "\n", encoding="utf-8")
+    found = verdicts(WholePaper("own", folder, tmp_path / "results"))["1"]
+    assert found == [Verdict.WITHIN, Verdict.WITHIN, Verdict.OFF, Verdict.WITHIN, Verdict.OPEN]
 
 
 def test_without_its_cause_a_number_is_off(make: Callable[..., WholePaper]) -> None:

@@ -100,6 +100,7 @@ CATALOGUE = (
     Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),
     Metric("n_test", "Test rows", "count", "", "", whole=True, low=0),
     Metric("n_features", "Columns of X", "count", "", "", whole=True, low=0),
+    Metric("nnz_per_instance", "Non-zero per row", "", "", "", low=0),
     Metric("accuracy_gain", "Gain", "percent", "higher", stored=False, compares="accuracy"),
     Metric("n_iter_ratio", "Iterations ratio", "percent", "lower", stored=False, compares="n_iter"),
     Metric("log_loss_ratio", "Log loss ratio", "percent", "lower", "", stored=False, compares="log_loss"),

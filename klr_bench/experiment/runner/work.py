@@ -73,6 +73,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
     measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
+    measured |= {"nnz_per_instance": nonzero_per_row(data.X_train, data.X_test)}
     measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
     measured |= {} if load is None else {"load": load}
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if clock.timed_out else ("ok", "")
@@ -80,6 +81,12 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
     record.host, record.cpu = machine.host(), processor
     rows = plane_rows(data) if cell.trace.rows and cell.source.repeat == 0 else []
     return CellFile(record, cell.config_hash, time.time(), list(clock.checkpoints), bins, rows)
+
+
+def nonzero_per_row(*parts: Any) -> float:
+    """Return the mean number of entries that are not 0 of the rows of some arrays or matrices."""
+    counts = (X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X) for X in parts)
+    return float(sum(counts) / sum(X.shape[0] for X in parts))
 
 
 def plane_rows(data: Prepared) -> list[PlanePoint]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -133,6 +134,8 @@ class WholePaper:
             sizes = {size: float(fitted[size].iloc[0]) for size in SIZES if len(fitted)}
             if sizes:
                 sizes["n_examples"] = sizes["n_train"] + sizes["n_test"]
+                nonzero = float(fitted["nnz_per_instance"].iloc[0])
+                sizes |= {} if math.isnan(nonzero) else {"nnz_per_instance": nonzero}
             used = {variant.get("lam") for variant in rows["variant"]}
             for line in self.lines:
                 if line.table != table or line.algorithm or line.dataset != self.paper.stand_ins.get(name, name):

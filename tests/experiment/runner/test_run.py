@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import yaml
 from rich.console import Console
 
@@ -253,6 +254,14 @@ def test_a_large_plan_hashes_a_module_and_a_candidate_once(config, monkeypatch):
     assert len(group_folds(cells)) == 250 * 5
     assert len(parsed) < 100
     assert len(hashed) == 1 + (8 + 3 * 2) + 2 * 1000 + 5 * 1000
+
+
+def test_entries_that_are_not_zero_are_counted_in_any_layout():
+    X = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+    stored_zero = sp.csr_matrix(X)
+    stored_zero.data[0] = 0.0
+    assert work.nonzero_per_row(X) == work.nonzero_per_row(sp.csr_matrix(X)) == 1.0
+    assert work.nonzero_per_row(stored_zero, X) == 3 / 4
 
 
 def test_training_rows_in_the_plane_are_kept_on_request(config):
