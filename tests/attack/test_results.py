@@ -314,6 +314,8 @@ WRONG_TEXTS = {
     "float64": ["x", "nan", "1_0", "\u0665", "0x1f", "1,5", "[]"],
     "object": ["a\x1b[31mb", "../x"],
 }
+FREE_TEXTS = ("message", "host", "cpu")
+"""Of which whatever is not printable is left out."""
 WRONG_BY_COLUMN = {
     "status": ["", "okay", "OK"],
     "variant": ["{", "[1]", '{"G": 1', '{"G": "a\\u001b[31m"}', "{" * 100_000],
@@ -331,7 +333,7 @@ def wrong_cells() -> list[Any]:
     for name, columns in FILES.items():
         for column in columns:
             kind = COLUMN_TYPES.get(column, (None, "", "float64"))[2]
-            values = WRONG_BY_COLUMN.get(column, [] if column == "message" else WRONG_TEXTS[kind])
+            values = WRONG_BY_COLUMN.get(column, [] if column in FREE_TEXTS else WRONG_TEXTS[kind])
             found += [pytest.param(name, column, value, id=f"{name}.{column}={value[:20]!r}") for value in values]
     return found
 

@@ -141,6 +141,14 @@ def test_the_caption_names_the_machine_of_the_records(make: Make) -> None:
     assert not any("cannot be compared" in line for line in said)
 
 
+def test_the_name_of_a_machine_is_printed_without_what_is_not_printable(make: Make) -> None:
+    said = caption(table(make(of_all(**HERE | {"host": "\x1b[31mhere\n" + 1000 * "x"}))))
+    (line,) = [line for line in said if line.startswith("Training times were measured on ")]
+    assert "here" in line
+    assert line.isprintable()
+    assert len(line) < 500
+
+
 def test_times_of_another_machine_have_no_ratio_and_are_named(make: Make) -> None:
     folder = make([*of_all(**HERE), row("nc", "", 2, **HERE | {"host": "there"})])
     assert lines(folder)["Baseline"].entries["fit_time_s"].ratio is None, "one of three repeats ran elsewhere"
