@@ -120,6 +120,7 @@ def score_fold(
     *,
     folds: int,
     seed: int,
+    nested: bool = True,
     max_examples: int | None = None,
     score: str = "accuracy",
     time_limits_s: Sequence[float | None] | None = None,
@@ -132,23 +133,23 @@ def score_fold(
 
     `score` is a metric of predictions; of one that is better the lower it is, the negative is returned.
 
-    The folds are those of the first `max_examples` training rows; the kernel's width is that of all of them.
+    The folds are those of the first `max_examples` training rows; the kernel's width is that of all of them.  Where
+    selection is not `nested`, the fold is the split itself: all training rows, scored on the test rows.
+    A step size of R/sqrt(T) is that of a fit to all training rows.
     """
     resolved = resolve_kernel(kernel, data.X_train, seed)
-    rows, held_out = fold_rows(min(len(data.y_train), max_examples or len(data.y_train)), folds, fold)
-    X, y = frozen(data.X_train[rows]), frozen(data.y_train[rows])
+    X, y, X_held_out, y_held_out = _fold(data, fold, folds, max_examples) if nested else _split(data)
     if len(np.unique(y)) < 2:
         message = (
             f"without fold {fold} the {len(y)} training rows have one class only; use fewer folds (selection.folds=), "
             "or data with more rows of each class."
         )
         raise KlrBenchError(message)
-    X_held_out, y_held_out = frozen(data.X_train[held_out]), frozen(data.y_train[held_out])
     estimators = []
     for i, learner in enumerate(learners):
         seconds = patience_s() if is_foreign(learner[TARGET]) else None
         with limited(seconds, "while it was constructed", otherwise={i: None}):
-            estimators.append(make(learner, resolved, seed))
+            estimators.append(contract.for_rows(make(learner, resolved, seed), len(data.y_train)))
     scores: list[Score] = [None] * len(estimators)
     metric = find(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
@@ -167,6 +168,17 @@ def score_fold(
         for i, value in zip(group, found, strict=True):
             scores[i] = value
     return scores
+
+
+def _fold(data: Prepared, fold: int, folds: int, max_examples: int | None) -> tuple[Any, ...]:
+    """Return X and y to train on, and X and y held out, of one fold of the training rows."""
+    rows, held_out = fold_rows(min(len(data.y_train), max_examples or len(data.y_train)), folds, fold)
+    return tuple(frozen(array[part]) for part in (rows, held_out) for array in (data.X_train, data.y_train))
+
+
+def _split(data: Prepared) -> tuple[Any, ...]:
+    """Return X and y to train on, and X and y to test on."""
+    return data.X_train, data.y_train, data.X_test, data.y_test
 
 
 def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
@@ -229,14 +241,16 @@ def score_of(metric: Metric, predictions: Predictions) -> float | None:
     return -value if metric.better == "lower" else value
 
 
-def choose(scores: Sequence[Sequence[Score]]) -> int | None:
-    """Return the candidate with the highest mean score over folds, the first of equals; None if all failed.
+def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | None:
+    """Return the first candidate whose mean score over folds is the highest, up to the tolerance; None if all failed.
 
     `scores` holds a row a candidate with an entry a fold; one failed fold is as bad as all.
     """
     means = [_mean(row) for row in scores]
     best = max(means)
-    return means.index(best) if best > -math.inf else None
+    if best == -math.inf:
+        return None
+    return next(place for place, mean in enumerate(means) if mean >= round(best - tolerance, 12))
 
 
 def _mean(scores: Sequence[Score]) -> float:

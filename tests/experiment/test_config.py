@@ -72,6 +72,22 @@ def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset
     assert (config.repeats, config.selection.folds) == (5, 5)
 
 
+def test_the_figures_of_zhang2012aaai_select_as_the_paper_does() -> None:
+    for number in range(1, 6):
+        config = composed(f"experiment=klr_figure{number}")
+        assert (config.selection.nested, config.selection.tolerance, config.selection.score) == (
+            False,
+            0.005,
+            "accuracy",
+        )
+        assert [spec["split"] for spec in config.datasets.values()] == [{"folds": 5}] * 3
+    assert config.algorithms["pcd"]["selected_as"] == {"_target_": "klr_bench.DualCDKLR"}
+    second, third = composed("experiment=klr_figure2"), composed("experiment=klr_figure3")
+    assert second.algorithms["margin"]["selected_as"] == {"_target_": "klr_bench.NonConservativeKLR"}
+    assert second.left_out == {"ijcnn1": {"margin": {"eta": ["R/sqrt(T)"]}}}
+    assert third.algorithms["auxiliary"]["selected_as"] == {"aux_gamma": 1.0}, "NC, whatever gamma is"
+
+
 def test_the_experiments_on_rcv1_are_those_of_the_paper() -> None:
     full, subset = composed("experiment=klr_rcv1"), composed("experiment=klr_rcv1_subset")
     for config, n_train in ((full, 677399), (subset, 20000)):
@@ -189,6 +205,27 @@ REFUSED = [
     (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
     (["+repeat=3"], r"unknown key 'repeat'\. Did you mean 'repeats'\?"),
     (["+kernel.percent=3"], r"unknown key 'kernel\.percent'\. Did you mean 'percentile'\?"),
+    (["+left_out.mgic={oskl: {G: [1]}}"], r"left_out: unknown value 'mgic'\. Did you mean 'magic'\?"),
+    (["+left_out.magic.osk={G: [1]}"], r"left_out\.magic: unknown value 'osk'\. Did you mean 'oskl'\?"),
+    (
+        ["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"],
+        r"left_out\.magic\.oskl\.G: unknown value '3'\. Known: 1, 10, 2, 4",
+    ),
+    (["selection.nested=false"], r"selection\.nested=false: expected folds in datasets\.\w+\.split, .* got none\."),
+    (
+        ["experiment=klr_figure1", "selection.folds=3"],
+        r"selection\.folds=3: has no effect, because selection\.nested is false\.",
+    ),
+    (["+algorithms.nc.selected_as={etaa: 1}"], r"unknown key 'algorithms\.nc\.selected_as\.etaa'\. Did you mean 'eta'"),
+    (
+        ["+algorithms.nc.selected_as={eta: 1}"],
+        r"algorithms\.nc\.selected_as\.eta and algorithms\.nc\.grid\.eta are both given\.",
+    ),
+    (
+        ["experiment=budget_magic", "+algorithms.bogdpp.selected_as={eta: 1}"],
+        r"algorithms\.bogdpp\.selected_as: has no effect, because algorithms\.bogdpp\.grid has nothing to select\.",
+    ),
+    (["selection.tolerance=2"], r"selection\.tolerance: expected .* got 2"),
     (["+against.acuracy_gain={lam: 1}"], r"against: unknown value 'acuracy_gain'\. Did you mean 'accuracy_gain'\?"),
     (["+against.log_loss_ratio=foo"], r"against\.log_loss_ratio: expected "),
     (["+against.log_loss_ratio={algorithm: osk1}"], r"unknown algorithm 'osk1'\. Did you mean 'oskl'\?"),

@@ -175,3 +175,30 @@ def test_a_learner_that_takes_too_long_has_no_score(monkeypatch, limit):
 def test_a_shared_pass_has_the_time_of_all_that_share_it():
     assert selection._total([2.0, 3.0]) == 5.0
     assert selection._total([2.0, None]) is None
+
+
+def test_within_a_tolerance_the_first_candidate_is_chosen():
+    scores = [[0.90, 0.90], [0.95, 0.93], [0.95, 0.95], [None, 1.0]]
+    assert choose(scores) == 2
+    assert choose(scores, 0.01) == 1
+    assert choose(scores, 0.009) == 2
+    assert choose(scores, 0.05) == 0
+    assert choose([[None]], 0.5) is None
+
+
+def test_a_step_size_of_r_by_root_t_is_that_of_the_final_fit():
+    split, kernel = data(200), {"kernel": "rbf", "gamma": 3.0}
+    named, given = NC | {"R": 50.0, "eta": "R/sqrt(T)"}, NC | {"R": 50.0, "eta": 50.0 / 200**0.5}
+    of_a_part = NC | {"R": 50.0, "eta": 50.0 / 40**0.5}
+    found, expected, other = score_fold(
+        [named, given, of_a_part], kernel, split, 0, folds=2, seed=0, max_examples=80, score="log_loss"
+    )
+    assert found == expected != other
+
+
+def test_a_selection_that_is_not_nested_scores_on_the_test_rows():
+    split, test = data(200), data(90)
+    split = Prepared(split.X_train, split.y_train, test.X_test[::-1], test.y_test[::-1])
+    learner = NonConservativeKLR(gamma=3.0, random_state=0).fit(split.X_train, split.y_train)
+    [score] = score_fold([NC], {"kernel": "rbf", "gamma": 3.0}, split, 1, folds=5, seed=0, nested=False)
+    assert score == learner.score(split.X_test, split.y_test)

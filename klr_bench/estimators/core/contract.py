@@ -47,6 +47,16 @@ class Watchable(Protocol):
         """
 
 
+class KnowsRows(Protocol):
+    """A classifier with parameters that depend on the number of rows."""
+
+    def for_rows(self, n_samples: int) -> Any:
+        """Set them, unfitted, to those of a fit to `n_samples` rows, and return self.
+
+        Selection fits to fewer rows than the fit that it chooses for.
+        """
+
+
 class Summarized(Protocol):
     """A classifier that says at the end what its fit has led to."""
 
@@ -120,6 +130,11 @@ def steps(estimator: Any, n_samples: int) -> tuple[int, int]:
         last, first = estimator.steps(n_samples)
         return last, first
     return n_samples * getattr(estimator, "n_epochs", 1), FIRST
+
+
+def for_rows(estimator: Any, n_samples: int) -> Any:
+    """Return an unfitted estimator whose parameters that depend on the number of rows are those of n_samples rows."""
+    return estimator.for_rows(n_samples) if declares(estimator, "for_rows") else estimator
 
 
 def ended_at(estimator: Any) -> int | None:

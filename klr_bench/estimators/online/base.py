@@ -154,6 +154,12 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
         return n_samples * self.n_epochs, FIRST
 
+    def for_rows(self, n_samples):
+        """Set a step size of R/sqrt(T) to that of a fit to `n_samples` rows; return self."""
+        if getattr(self, "eta", None) == BY_RADIUS:
+            self.set_params(eta=self.R / math.sqrt(n_samples))
+        return self
+
     def progress(self):
         """Return what a checkpoint keeps: the number of support vectors."""
         return {"n_support": self.n_support_}

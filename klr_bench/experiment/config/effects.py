@@ -25,6 +25,10 @@ NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "force", "results_d
 """Keys of the command line beside which all that an experiment says should have an effect."""
 
 
+OF_NESTED = ("selection.folds", "selection.max_examples")
+"""What says which training rows a nested selection uses."""
+
+
 def check_effects(config: Config, given: Collection[str], searched: Sequence[Path]) -> None:
     """Refuse the first key, if it is not null, that this run would not read.
 
@@ -37,6 +41,7 @@ def check_effects(config: Config, given: Collection[str], searched: Sequence[Pat
     _check_own_kernels(config)
     reasons = {
         "trace.": None if config.trace.points else "trace.points=0, so no fit has checkpoints; add trace.points=20",
+        **({} if config.selection.nested else dict.fromkeys(OF_NESTED, "selection.nested is false")),
         "selection.": None if _selects(config) else "nothing is selected: no learner has a grid of values",
         "budget": None if _has_budgets(config) else "no learner of this run has a budget in its sweep",
         "n_jobs": "the backend is serial: one process" if config.parallel.backend == "serial" else None,

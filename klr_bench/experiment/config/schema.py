@@ -101,11 +101,13 @@ class KernelConfig:
 
 @dataclass(frozen=True)
 class SelectionConfig:
-    """Cross-validation on the training set."""
+    """Cross-validation, on the training set of each repeat; not nested: over the folds of the split."""
 
     folds: Annotated[int, between(2, 1000)] = 5
     max_examples: Rows | None = None
     score: str = "accuracy"
+    tolerance: Annotated[float, between(0, 1)] = 0.0
+    nested: bool = True
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,7 @@ class AlgorithmConfig:
     reference: Words = ""
     estimator: dict[str, Parameter] | None = None
     grid: dict[str, Any] | None = None
+    selected_as: dict[str, Parameter] | None = None
     time_limit_s: Annotated[float, above(0, " seconds, or null")] | None = None
 
 
@@ -222,6 +225,7 @@ class Config:
     datasets: dict[Name, dict[str, Any]] = field(default_factory=dict)
     algorithms: dict[Name, dict[str, Any]] = field(default_factory=dict)
     sweep: dict[Name, dict[str, Any]] = field(default_factory=dict)
+    left_out: dict[Name, dict[Name, dict[str, list[Parameter]]]] = field(default_factory=dict)
     budget: list[Budget] | str | Budget | None = None
     figures: list[str] | None = None
     metrics: Annotated[list[str], some("the metrics, or null")] | None = None

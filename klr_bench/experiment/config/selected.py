@@ -21,6 +21,7 @@ from klr_bench.experiment.config.schema import (
     AlgorithmConfig,
     DataConfig,
     Parameter,
+    SelectionConfig,
 )
 from klr_bench.experiment.config.typed import check_choice, parse, read, refuse, refuse_unknown
 
@@ -86,6 +87,31 @@ def check_sweep(
         if lists:
             kept[stem] = lists
     return kept
+
+
+def check_left_out(
+    left_out: Mapping[str, Mapping[str, Any]], sweep: Mapping[str, Any], searched: Sequence[Path]
+) -> None:
+    """Refuse names that there are not, and a value that the sweep of its parameter, if there is one, does not have."""
+    for dataset, algorithms in left_out.items():
+        check_choice("left_out", dataset, config_files.names("dataset", searched))
+        for stem, lists in algorithms.items():
+            check_choice(f"left_out.{dataset}", stem, config_files.names("algorithm", searched))
+            for name, values in lists.items():
+                swept = sweep.get(stem, {}).get(name, values)
+                for value in values:
+                    check_choice(f"left_out.{dataset}.{stem}.{name}", str(value), [*map(str, swept)])
+
+
+def check_nested(selection: SelectionConfig, datasets: Entries) -> None:
+    """Refuse a selection that is not nested where a split has no folds for it."""
+    for stem, spec in {} if selection.nested else datasets.items():
+        if not spec["split"].get("folds"):
+            message = (
+                f"selection.nested=false: expected folds in datasets.{stem}.split, over which to select, got none. "
+                f"Give datasets.{stem}.split.folds, or leave selection.nested=true."
+            )
+            raise KlrBenchError(message)
 
 
 def check_against(
@@ -212,11 +238,32 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
     for name, value in parameters.items():
         _check_value(known.get(name, build.Parameter()), value, f"{where}estimator.{name}")
     _check_parameters(estimator, grid, f"{where}grid.")
+    _check_selected_as(algorithm.selected_as or {}, estimator, grid, where)
     return asdict(algorithm) | {
         "label": algorithm.label or stem,
         "estimator": dict(estimator),
         "grid": _value_lists(stem, estimator, grid, f"{where}grid.", given),
     }
+
+
+def _check_selected_as(
+    selected_as: Mapping[str, Any], estimator: Mapping[str, Any], grid: Mapping[str, Any], where: str
+) -> None:
+    """Refuse what cannot be built, has no effect, or is to be selected itself."""
+    other = {**estimator, **selected_as}
+    _check_target(other[build.TARGET], f"{where}selected_as.{build.TARGET}")
+    for name, value in selected_as.items():
+        if name == build.TARGET:
+            continue
+        _check_parameters(other, [name], f"{where}selected_as.")
+        declared = build.parameters(other[build.TARGET]).get(name, build.Parameter())
+        _check_value(declared, value, f"{where}selected_as.{name}")
+        if name in grid:
+            message = f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out."
+            raise KlrBenchError(message)
+    if selected_as and not grid:
+        message = f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out."
+        raise KlrBenchError(message)
 
 
 def _check_target(target: Any, key: str) -> None:

@@ -14,7 +14,14 @@ from klr_bench.experiment.config.borrowed import with_borrowed
 from klr_bench.experiment.config.effects import check_effects
 from klr_bench.experiment.config.interpolation import check_interpolations
 from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, Config, DataConfig, check_together
-from klr_bench.experiment.config.selected import check_against, check_algorithms, check_datasets, check_sweep
+from klr_bench.experiment.config.selected import (
+    check_against,
+    check_algorithms,
+    check_datasets,
+    check_left_out,
+    check_nested,
+    check_sweep,
+)
 from klr_bench.experiment.config.typed import parse
 from klr_bench.experiment.measure.own import own_files
 from klr_bench.files import expanded
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEFT_TO_SELECTION", "Config", "validate"]
 
-OPEN = ("datasets", "algorithms", "sweep", "against")
+OPEN = ("datasets", "algorithms", "sweep", "left_out", "against")
 """Sections that are filled by name; one without a name may be null."""
 
 
@@ -60,6 +67,8 @@ def checked(plain: dict[str, Any], given: set[str], searched: Sequence[Path]) ->
         raise KlrBenchError(message)
     sweep = with_borrowed(config.sweep, Path(config.results_dir), datasets)
     kept = check_sweep(sweep, algorithms, given, searched)
+    check_left_out(config.left_out, config.sweep, searched)
+    check_nested(config.selection, datasets)
     check_against(config.against, config.sweep, algorithms, searched)
     config = replace(config, datasets=datasets, algorithms=algorithms, sweep=kept)
     check_effects(config, given, searched)

@@ -49,7 +49,7 @@ def _check_split(dataset: Dataset, cell: Cell) -> None:
 
 def _check_many_classes(dataset: Dataset, cell: Cell) -> None:
     """Refuse a learner of two classes for a data set with more."""
-    estimator = cell.candidates[0].estimator
+    estimator = cell.candidates[0].chosen
     if not asked(estimator[TARGET], _takes_many_classes, estimator):
         message = (
             f"{cell.algorithm}: takes two classes, {dataset.name} has {len(dataset.classes)}. Leave it out of "

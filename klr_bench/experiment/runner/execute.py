@@ -187,8 +187,9 @@ class _Run:
         if self.config.parallel.backend != "serial":
             return False
         return all(
-            candidate.time_limit_s is None or contract.takes_callback(classifier_class(candidate.estimator[TARGET]))
+            candidate.time_limit_s is None or contract.takes_callback(classifier_class(estimator[TARGET]))
             for candidate in item.candidates
+            for estimator in (candidate.estimator, candidate.chosen)
         )
 
     def _count(self) -> str:
@@ -220,7 +221,8 @@ def _strangers(item: Fold | Cell) -> frozenset[str]:
 
     What they leave in their process, such as a patched module or a busy thread, is not to reach other learners.
     """
-    targets = {str(candidate.estimator[TARGET]) for candidate in item.candidates}
+    estimators = [one for candidate in item.candidates for one in (candidate.estimator, candidate.chosen)]
+    targets = {str(estimator[TARGET]) for estimator in estimators}
     return frozenset({*filter(is_foreign, targets), *item.source.foreign})
 
 

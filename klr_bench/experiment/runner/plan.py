@@ -94,11 +94,16 @@ def _without_values(source: Source) -> Dataset:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the estimators that selection chooses from; `key` is the key of its score within a fold."""
+    """One of the estimators that selection chooses from.
+
+    `estimator` is scored, and `key` is the key of its score within a fold; `chosen` is what the cell fits if this
+    score is the best.  They differ where an algorithm is selected as another one.
+    """
 
     estimator: EstimatorSpec
     time_limit_s: float | None
     key: str
+    chosen: EstimatorSpec
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,7 @@ class Cell:
             "time_limit_s": self.time_limit_s,
             "selection": asdict(self.selection) if self.grid else None,
             "selecting": module_hash(*SELECTING),
+            "scored": [candidate.key for candidate in self.candidates] if self.grid else None,
             "measuring": module_hash(*MEASURING),
             "own_metrics": self.own_metrics,
         }
@@ -175,8 +181,13 @@ class Cell:
         """The folds that the choice needs; none if there is nothing to choose."""
         if len(self.candidates) == 1:
             return []
-        numbers = range(self.selection.folds)
-        return [Fold(self.source, self.kernel, fold, self.selection, self.candidates) for fold in numbers]
+        if self.selection.nested:
+            places = [(self.source, fold) for fold in range(self.selection.folds)]
+        else:
+            n = self.source.spec["split"]["folds"]
+            first = self.source.repeat // n * n
+            places = [(replace(self.source, repeat=first + fold), fold) for fold in range(n)]
+        return [Fold(source, self.kernel, fold, self.selection, self.candidates) for source, fold in places]
 
     def describe(self) -> str:
         """Return a few words for the progress display and for messages."""
@@ -196,7 +207,8 @@ def plan_cells(config: Config, cache: Path, *, construct: bool = False) -> list[
         key, name = dataset_hash(stem, spec), dataset_name(stem, spec)
         for repeat in range(config.repeats):
             source = Source(stem, name, spec, key, cache, config.data.mirror, config.seed, repeat)
-            cells += [Cell(source=source, **column) for column in columns]
+            left_out = config.left_out.get(stem, {})
+            cells += [Cell(source=source, **column) for column in columns if not _is_left_out(left_out, column)]
     return cells
 
 
@@ -208,17 +220,18 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
     for stem, algorithm in config.algorithms.items():
         limit = algorithm.get("time_limit_s")
         for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
-            choices = candidates(estimator, grid)
-            check_candidates(stem, choices, construct=construct)
+            choices = _candidates(algorithm, estimator, grid, score)
+            check_candidates(stem, [choice.chosen for choice in choices], construct=construct)
+            scored = [choice.estimator for choice in choices if choice.estimator != choice.chosen]
+            if scored:
+                check_candidates(stem, scored, construct=construct, part="selected_as")
             column = {
                 "experiment": config.name,
                 "algorithm": stem,
                 "variant": variant,
                 "estimator": estimator,
                 "grid": grid,
-                "candidates": tuple(
-                    Candidate(choice, limit, candidate_key(choice, limit, score)) for choice in choices
-                ),
+                "candidates": choices,
                 "kernel": kernel_of(estimator, asdict(config.kernel)),
                 "selection": config.selection,
                 "trace": config.trace,
@@ -227,6 +240,24 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
             }
             columns.append(column)
     return columns
+
+
+def _candidates(
+    algorithm: Mapping[str, Any], estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Mapping[str, str]
+) -> tuple[Candidate, ...]:
+    """Return what selection chooses from: the estimators of the grid, scored as another one where that is said."""
+    limit, other = algorithm.get("time_limit_s"), algorithm.get("selected_as") or {}
+    found = []
+    for chosen in candidates(estimator, grid):
+        scored = {**chosen, **other}
+        found.append(Candidate(scored, limit, candidate_key(scored, limit, score), chosen))
+    return tuple(found)
+
+
+def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Mapping[str, Any]) -> bool:
+    """Say whether a data set leaves out a column: one of its algorithm, with one of the values of each parameter."""
+    values = left_out.get(column["algorithm"])
+    return values is not None and all(column["variant"].get(name) in listed for name, listed in values.items())
 
 
 def variants(
@@ -250,9 +281,11 @@ def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, own_scor
     return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, own_score])
 
 
-def check_candidates(stem: str, estimators: Sequence[EstimatorSpec], *, construct: bool) -> None:
+def check_candidates(
+    stem: str, estimators: Sequence[EstimatorSpec], *, construct: bool, part: str = "estimator"
+) -> None:
     """Refuse values that the estimators, all of one class, refuse themselves, before anything runs."""
-    with located(f"algorithms.{stem}.estimator"):
+    with located(f"algorithms.{stem}.{part}"):
         asked(estimators[0][TARGET], _check_estimators, list(estimators), construct=construct)
 
 

@@ -50,10 +50,11 @@ class ScoreStore:
     def choice(self, cell: Cell) -> EstimatorSpec | None:
         """Return the candidate that a cell is to fit; None if none of them could be fitted in every fold."""
         if len(cell.candidates) == 1:
-            return cell.candidates[0].estimator
+            return cell.candidates[0].chosen
         folds = [self._scores(fold) for fold in cell.folds]
-        best = choose([[scores[candidate.key] for scores in folds] for candidate in cell.candidates])
-        return None if best is None else cell.candidates[best].estimator
+        scores = [[fold[candidate.key] for fold in folds] for candidate in cell.candidates]
+        best = choose(scores, cell.selection.tolerance)
+        return None if best is None else cell.candidates[best].chosen
 
     def none_fitted(self, cell: Cell) -> str:
         """Return the message of a cell for which there is no choice, with the reason of the first candidate."""

@@ -41,7 +41,7 @@ def run_fold(fold: Fold) -> list[Score]:
         seed = _learner_seed(fold.source)
         learners = [candidate.estimator for candidate in fold.candidates]
         limits = [candidate.time_limit_s for candidate in fold.candidates]
-        choice = asdict(fold.selection)
+        choice = {name: value for name, value in asdict(fold.selection).items() if name != "tolerance"}
         return score_fold(learners, fold.kernel, data, fold.fold, seed=seed, time_limits_s=limits, **choice)
 
 

@@ -190,6 +190,63 @@ def test_the_choice_is_by_the_mean_over_folds(config, tmp_path):
     assert ScoreStore(tmp_path, fresh=True).missing(cell.folds[0]) is not None
 
 
+def in_folds(config, **selection):
+    datasets = {"small": SMALL | {"split": {"folds": 3}}}
+    return replace(config, datasets=datasets, selection=SelectionConfig(nested=False, **selection), repeats=4)
+
+
+def test_without_nesting_the_repeats_of_a_partition_share_the_choice_that_is_best_on_their_test_rows(config):
+    config = replace(in_folds(config), algorithms={"nc": NC}, sweep={})
+    run(config)
+    rows = records(config)
+    chosen = [(params["R"], params["eta"]) for params in map(json.loads, rows.params)]
+    cells = plan_cells(config, Path(config.data.cache))
+    assert [[fold.source.repeat for fold in cell.folds] for cell in cells] == [[0, 1, 2]] * 3 + [[3, 4, 5]]
+    means = []
+    for candidate in cells[0].candidates:
+        accuracies = []
+        for cell in cells[:3]:
+            data, seed = work._prepared(cell.source), work._learner_seed(cell.source)
+            gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
+            learner = build(candidate.estimator, gamma=gamma, random_state=seed).fit(data.X_train, data.y_train)
+            accuracies.append(learner.score(data.X_test, data.y_test))
+        means.append(np.mean(accuracies))
+    best = cells[0].candidates[int(np.argmax(np.round(means, 12)))].chosen
+    assert chosen[:3] == [(best["R"], best["eta"])] * 3
+    assert rows.accuracy[:3].mean() == pytest.approx(max(means))
+
+
+def test_a_learner_may_be_selected_as_another_one(config):
+    other = {"_target_": "klr_bench.NonConservativeKLR"}
+    margin = algorithm("klr_bench.MarginKLR", {"R": [1.0, 100.0], "eta": [0.1, 1.0]}) | {"selected_as": other}
+    config = replace(config, algorithms={"nc": NC, "margin": margin}, sweep={}, repeats=1)
+    nc, as_nc = plan_cells(config, Path(config.data.cache))
+    assert [one.key for one in as_nc.candidates] == [one.key for one in nc.candidates]
+    assert len(group_folds([nc, as_nc])[0].candidates) == 4, "each is scored once"
+    alone = replace(config, algorithms={"margin": margin | {"selected_as": None}})
+    assert plan_cells(alone, Path(config.data.cache))[0].key != as_nc.key
+    outcome, text = run(config)
+    assert outcome.n_failed == 0, text
+    first, second = (json.loads(params) for params in records(config).params)
+    assert first == second
+    assert records(config).sparsity.tolist()[0] != 0, "the learner itself is fitted"
+
+
+def test_a_variant_may_be_left_out_on_a_data_set(config):
+    datasets = {"small": SMALL, "other": SMALL | {"label": "Other"}}
+    config = replace(config, datasets=datasets, left_out={"other": {"oskl": {"G": [4]}}}, repeats=1)
+    planned = {(cell.source.stem, cell.algorithm, str(dict(cell.variant))) for cell in plan_cells(config, Path("c"))}
+    everything = {(stem, *column) for stem in datasets for column in columns_of(config)}
+    assert everything - planned == {("other", "oskl", "{'G': 4}")}
+    everywhere = replace(config, left_out={"other": {"oskl": {}}})
+    assert [cell.algorithm for cell in plan_cells(everywhere, Path("c")) if cell.source.stem == "other"] == ["nc"]
+
+
+def columns_of(config):
+    cells = plan_cells(replace(config, left_out={}), Path("c"))
+    return {(cell.algorithm, str(dict(cell.variant))) for cell in cells}
+
+
 def test_keys_hold_the_code_of_the_solver(config, monkeypatch):
     before = only_cell(config)
     key, fold_key = before.key, before.folds[0].key

@@ -107,6 +107,16 @@ def test_the_note_says_of_whom_and_what_to_do(tmp_path: Path) -> None:
     )
 
 
+def test_curves_over_several_repeats_have_a_band(tmp_path: Path) -> None:
+    def svg(*accuracies: float) -> str:
+        cells = [made.cell(repeat=place, traced={"accuracy": one}) for place, one in enumerate(accuracies)]
+        folder = made.write(tmp_path / str(len(accuracies)), cells)
+        return draw_all(made.read(folder), ["accuracy_examples"]).files["accuracy_examples.svg"].decode()
+
+    assert "FillBetweenPolyCollection" in svg(0.4, 0.6)
+    assert "FillBetweenPolyCollection" not in svg(0.4)
+
+
 def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
     cells = [
         made.cell("nc", traced={"log_loss": 0.4}),

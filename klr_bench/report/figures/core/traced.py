@@ -1,9 +1,12 @@
-"""Figures of what the learners were at each checkpoint of their fits, the mean over the repeats."""
+"""Figures of what the learners were at each checkpoint of their fits: the mean over the repeats, and their spread.
+
+The band around a curve is one standard deviation over the repeats on either side.
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from klr_bench.experiment.records import FINISHED
 from klr_bench.report.figures.core.drawing import Axis, count_axis, looks_of, panel_each, side_by_side
@@ -14,13 +17,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+    from numpy.typing import NDArray
 
 ALWAYS = ("t", "elapsed_s")
 """What every checkpoint has: its place and its time."""
 
 
 def traced(x: Axis, y: Axis, *, usual: bool = False) -> Figure:
-    """Return the figure of y against x, both at checkpoints; a curve a line of the table."""
+    """Return the figure of y against x, both at checkpoints; a curve and a band for each line of the table."""
     metrics = tuple(axis.metric for axis in (x, y) if axis.metric not in ALWAYS)
     return Figure(needs=Needs(traces=metrics), draw=partial(_draw, x=x, y=y), usual=usual)
 
@@ -29,7 +33,7 @@ def _draw(inputs: Inputs, x: Axis, y: Axis) -> Drawing | None:
     finished = inputs.records[inputs.records["status"].isin(FINISHED)]
     checkpoints = _checkpoints(inputs.traces, [x.metric, y.metric]).merge(finished, on="key")
     curves = {
-        column: group.groupby(group.groupby("key").cumcount()).mean(numeric_only=True)  # the k-th checkpoints together
+        column: _curve(group, x, y)
         for column, group in checkpoints.groupby(["dataset", "algorithm", "variant"], sort=False)
     }
     blocks = [block for block in inputs.table.blocks if any(block.dataset == column[0] for column in curves)]
@@ -39,9 +43,11 @@ def _draw(inputs: Inputs, x: Axis, y: Axis) -> Drawing | None:
         for column, look in looks.items():
             curve = curves.get((block.dataset, *column))
             if curve is not None:
-                values = [axis.factor * curve[f"trace_{axis.metric}"].to_numpy() for axis in (x, y)]
-                (line,) = axes.plot(*values, color=look.colour)
+                across, up, spread = curve
+                (line,) = axes.plot(across, up, color=look.colour)
                 line.set(marker=look.marker, markersize=4, linewidth=1.2, linestyle=look.dashes)
+                if not y.logarithmic and spread.any():
+                    axes.fill_between(across, up - spread, up + spread, color=look.colour, alpha=0.15, linewidth=0)
         count_axis(axes.xaxis, x)
         count_axis(axes.yaxis, y)
         if y.logarithmic:
@@ -50,6 +56,16 @@ def _draw(inputs: Inputs, x: Axis, y: Axis) -> Drawing | None:
     shown = [look for column, look in looks.items() if any((block.dataset, *column) in curves for block in blocks)]
     handles = [look.handle(dashes=look.dashes) for look in shown]
     return side_by_side(panel_each(blocks, draw), handles, x.label, y.label)
+
+
+def _curve(checkpoints: pd.DataFrame, x: Axis, y: Axis) -> tuple[NDArray[Any], ...]:
+    """Return mean x, mean y and the standard deviation of y, 0 where there is one repeat, at each checkpoint.
+
+    The k-th checkpoints of all repeats are taken together.
+    """
+    together = checkpoints.groupby(checkpoints.groupby("key").cumcount())
+    across, up = (axis.factor * together[f"trace_{axis.metric}"].mean().to_numpy() for axis in (x, y))
+    return across, up, y.factor * together[f"trace_{y.metric}"].std().fillna(0.0).to_numpy()
 
 
 def _checkpoints(traces: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
