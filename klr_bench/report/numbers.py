@@ -73,9 +73,10 @@ class Cause:
 
 
 Counterparts = dict[FileName, dict[str, Parameter]]
-"""By algorithm, the variant that numbers are compared with whose line leaves parameters open."""
+"""By algorithm, the variant that numbers are compared with whose line leaves parameters open; a list: any of these."""
 
 
 def is_counterpart(chosen: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
     """Say whether a variant has the values that are named for its algorithm; a value that it does not vary counts."""
-    return all(variant.get(name, value) == value for name, value in chosen.items())
+    listed = {name: value if isinstance(value, list) else [value] for name, value in chosen.items()}
+    return all(name not in variant or variant[name] in values for name, values in listed.items())

@@ -67,9 +67,9 @@ def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset
     assert "eta" not in config.algorithms["oskl"]["estimator"]
     assert config.algorithms["pegasos"]["grid"] == {"lam": [10.0**power for power in range(-10, 0)]}
     assert config.algorithms["auxiliary"]["estimator"]["aux_gamma"] == 2.0
-    assert config.sweep == {"oskl": {"G": [1, 2, 4, 10]}, "pegasos": {"lam": [1e-4, "cv"]}}
+    assert config.sweep == {"oskl": {"G": [1, 2, 4, 10]}, "pegasos": {"lam": [1e-4, "cv"], "project": [True, False]}}
     assert config.kernel == KernelConfig("rbf", 20.0, 1.0, None, 3.0, 1.0)
-    assert (config.repeats, config.selection.folds) == (5, 5)
+    assert (config.repeats, config.selection.folds) == ({"magic": 30, "adult": 5}[dataset], 5)
 
 
 def test_the_figures_of_zhang2012aaai_select_as_the_paper_does() -> None:

@@ -303,6 +303,8 @@ def test_a_variant_is_meant_by_the_values_it_varies() -> None:
     assert is_counterpart({"lam": 1e-4}, {"lam": 1e-4})
     assert not is_counterpart({"lam": 1e-4}, {"lam": "cv"})
     assert is_counterpart({"lam": 1e-4}, {})
+    assert is_counterpart({"lam": [1e-4, 1e-5]}, {"lam": 1e-5})
+    assert not is_counterpart({"lam": [1e-4, 1e-5]}, {"lam": "cv"})
 
 
 PAPERS = paper_files(folders()[:1])
