@@ -135,7 +135,7 @@ def attacks() -> Iterator[tuple[str, Key, Any]]:
             yield "misplaced", (*path, strange), 7
         for name, hint in hints.items():
             yield "misspelt", (*path, f"{name}x"), 7
-            if path == () and name in ("datasets", "algorithms", "sweep", "against"):
+            if path == () and name in ("datasets", "algorithms", "sweep", "left_out", "against"):
                 yield from (("mistyped", (name,), value) for value in (7, "seven", [7], {7: {}}, {"a b": 7}))
                 continue
             for value in values_of((*path, name), hint):
