@@ -30,7 +30,7 @@ N_COMPONENTS = 500
 SOLVERS = {
     "prox_newton": {"solver": "prox_newton"},
     "cgd": {"solver": "cgd"},
-    "cgd_fixed": {"solver": "cgd", "adaptive": False},
+    "cgd_fixed": {"solver": "cgd", "threshold": 0.9},
     "multiscale_fista_7": {"solver": "multiscale_fista"},
     "multiscale_fista_8": {"solver": "multiscale_fista", "hessian": "current"},
     "fista": {"solver": "fista"},

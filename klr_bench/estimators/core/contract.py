@@ -112,6 +112,13 @@ class Warmed(Protocol):
         """
 
 
+class Rehearsed(Protocol):
+    """A classifier that may end where another fit has told it to: that fit is no part of its time."""
+
+    def rehearse(self, X: Any, y: Any) -> Any:
+        """Return an unfitted estimator whose fit to these rows gives the same classifier and looks for no end."""
+
+
 def watched(estimator: Any) -> tuple[str, ...]:
     """Return the names of the metrics of the predictions that a checkpoint evaluates."""
     return tuple(getattr(estimator, "watched", ("accuracy",)))
@@ -258,6 +265,11 @@ def decision_function(estimator: Any) -> Callable[[Any], Any] | None:
 def predict_proba(estimator: Any) -> Callable[[Any], Any] | None:
     """Return the method that gives probabilities, None where there is none."""
     return getattr(estimator, "predict_proba", None)
+
+
+def rehearsed(estimator: Any, X: Any, y: Any) -> Any:
+    """Return the estimator whose fit is to be timed; without a rehearsal it is the estimator itself."""
+    return estimator.rehearse(X, y) if declares(estimator, "rehearse") else estimator
 
 
 def takes_many_classes(estimator: Any) -> bool:

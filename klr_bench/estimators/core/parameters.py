@@ -32,6 +32,9 @@ class Choice(Options):
 POSITIVE = Number(Real, 0, None, closed="neither")
 """Constraint of a positive number."""
 NOT_NEGATIVE = Number(Real, 0, None, closed="left")
+SHARE = Number(Real, 0, 1, closed="right")
+"""Constraint of a number above 0 and at most 1."""
+AT_LEAST_ONE = Number(Real, 1, None, closed="left")
 COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
 """Constraint of a positive whole number, at most the largest that compiled libraries take."""
 NUMBER = Number(Real, None, None, closed="neither")

@@ -10,17 +10,21 @@ from klr_bench.estimators.l1.problem import Iterate, soft
 
 LEAST, MOST = 1e-10, 1e10
 """Bounds of the diagonal of H_k (line 171)."""
+FIRST_THRESHOLD = 0.9
+"""The adaptive threshold starts here, and never rises above it."""
 ARMIJO = 0.1
 HALVINGS = 60
 
 
-def cgd(problem, x, *, adaptive=True):
+def cgd(problem, x, *, threshold="adaptive"):
     """Yield the points x_1, x_2, ... from the start x (P,).
 
-    The coordinates J are those with abs(d_j) >= v ||d||_inf (Gauss-Southwell-r); v stays 0.9 unless `adaptive`.  The
-    rule printed in lines 196-199 lacks its L1 term; the rule here is that of Tseng and Yun, with their constant 0.1.
+    The coordinates J are those with abs(d_j) >= v ||d||_inf (Gauss-Southwell-r); v is `threshold`, or "adaptive": it
+    starts at 0.9 and changes as Yun and Toh say.  The rule printed in lines 196-199 lacks its L1 term; the rule here is
+    that of Tseng and Yun, with their constant 0.1.
     """
-    v = 0.9
+    adaptive = threshold == "adaptive"
+    v = FIRST_THRESHOLD if adaptive else threshold
     margins = problem.products(x)  # line 181
     gradient, diagonal, _ = problem.slopes(margins, second=True)
     for _ in count():
@@ -36,6 +40,6 @@ def cgd(problem, x, *, adaptive=True):
         if adaptive and alpha > 1e-3:
             v = max(v / 10, 1e-4)
         elif adaptive and alpha < 1e-6:
-            v = min(50 * v, 0.9)
+            v = min(50 * v, FIRST_THRESHOLD)
         stuck = alpha == 0.0 or not np.any(d)
         yield Iterate(problem, x, margins, objective, gap_known=max(objective - dual, 0.0), stuck=stuck)

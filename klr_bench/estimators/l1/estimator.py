@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from itertools import islice
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -12,10 +14,12 @@ from sklearn.utils.validation import validate_data
 
 from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE
+from klr_bench.estimators.l1.ending import CHECKS_IN_A_PASS, REFERENCES, at_mean_objective, at_objective, by_gap
 from klr_bench.estimators.l1.fitted import L1Classifier
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Iterate, Problem
+from klr_bench.estimators.l1.sgd_c import CHUNK
 from klr_bench.estimators.l1.solvers import SOLVERS, iterates, length
 
 FEATURES = ("kernel", "fourier", "linear")
@@ -52,18 +56,25 @@ class L1KLR(L1Classifier):
     fit_intercept : bool, default=True
         Whether there is an intercept b.
     tol : float, default=1e-4
-        The fit ends when the duality gap is at most tol times the objective; "sgd_c" ignores it.
+        The fit ends when the duality gap is at most tol times the objective; without a reference "sgd_c" ignores it.
     max_iter : int, default=3000
         Largest number of iterations of all solvers but "sgd_c".
-    n_epochs : int, default=3
-        Passes of "sgd_c" over the rows.
+    n_epochs : float, default=3
+        Passes of "sgd_c" over the rows, a number > 0 that need not be whole; with a reference the most.
     two_stage : bool, default=False
         Fit again with 0.1 lam, on the features with non-zero coefficients (section 3.2, lines 284-296).
     hessian : {"decreasing", "current"}, default="decreasing"
         H_k of "multiscale_fista": equation 7 or 8.
-    adaptive : bool, default=True
-        Whether "cgd" adapts its threshold for coordinates, as Yun and Toh do.  Otherwise the threshold stays 0.9, and w
-        is as sparse as the optimum.
+    growth : float, default=1.0
+        Factor >= 1 of the last step size with which "fista" and "multiscale_fista" begin the next search.  With 1, as
+        in algorithm 1, steps never grow.
+    threshold : {"adaptive"} or float, default="adaptive"
+        "cgd" moves the coordinates whose step is at least this share, in (0, 1], of the largest.  "adaptive" begins
+        with 0.9 and changes it as Yun and Toh do; with a fixed threshold w ends as sparse as the optimum.
+    reference : {"prox_newton", "cgd", "multiscale_fista", "fista"}, float or None, default=None
+        Objective at which the fit ends, or the solver that finds it on the same rows: that of its first iterate with a
+        gap of at most tol.  "sgd_c" ends where the mean of its last 20 objectives, one every N/100 examples, is within
+        1 % of it; the others end at or below it.  None: all but "sgd_c" end by the gap.  Section 4.2.1, lines 310-314.
     warm_start : bool, default=False
         Start from the coefficients of the last fit, if it had as many features; Fourier features are not drawn again.
     random_state : int, RandomState instance or None, default=None
@@ -88,7 +99,7 @@ class L1KLR(L1Classifier):
     objective_, duality_gap_ : float
         The objective, and the duality gap divided by it; both of the last stage.
     converged_ : bool
-        Whether the gap is at most tol.
+        Whether the gap is at most tol, or the fit has ended at the reference.
     lam_, lambda_max_ : float
         lambda of the last stage, and the smallest lambda for which w = 0.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
@@ -123,10 +134,12 @@ class L1KLR(L1Classifier):
         "fit_intercept": ["boolean"],
         "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
-        "n_epochs": [COUNT],
+        "n_epochs": [POSITIVE],
         "two_stage": ["boolean"],
         "hessian": [StrOptions({"decreasing", "current"})],
-        "adaptive": ["boolean"],
+        "growth": [AT_LEAST_ONE],
+        "threshold": [StrOptions({"adaptive"}), SHARE],
+        "reference": [StrOptions(set(REFERENCES)), POSITIVE, None],
         "warm_start": ["boolean"],
         "memory_limit": [POSITIVE],
     }
@@ -148,7 +161,9 @@ class L1KLR(L1Classifier):
         n_epochs=3,
         two_stage=False,
         hessian="decreasing",
-        adaptive=True,
+        growth=1.0,
+        threshold="adaptive",
+        reference=None,
         warm_start=False,
         random_state=None,
         dtype=None,
@@ -169,7 +184,9 @@ class L1KLR(L1Classifier):
         self.n_epochs = n_epochs
         self.two_stage = two_stage
         self.hessian = hessian
-        self.adaptive = adaptive
+        self.growth = growth
+        self.threshold = threshold
+        self.reference = reference
         self.warm_start = warm_start
         self.random_state = random_state
         self.dtype = dtype
@@ -211,7 +228,9 @@ class L1KLR(L1Classifier):
         self._set_classes(y)
         random = check_random_state(self.random_state)
         self._map = self._feature_map(X, random)
-        matrix = FeatureMatrix(self._map, X, by_rows=self.solver == "sgd_c", memory_limit=self.memory_limit)
+        matrix = FeatureMatrix(
+            self._map, X, by_rows=self.solver == "sgd_c" and self.reference is None, memory_limit=self.memory_limit
+        )
         matrix.warn_if_large()
         return Problem(matrix, self._signs(y), 0.0, intercept=self.fit_intercept), random
 
@@ -226,9 +245,7 @@ class L1KLR(L1Classifier):
 
         With two stages it is the point of the first stage, a start for the next lambda.
         """
-        self.lambda_max_ = checked_lambda_max(problem)
-        self.lam_ = self.lam * self.lambda_max_ if self.lam_relative else float(self.lam)
-        problem = Problem(problem.matrix, problem.y, self.lam_, intercept=problem.intercept)
+        problem = self._with_lam(problem)
         self._places, self.n_iter_ = slice(None), 0
         if self.lam_ >= self.lambda_max_:
             message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}: all coefficients are 0."
@@ -236,7 +253,8 @@ class L1KLR(L1Classifier):
             self._finish(Iterate(problem, problem.null_point()))
             return problem.null_point()
         x = problem.null_point() if start is None else np.array(start, dtype=np.float64)
-        iterate, stopped = self._run(problem, x, random, callback)
+        reference = self._reference_objective(problem)
+        iterate, stopped = self._run(problem, x, random, callback, reference)
         x = iterate.x
         D = problem.matrix.shape[1]
         if self.two_stage and not stopped and np.any(x[:D]):
@@ -246,24 +264,63 @@ class L1KLR(L1Classifier):
             part = Problem(part.matrix, part.y, self.lam_, intercept=part.intercept)
             iterate, stopped = self._run(part, np.append(x[J], x[D:]), random, callback)
         self._finish(iterate)
+        self.converged_ = self.converged_ or (reference is not None and self._reached)
         if not self.converged_ and not stopped and self.solver != "sgd_c":
             message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} iterations."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         return x
 
-    def _run(self, problem, x, random, callback):
+    def _with_lam(self, problem):
+        """Return the problem with this estimator's lambda."""
+        self.lambda_max_ = checked_lambda_max(problem)
+        self.lam_ = self.lam * self.lambda_max_ if self.lam_relative else float(self.lam)
+        return Problem(problem.matrix, problem.y, self.lam_, intercept=problem.intercept)
+
+    def _run(self, problem, x, random, callback, reference=None):
         """Go through the solver's iterates; return the last one, and whether the callback stopped there."""
         begun, limit = self.n_iter_, length(self, len(problem.y))[0]
-        for t, iterate in enumerate(iterates(self, problem, x, random), 1):
+        ends, every = by_gap(self.tol), CHUNK
+        if reference is not None:
+            ends = at_mean_objective(reference) if self.solver == "sgd_c" else at_objective(reference)
+            every = max(len(problem.y) // CHECKS_IN_A_PASS, 1)
+        for t, iterate in enumerate(iterates(self, problem, x, random, every=every), 1):
             steps = t if iterate.step is None else iterate.step
             self.n_iter_ = begun + steps
             if callback is not None:
                 self._publish(iterate)
                 if callback(self, self.n_iter_):
                     return iterate, True
-            if iterate.reaches(self.tol) or iterate.stuck or steps >= limit:
+            self._reached = ends(iterate)
+            if self._reached or iterate.stuck or steps >= limit:
                 return iterate, False
         raise AssertionError
+
+    def _reference_objective(self, problem):
+        """Return the objective at which the first stage ends, None where the gap ends it."""
+        if not isinstance(self.reference, str):
+            return self.reference
+        other = clone(self).set_params(solver=self.reference)
+        for iterate in islice(iterates(other, problem, problem.null_point(), None), self.max_iter):
+            if iterate.reaches(self.tol) or iterate.stuck:
+                return iterate.objective
+        message = f"{self.reference} has found no reference objective in {self.max_iter} iterations."
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        return None
+
+    def rehearse(self, X, y):
+        """Return an estimator whose fit ends where that of this one does, without the work that tells where.
+
+        It knows the reference objective; "sgd_c" knows the number of examples, and takes no objectives: the paper times
+        that second run (lines 316-318).
+        """
+        if not isinstance(self.reference, str):
+            return self
+        model = clone(self)
+        if self.solver == "sgd_c":
+            model.fit(X, y)
+            return clone(self).set_params(reference=None, n_epochs=model.n_iter_ / len(y))
+        problem, _ = model.prepare(X, y)
+        return clone(self).set_params(reference=model._reference_objective(model._with_lam(problem)))
 
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""

@@ -15,12 +15,13 @@ ROUNDING = 1e-14
 """Relative rounding error of a sum of losses; a step that fails by no more is accepted."""
 
 
-def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8):
+def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
     """Yield the points y_1, y_2, ... from the start x (P,).
 
     scale : H_k.  "identity" (equation 6, line 108) is FISTA itself; "decreasing" (equation 7, line 110) the smallest
         diagonal of the Hessian so far; "current" (equation 8, line 112, whose index j is i) the diagonal at x_k.
     mu, shrink : first step size, and the factor eta < 1 of the backtracking.
+    growth : factor >= 1 of the last step size with which the next search begins; algorithm 1 has 1.
     """
     H = np.ones(len(x)) if scale == "identity" else None
     y, margins_y, t, bound = x, problem.products(x), 1.0, -math.inf  # line 124
@@ -31,7 +32,7 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8):
         if scale != "identity":
             diagonal = np.maximum(diagonal, LEAST)
             H = diagonal if H is None or scale == "current" else np.minimum(H, diagonal)  # lines 110-112
-        before, margins_before = y, margins_y
+        before, margins_before, mu = y, margins_y, mu * growth
         while True:  # lines 126-128
             y = soft(x - mu / H * gradient, mu / H * problem.penalty)  # lines 100-104
             margins_y = problem.products(y)

@@ -20,18 +20,18 @@ CHUNK = 1024
 """Examples between two iterates."""
 
 
-def sgd_c(problem, x, *, random):
-    """Yield the points after each CHUNK of examples, from the start x (P,); `step` counts the examples.
+def sgd_c(problem, x, *, random, last, every=CHUNK):
+    """Yield the points after `every` examples and after the last, from the start x (P,); `step` counts the examples.
 
     Each pass takes all examples, in an order drawn from the RandomState.
     """
     N = len(problem.y)
     x, q, h = x.copy(), np.zeros(len(x)), np.zeros(len(x))  # line 238
     u, k = np.zeros(1), 0
-    while True:
-        order = random.permutation(N)
-        for start in range(0, N, CHUNK):
-            chosen = order[start : start + CHUNK]  # line 242
+    while k < last:
+        order = random.permutation(N)[: last - k]
+        for start in range(0, len(order), every):
+            chosen = order[start : start + every]  # line 242
             rows = problem.matrix.rows(chosen)
             _learn(rows, problem.y[chosen], problem.penalty, N, k, x, u, q, h)
             k += len(chosen)

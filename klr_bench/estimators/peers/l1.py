@@ -17,6 +17,20 @@ from klr_bench.estimators.l1.estimator import L1KLR
 from klr_bench.estimators.l1.problem import Iterate
 
 PEERS = ("liblinear", "saga", "skglm", "celer")
+OTHERS = (
+    *(
+        "fit_intercept",
+        "n_epochs",
+        "two_stage",
+        "hessian",
+        "growth",
+        "threshold",
+        "reference",
+        "warm_start",
+        "memory_limit",
+    ),
+)
+"""Parameters of L1KLR that L1Peer does not have."""
 
 
 class L1Peer(L1KLR):
@@ -62,11 +76,9 @@ class L1Peer(L1KLR):
     """
 
     _parameter_constraints = {
-        name: constraint
-        for name, constraint in L1KLR._parameter_constraints.items()
-        if name not in ("fit_intercept", "n_epochs", "two_stage", "hessian", "adaptive", "warm_start", "memory_limit")
+        name: constraint for name, constraint in L1KLR._parameter_constraints.items() if name not in OTHERS
     } | {"solver": [StrOptions(set(PEERS))]}
-    fit_intercept, two_stage, warm_start, memory_limit = False, False, False, float("inf")
+    fit_intercept, two_stage, warm_start, memory_limit, reference = False, False, False, float("inf"), None
 
     def __init__(
         self,

@@ -56,6 +56,8 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
         own = chosen[TARGET].startswith("klr_bench.")  # which may have to be compiled
         with limited(patient(cell.time_limit_s) if own else cell.time_limit_s, "in a fit to four rows"):
             contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
+        with limited(patient(cell.time_limit_s), "in the fit that tells where to end"):
+            estimator = contract.rehearsed(estimator, data.X_train, data.y_train)
         reset_peak_memory()
         watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
         load = machine.load()

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from klr_bench import L1KLR
-from klr_bench.estimators.core.features import LinearFeatures
+from klr_bench.estimators.core.features import FourierFeatures, LinearFeatures
 from klr_bench.estimators.l1 import matrix
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from tests.estimators.l1.samples import EXACT, MAPS, features_of, toy
@@ -72,6 +72,109 @@ def test_sgd_c_is_algorithm_4(intercept):
     ones = np.hstack([X, np.ones((len(X), 1))])  # an intercept is a feature without a penalty
     assert model.intercept_ != 0
     assert model.intercept_ != pytest.approx(reference.sgd_c(ones, y, 3.0, order)[-1])
+
+
+def test_sgd_c_ends_within_a_pass_and_checks_change_nothing():
+    X, y = toy(n=300)
+    shared = {"solver": "sgd_c", "features": "linear", "lam": 3.0, "fit_intercept": False, "random_state": 5}
+    model = L1KLR(**shared, n_epochs=1.5).fit(X, y)
+    random = np.random.RandomState(5)
+    order = np.concatenate([random.permutation(300), random.permutation(300)])[:450]
+    assert model.n_iter_ == 450
+    np.testing.assert_allclose(model.coef_, reference.sgd_c(X, y, 3.0, order), rtol=1e-9, atol=1e-12)
+    never = L1KLR(**shared, n_epochs=1.5, reference=1e-9).fit(X, y)  # checks every three examples, in vain
+    np.testing.assert_array_equal(never.coef_, model.coef_)
+    assert not never.converged_
+
+
+def test_sgd_c_ends_where_its_mean_objective_is_near_the_reference():
+    X, y = toy(n=2000)
+    shared = {"lam": 0.2, "lam_relative": True, "fit_intercept": False, **MAPS["fourier"]}
+    best = L1KLR(**shared, solver="cgd").fit(X, y)
+    parameters = shared | {"solver": "sgd_c", "n_epochs": 9}
+    model = L1KLR(**parameters, reference="cgd").fit(X, y)
+    assert model.converged_
+    assert 20 * 20 <= model.n_iter_ < 9 * 2000
+    ends = range(20, model.n_iter_ + 1, 20)  # by the definition: objectives every N/100 examples
+    Z = features_of(best, X)
+    random = np.random.RandomState(0)
+    FourierFeatures.of(X, 40, 0.7, random)  # draws first
+    order = np.concatenate([random.permutation(2000) for _ in range(9)])
+    objectives = []
+    for end in ends:
+        w = reference.sgd_c(Z, y, model.lam_, order[:end]) if end > model.n_iter_ - 21 * 20 else None
+        objectives.append(np.nan if w is None else reference.l1_objective(w, 0.0, Z, y, model.lam_))
+    assert abs(np.mean(objectives[-20:]) / best.objective_ - 1) <= 0.01
+    assert abs(np.mean(objectives[-21:-1]) / best.objective_ - 1) > 0.01
+
+
+@pytest.mark.parametrize("solver", ["cgd", "fista", "multiscale_fista"])
+def test_a_fit_with_a_reference_ends_at_the_first_objective_below_it(solver):
+    X, y = toy(n=400)
+    shared = {"lam": 0.1, "lam_relative": True, "tol": 1e-2, **MAPS["fourier"]}
+    first = L1KLR(**shared, solver="cgd").fit(X, y)
+    model = L1KLR(**shared, solver=solver, reference="cgd")
+    objectives = []
+    model.fit(X, y, callback=lambda one, t: objectives.append(one.objective_))
+    assert model.objective_ <= first.objective_ < min(objectives[:-1])
+    assert model.converged_
+    if solver == "cgd":
+        np.testing.assert_array_equal(model.coef_, first.coef_)
+    number = L1KLR(**shared, solver=solver, reference=first.objective_).fit(X, y)
+    np.testing.assert_array_equal(number.coef_, model.coef_)
+
+
+@pytest.mark.parametrize("solver", ["sgd_c", "multiscale_fista"])
+def test_what_is_rehearsed_ends_at_the_same_place_without_a_reference_solver(solver):
+    X, y = toy(n=1000)
+    shared = {"lam": 0.2, "lam_relative": True, "tol": 1e-2, "n_epochs": 9, **MAPS["fourier"]}
+    model = L1KLR(solver=solver, **shared, reference="prox_newton")
+    again = model.rehearse(X, y)
+    assert not isinstance(again.reference, str)
+    assert (again.reference is None) == (solver == "sgd_c")
+    again.fit(X, y)
+    model.fit(X, y)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert again.n_iter_ == model.n_iter_
+    plain = L1KLR(solver=solver, **shared)
+    assert plain.rehearse(X, y) is plain
+
+
+def test_a_reference_that_is_not_found_is_said():
+    X, y = toy()
+    with pytest.warns(ConvergenceWarning, match="fista has found no reference objective in 3 iterations"):
+        L1KLR(solver="cgd", reference="fista", max_iter=3, tol=1e-9).fit(X, y)
+
+
+@pytest.mark.parametrize("threshold", [0.9, 0.5])
+def test_cgd_with_a_fixed_threshold_is_as_sparse_as_the_optimum(threshold):
+    X, y = toy(n=300)
+    shared = {"lam": 0.05, "lam_relative": True, "tol": 1e-9, "max_iter": 100_000, **MAPS["kernel"]}
+    best = L1KLR(**shared).fit(X, y)
+    model = L1KLR(**shared, solver="cgd", threshold=threshold).fit(X, y)
+    assert np.count_nonzero(np.abs(model.coef_) > 1e-6) == np.count_nonzero(np.abs(best.coef_) > 1e-6)
+
+
+def test_cgd_moves_the_coordinates_above_its_threshold():
+    X, y = toy()
+    Z, signs = X, y.astype(float)
+    gradient, diagonal = -Z.T @ signs / 2, np.sum(Z**2, axis=0) / 4
+    lam = 0.1 * np.max(np.abs(gradient))
+    step = np.sign(-gradient) * np.maximum(np.abs(gradient) - lam, 0) / diagonal
+    share = np.abs(step) / np.max(np.abs(step))
+    for threshold in (1.0, 0.99 * np.sort(share)[-2]):
+        shared = {"solver": "cgd", "features": "linear", "lam": lam, "fit_intercept": False, "tol": 0.0, "max_iter": 1}
+        with pytest.warns(ConvergenceWarning):
+            model = L1KLR(**shared, threshold=threshold).fit(X, y)
+        assert model.coef_.any()
+        np.testing.assert_array_equal(model.coef_ != 0, share >= threshold)
+
+
+def test_steps_that_may_grow_need_fewer_iterations():
+    X, y = toy(n=400)
+    shared = {"solver": "multiscale_fista", "lam": 0.05, "lam_relative": True, "tol": 1e-4, **MAPS["fourier"]}
+    iterations = [L1KLR(**shared, growth=growth).fit(X, y).n_iter_ for growth in (1.0, 1.25)]
+    assert iterations[1] < 0.8 * iterations[0]
 
 
 def test_sgd_c_comes_near_the_optimum():
@@ -197,7 +300,21 @@ def test_column_major_features_are_not_copied_and_may_be_read_only(tmp_path):
         np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
-@pytest.mark.parametrize("parameters", [{"lam": 0.0}, {"lam": -1.0}, {"n_components": 0}, {"solver": "saga"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"lam": 0.0},
+        {"lam": -1.0},
+        {"n_components": 0},
+        {"solver": "saga"},
+        {"threshold": 0.0},
+        {"threshold": 1.5},
+        {"growth": 0.9},
+        {"reference": "sgd_c"},
+        {"n_epochs": 0},
+    ],
+    ids=str,
+)
 def test_refuses_parameters(parameters):
     with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter of L1KLR"):
         L1KLR(**parameters).fit(*toy())

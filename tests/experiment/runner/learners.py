@@ -62,3 +62,11 @@ class Failing(Watched):
             message = "this learner is broken"
             raise RuntimeError(message)
         return super().fit(X, y)
+
+
+class Rehearsed(Watched):
+    """Takes three seconds to find out that choice=7 is to be fitted."""
+
+    def rehearse(self, X, y):
+        time.sleep(3)
+        return type(self)(self.tag, 7, gamma=self.gamma, random_state=self.random_state)

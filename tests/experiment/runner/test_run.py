@@ -171,6 +171,18 @@ def test_a_cell_is_what_its_parts_make(config):
         assert row.fit_time_s > 0
 
 
+def test_what_a_rehearsal_returns_is_fitted_and_the_rehearsal_is_not_timed(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("FITS_LOG", str(tmp_path / "fits"))
+    fitted = []
+    monkeypatch.setattr(work, "measure", lambda estimator, *rest: fitted.append(estimator.choice) or ({}, 0.0, []))
+    learner = algorithm("tests.experiment.runner.learners.Rehearsed")
+    cell = only_cell(config, algorithms={"mine": learner})
+    row = work.run_cell(cell, cell.estimator).record
+    assert row.status == "ok"
+    assert fitted == [7]
+    assert 0 < row.metrics["fit_time_s"] < 3
+
+
 def test_repeats_differ_in_split_and_seed(config):
     first, second = (cell.source for cell in plan_cells(config, Path("cache")) if cell.variant == {"G": 1})
     assert work._learner_seed(first) != work._learner_seed(second)
