@@ -134,7 +134,7 @@ def test_what_is_not_printed_is_not_found() -> None:
         ("oskl_magic", "zhang2013icml", ["3"], None),
         ("budget_adult", "zhang2013icml", ["4", "5"], None),
         ("l1_iterations", "qin2011", ["7"], "lam"),
-        ("l1_codrna", "qin2011", ["4", "5"], None),
+        ("l1_codrna", "qin2011", ["5"], None),
         ("cw_epsilon50k", "tan2016aaai", ["1", "2"], None),
     ],
 )

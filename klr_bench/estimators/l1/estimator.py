@@ -73,7 +73,7 @@ class L1KLR(L1Classifier):
         with 0.9 and changes it as Yun and Toh do; with a fixed threshold w ends as sparse as the optimum.
     reference : {"prox_newton", "cgd", "multiscale_fista", "fista"}, float or None, default=None
         Objective at which the fit ends, or the solver that finds it on the same rows: that of its first iterate with a
-        gap of at most tol.  "sgd_c" ends where the mean of its last 20 objectives, one every N/100 examples, is within
+        gap of at most tol.  "sgd_c" ends where the mean of its last 20 objectives, one every N/10 examples, is within
         1 % of it; the others end at or below it.  None: all but "sgd_c" end by the gap.  Section 4.2.1, lines 310-314.
     warm_start : bool, default=False
         Start from the coefficients of the last fit, if it had as many features; Fourier features are not drawn again.
@@ -246,7 +246,7 @@ class L1KLR(L1Classifier):
         With two stages it is the point of the first stage, a start for the next lambda.
         """
         problem = self._with_lam(problem)
-        self._places, self.n_iter_ = slice(None), 0
+        self._places, self.n_iter_, self._stage = slice(None), 0, 1
         if self.lam_ >= self.lambda_max_:
             message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}: all coefficients are 0."
             warnings.warn(message, stacklevel=4)
@@ -259,7 +259,7 @@ class L1KLR(L1Classifier):
         D = problem.matrix.shape[1]
         if self.two_stage and not stopped and np.any(x[:D]):
             J = np.flatnonzero(x[:D])
-            self._places, self.lam_ = J, SECOND_STAGE * self.lam_
+            self._places, self.lam_, self._stage = J, SECOND_STAGE * self.lam_, 2
             part = problem.take(J)
             part = Problem(part.matrix, part.y, self.lam_, intercept=part.intercept)
             iterate, stopped = self._run(part, np.append(x[J], x[D:]), random, callback)

@@ -51,14 +51,22 @@ class L1Classifier(BinaryKernelClassifier):
         return self.n_iter_
 
     def progress(self):
-        """Return what a checkpoint keeps: support vectors, objective, gap and the share of non-zero coefficients."""
-        sizes = {"n_support": self.n_support_} if self.features == "kernel" else {}
-        objectives = {"objective": self.objective_, "duality_gap": self.duality_gap_}
-        return sizes | objectives | {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
+        """Return what a checkpoint keeps: sizes, objective and gap; of a second stage, another function, no objective.
+
+        With two stages it also keeps the number of the stage.
+        """
+        objectives = {"objective": self.objective_, "duality_gap": self.duality_gap_} if self._stage == 1 else {}
+        return self._sizes() | objectives | ({"stage": self._stage} if self.two_stage else {})
+
+    def _sizes(self):
+        """Return the number of support vectors, if there are any, and the share of non-zero coefficients."""
+        support = {"n_support": self.n_support_} if self.features == "kernel" else {}
+        return support | {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
 
     def summary(self):
-        """Return what a checkpoint keeps, and the iterations."""
-        return {**self.progress(), "n_iter": self.n_iter_}
+        """Return the sizes, the objective and the gap of the last stage, and the iterations."""
+        objectives = {"objective": self.objective_, "duality_gap": self.duality_gap_}
+        return {**self._sizes(), **objectives, "n_iter": self.n_iter_}
 
     def selected_features(self):
         """Return the columns of X with a coefficient other than 0, for features="linear"; else None."""

@@ -114,7 +114,7 @@ class L1Peer(L1KLR):
         """Return the largest t that a callback of `fit` may see, and the first: the end is all there is."""
         return 1, 1
 
-    def _run(self, problem, x, random, callback):
+    def _run(self, problem, x, random, callback, reference=None):
         """Return the library's solution as an iterate, and True: the library's own rule has ended the fit."""
         Z = library_layout(self.solver, problem.matrix.stored)
         with warnings.catch_warnings():

@@ -82,27 +82,27 @@ def test_sgd_c_ends_within_a_pass_and_checks_change_nothing():
     order = np.concatenate([random.permutation(300), random.permutation(300)])[:450]
     assert model.n_iter_ == 450
     np.testing.assert_allclose(model.coef_, reference.sgd_c(X, y, 3.0, order), rtol=1e-9, atol=1e-12)
-    never = L1KLR(**shared, n_epochs=1.5, reference=1e-9).fit(X, y)  # checks every three examples, in vain
+    never = L1KLR(**shared, n_epochs=1.5, reference=1e-9).fit(X, y)  # checks every 30 examples, in vain
     np.testing.assert_array_equal(never.coef_, model.coef_)
     assert not never.converged_
 
 
 def test_sgd_c_ends_where_its_mean_objective_is_near_the_reference():
-    X, y = toy(n=2000)
-    shared = {"lam": 0.2, "lam_relative": True, "fit_intercept": False, **MAPS["fourier"]}
+    X, y = toy(n=400)
+    shared = {"lam": 0.5, "lam_relative": True, "fit_intercept": False, **MAPS["fourier"]}
     best = L1KLR(**shared, solver="cgd").fit(X, y)
-    parameters = shared | {"solver": "sgd_c", "n_epochs": 9}
+    parameters = shared | {"solver": "sgd_c", "n_epochs": 30}
     model = L1KLR(**parameters, reference="cgd").fit(X, y)
     assert model.converged_
-    assert 20 * 20 <= model.n_iter_ < 9 * 2000
-    ends = range(20, model.n_iter_ + 1, 20)  # by the definition: objectives every N/100 examples
+    assert 20 * 40 <= model.n_iter_ < 30 * 400
+    ends = range(40, model.n_iter_ + 1, 40)  # by the definition: objectives every N/10 examples
     Z = features_of(best, X)
     random = np.random.RandomState(0)
     FourierFeatures.of(X, 40, 0.7, random)  # draws first
-    order = np.concatenate([random.permutation(2000) for _ in range(9)])
+    order = np.concatenate([random.permutation(400) for _ in range(30)])
     objectives = []
     for end in ends:
-        w = reference.sgd_c(Z, y, model.lam_, order[:end]) if end > model.n_iter_ - 21 * 20 else None
+        w = reference.sgd_c(Z, y, model.lam_, order[:end]) if end > model.n_iter_ - 21 * 40 else None
         objectives.append(np.nan if w is None else reference.l1_objective(w, 0.0, Z, y, model.lam_))
     assert abs(np.mean(objectives[-20:]) / best.objective_ - 1) <= 0.01
     assert abs(np.mean(objectives[-21:-1]) / best.objective_ - 1) > 0.01
@@ -127,7 +127,7 @@ def test_a_fit_with_a_reference_ends_at_the_first_objective_below_it(solver):
 @pytest.mark.parametrize("solver", ["sgd_c", "multiscale_fista"])
 def test_what_is_rehearsed_ends_at_the_same_place_without_a_reference_solver(solver):
     X, y = toy(n=1000)
-    shared = {"lam": 0.2, "lam_relative": True, "tol": 1e-2, "n_epochs": 9, **MAPS["fourier"]}
+    shared = {"lam": 0.5, "lam_relative": True, "tol": 1e-2, "n_epochs": 30, **MAPS["fourier"]}
     model = L1KLR(solver=solver, **shared, reference="prox_newton")
     again = model.rehearse(X, y)
     assert not isinstance(again.reference, str)
@@ -254,6 +254,19 @@ def test_the_second_stage_keeps_the_support_and_has_a_tenth_of_lambda():
     w, b = reference.l1_optimum(Z, y, 0.4, True)
     assert two.objective_ == pytest.approx(reference.l1_objective(w, b, Z, y, 0.4), rel=1e-7)
     assert two.n_iter_ > one.n_iter_
+
+
+def test_a_checkpoint_says_its_stage_and_has_no_objective_of_the_second():
+    X, y = toy()
+    seen = []
+    model = L1KLR(lam=4.0, gamma=0.7, two_stage=True).fit(X, y, callback=lambda one, t: seen.append(one.progress()))
+    stages = [checkpoint["stage"] for checkpoint in seen]
+    assert stages == sorted(stages)
+    assert set(stages) == {1, 2}
+    assert all(("objective" in point) == ("duality_gap" in point) == (point["stage"] == 1) for point in seen)
+    assert model.summary()["objective"] == model.objective_
+    one = L1KLR(lam=4.0, gamma=0.7).fit(X, y)
+    assert "stage" not in one.progress()
 
 
 @pytest.mark.parametrize("solver", [*EXACT, "sgd_c"])

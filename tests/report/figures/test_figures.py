@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -14,6 +15,7 @@ from klr_bench.experiment.config.files import config_dir
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.curves import along_path, path_of
 from klr_bench.report.figures import Needs, check_names, draw_all, find, names
+from klr_bench.report.figures.excess_objective_time import excess_objectives
 from tests.report.figures import made
 
 SHIPPED = names([config_dir()])
@@ -40,7 +42,7 @@ def test_the_shipped_figures() -> None:
         *("accuracy_support", "accuracy_examples", "support_examples", "accuracy_support_curve", "accuracy_time"),
         *("objective_time", "gap_time", "nonzero_time", "log_loss_time", "sparsity_gamma", "lambda_panels"),
         *("log_loss_prototypes", "prototype_pictures", "accuracy_selected", "time_selected", "relevant_selected"),
-        "reliability",
+        *("reliability", "excess_objective_time"),
     }
     assert {name for name in SHIPPED if find(name).usual} == {
         "accuracy_support",
@@ -281,3 +283,19 @@ def test_curves_against_selected_features(tmp_path: Path) -> None:
     assert [x for x, _, _ in along_path(svm, "relevant_found")] == [7.0], "zero features are no point"
     svg = draw_all(inputs, ["relevant_selected"]).files["relevant_selected.svg"].decode()
     assert svg.count("<!-- l1svm q=2 -->") == svg.count("<!-- sbcw -->") == 1, "an entry of the legend each"
+
+
+def test_the_excess_is_above_the_smallest_objective_of_the_same_data_and_repeat() -> None:
+    def points(key: str, *values: float) -> list[tuple[str, int, float, str, float]]:
+        return [(key, t, float(t), "objective", value) for t, value in enumerate(values, 1)]
+
+    traces = pd.DataFrame(
+        [*points("a", 8.0, 5.0, 4.0), *points("b", 6.0, 4.4), *points("c", 3.0, 2.0), ("a", 1, 1.0, "accuracy", 0.5)],
+        columns=["key", "t", "elapsed_s", "metric", "value"],
+    )
+    records = pd.DataFrame({"key": ["a", "b", "c"], "dataset": ["one", "one", "two"], "repeat": [0, 0, 0]})
+    found = excess_objectives(traces, records)
+    assert list(found.columns) == list(traces.columns)
+    assert set(found["metric"]) == {"excess_objective"}
+    by_key = {key: list(group["value"].round(9)) for key, group in found.groupby("key")}
+    assert by_key == {"a": [1.0, 0.25], "b": [0.5, 0.1], "c": [0.5]}

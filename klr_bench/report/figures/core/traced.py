@@ -26,10 +26,11 @@ ALWAYS = ("t", "elapsed_s")
 def traced(x: Axis, y: Axis, *, usual: bool = False) -> Figure:
     """Return the figure of y against x, both at checkpoints; a curve and a band for each line of the table."""
     metrics = tuple(axis.metric for axis in (x, y) if axis.metric not in ALWAYS)
-    return Figure(needs=Needs(traces=metrics), draw=partial(_draw, x=x, y=y), usual=usual)
+    return Figure(needs=Needs(traces=metrics), draw=partial(drawn, x=x, y=y), usual=usual)
 
 
-def _draw(inputs: Inputs, x: Axis, y: Axis) -> Drawing | None:
+def drawn(inputs: Inputs, x: Axis, y: Axis) -> Drawing | None:
+    """Return the drawing of y against x, both at checkpoints, None where there is nothing to draw."""
     finished = inputs.records[inputs.records["status"].isin(FINISHED)]
     checkpoints = _checkpoints(inputs.traces, [x.metric, y.metric]).merge(finished, on="key")
     curves = {
