@@ -135,6 +135,16 @@ def test_what_a_table_says_of_the_data_itself_stands_beside_what_was_learned(
     assert found == [Verdict.WITHIN, Verdict.WITHIN, Verdict.OFF, Verdict.WITHIN, Verdict.OPEN]
 
 
+def test_a_lambda_that_all_fits_share_is_found_among_their_parameters(make: Callable[..., WholePaper]) -> None:
+    make()
+    with Path("configs/paper/own/tables.csv").open("a") as file:
+        file.write("1,digits,,,lam,0.25,,fraction,digits\n1,digits,,,lam,0.5,,fraction,digits\n")
+    sizes = {"n_train": 80, "n_test": 20, "n_features": 2}
+    write(Path("results/mine"), [record("nc", "", 0, dataset="digits", params={"lam": 0.25}, **sizes)], CONFIG)
+    judged = WholePaper("own", paper_files(folders())["own"], Path("results")).judged["1"]
+    assert [one.verdict for one in judged] == [Verdict.WITHIN, Verdict.WITHIN, Verdict.OPEN]
+
+
 def test_without_its_cause_a_number_is_off(make: Callable[..., WholePaper]) -> None:
     judged = make(causes=[], absent=[]).judged["2"]
     assert [judged[2].verdict, judged[5].verdict] == [Verdict.OFF, Verdict.OPEN]

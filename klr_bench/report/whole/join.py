@@ -136,7 +136,7 @@ class WholePaper:
                 sizes["n_examples"] = sizes["n_train"] + sizes["n_test"]
                 nonzero = float(fitted["nnz_per_instance"].iloc[0])
                 sizes |= {} if math.isnan(nonzero) else {"nnz_per_instance": nonzero}
-            used = {variant.get("lam") for variant in rows["variant"]}
+            used = {named.get("lam") for name_of in ("variant", "params") for named in rows[name_of]}
             for line in self.lines:
                 if line.table != table or line.algorithm or line.dataset != self.paper.stand_ins.get(name, name):
                     continue
