@@ -55,8 +55,6 @@ def classifier_class(target: str) -> type:
     if not isinstance(found, type):
         message = f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(found).__name__}."
         raise KlrBenchError(message)
-    from sklearn.base import RegressorMixin
-
     try:
         missing = [method for method in ("fit", "predict") if not callable(getattr(found, method, None))]
     except ODD as error:  # a metaclass may raise anything
@@ -65,7 +63,8 @@ def classifier_class(target: str) -> type:
     if missing:
         message = f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}."
         raise KlrBenchError(message)
-    if any(base is RegressorMixin for base in found.__mro__):
+    scikit_learn = sys.modules.get("sklearn.base")  # where it was not imported, nothing descends from its classes
+    if scikit_learn and any(base is scikit_learn.RegressorMixin for base in found.__mro__):
         message = f"{TARGET}: expected a classifier, got {target!r}, a regressor."
         raise KlrBenchError(message)
     return found
@@ -97,9 +96,11 @@ def _parameters(target: str) -> dict[str, Parameter]:
 
 def _parameter(declared: Any, *, any_name: bool) -> Parameter:
     """Return what a list of scikit-learn's constraints says of a parameter."""
+    constraints = declared if isinstance(declared, list) else []
+    if not constraints:
+        return Parameter(any_name)
     from sklearn.utils._param_validation import Interval
 
-    constraints = declared if isinstance(declared, list) else []
     return Parameter(
         any_name,
         number=any(isinstance(one, Interval) for one in constraints),

@@ -38,7 +38,9 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     monkeypatch.setattr(runner, "run", stand_in)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # --info adds one that writes to this stdout
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # --info adds one that writes to this stdout,
+    monkeypatch.setattr(logging.getLogger(), "level", logging.WARNING)  # and asks for every detail
+    logging.getLogger().manager._clear_cache()  # type: ignore[attr-defined]
     monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
     monkeypatch.chdir(tmp_path)
     return configs

@@ -301,6 +301,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
         b"x,c\n1,a\n" + b"1" * 140_000 + b",b\n",
         "line 3: a field has more than 131,072 characters",
     ),
+    "the digits of another script": ("x,c\n\u0661,a\n\u0665,b\n".encode(), "'\u0661' is not a number"),
     "a thousands separator": (b"x;c\n1;a\n1,000;b\n", "'1,000' is not a number"),
     "a decimal comma": (b"x;z;c\n1,5;2;a\n2,5;1;b\n", "'1,5' is not a number"),
     "a very long word for a number": (b"x,c\n1,a\n" + b"w" * 100_000 + b",b\n", "is not a number"),
@@ -366,7 +367,6 @@ ACCEPTED: dict[str, tuple[bytes, list[list[float]]]] = {
     "mixed line ends": (b"x,c\r\n1,a\n2,b\r3,a\n", [[1], [2], [3]]),
     "a last line without an end": (b"x,c\n1,a\n2,b", [[1], [2]]),
     "columns of one name": (b"x,x,c\n1,2,a\n3,4,b\n", [[1, 2], [3, 4]]),
-    "the digits of another script": ("x,c\n\u0661,a\n\u0665,b\n".encode(), [[1], [5]]),
     "minus zero": (b"x,c\n-0,a\n2,b\n", [[-0.0], [2]]),
     "a number below float32": (b"x,c\n1e-400,a\n2,b\n", [[0], [2]]),
     "labels that look alike": (b"1,1\n2,+1\n3,1.0\n4,1 \n5,-1\n", [[1], [2], [3], [4], [5]]),
@@ -670,13 +670,18 @@ def test_the_format_is_guessed_from_long_lines(tmp_path: Path) -> None:
     assert sniffed_format(path) == "svmlight"
 
 
-@pytest.mark.parametrize("ratio", [205, 900])
-def test_a_gzip_file_that_says_that_it_is_a_bomb_is_refused_before_it_is_unpacked(ratio: int, tmp_path: Path) -> None:
-    """Its last four bytes are the size of its content: the content itself here is harmless."""
-    content = gzip.compress(b"1,a\n2,b\n" + Random(0).randbytes(60_000))
+def test_a_gzip_file_that_is_a_bomb_is_refused_before_anything_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last four bytes, the size of its content, are believed where it unpacks to that."""
     path = tmp_path / "a.csv.gz"
-    path.write_bytes(content[:-4] + (ratio * len(content)).to_bytes(4, "little"))
-    rejected(lambda: read([path], {"format": "csv"}), f"{path}: unpacks to more than 200 times its size")
+    content = gzip.compress(b"1,a\n2,b\n" * 2_000_000)
+    path.write_bytes(content)
+    with monkeypatch.context() as patch:
+        patch.setattr("klr_bench.experiment.data.compression._Unpacked", None)  # which nobody is to ask
+        rejected(lambda: read([path], {"format": "csv"}), f"{path}: unpacks to more than 200 times its size")
+    path.write_bytes(content[:-4] + b"\xff" * 4)
+    rejected(lambda: read([path], {"format": "csv"}), f"{path}: ")
     path.write_bytes(gzip.compress(b"1,a\n2,b\n" * 10_000))  # more than 200 times, and small
     assert len(read([path], {"format": "csv"}).y) == 20_000
 

@@ -37,6 +37,8 @@ SHARE = Number(Real, 0, 1, closed="right")
 AT_LEAST_ONE = Number(Real, 1, None, closed="left")
 COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
 """Constraint of a positive whole number, at most the largest that compiled libraries take."""
+PASSES = Number(Real, 0, 2**31 - 1, closed="right")
+"""Constraint of a number of passes that need not be whole."""
 NUMBER = Number(Real, None, None, closed="neither")
 """Constraint of any number but infinity and NaN."""
 SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
-from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE
+from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, NOT_NEGATIVE, PASSES, POSITIVE, SHARE
 from klr_bench.estimators.l1.ending import CHECKS_IN_A_PASS, REFERENCES, at_mean_objective, at_objective, by_gap
 from klr_bench.estimators.l1.fitted import L1Classifier
 from klr_bench.estimators.l1.matrix import FeatureMatrix
@@ -134,7 +134,7 @@ class L1KLR(L1Classifier):
         "fit_intercept": ["boolean"],
         "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
-        "n_epochs": [POSITIVE],
+        "n_epochs": [PASSES],
         "two_stage": ["boolean"],
         "hessian": [StrOptions({"decreasing", "current"})],
         "growth": [AT_LEAST_ONE],

@@ -68,13 +68,24 @@ class _Unpacked(io.RawIOBase):
 
 
 def _check_gzip(stored: BinaryIO, start: bytes, path: Path) -> None:
-    """Refuse a gzip file whose last four bytes, the size of its content modulo 2^32, say that it is a bomb."""
+    """Refuse a gzip file that is a bomb before anything is parsed.
+
+    Its last four bytes, if it is whole, are the size of its content modulo 2^32; where they are suspiciously large the
+    file is unpacked, to see.
+    """
     if not start.startswith(GZIP):
         return
     size = stored.seek(0, io.SEEK_END)
     stored.seek(max(0, size - 4))
     content = int.from_bytes(stored.read(4), "little")
-    if content >= LOOKAHEAD and content > MOST_RATIO * size:
+    if content < LOOKAHEAD or content <= MOST_RATIO * size:
+        return
+    stored.seek(0)
+    left = MOST_RATIO * size
+    with gzip.open(stored) as unpacked:
+        while left >= 0 and (chunk := unpacked.read(CHUNK)):
+            left -= len(chunk)
+    if left < 0:
         raise DamagedFileError(path, BOMB)
 
 
