@@ -196,7 +196,7 @@ def explain(error: BaseException) -> str:
         return _explain_composition(text)
     if isinstance(error, OSError) and error.strerror:
         place = f"{shown(error.filename)}: " if error.filename else ""
-        return f"{place}cannot be used ({error.strerror}). Choose another path, or give yourself permission there."
+        return f"{place}cannot be used ({error.strerror}). Choose another path, or mend this one."
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key}: {text.splitlines()[0]}"
     return text.strip()

@@ -180,7 +180,8 @@ def test_shipped_classes_declare_names_of_the_catalogue(estimator_class):
         name for name in METRICS if name not in summary and name.startswith("n_") and hasattr(learner, f"{name}_")
     } <= {*("n_train", "n_features", "n_test")}, "no size is left out"
     if "nonzero_fraction" in summary:
-        assert summary["nonzero_fraction"] == np.mean(learner.coef_ != 0)
+        entries = learner.prototypes_ if hasattr(learner, "prototypes_") else learner.coef_
+        assert summary["nonzero_fraction"] == np.mean(entries != 0)
     if "sparsity" in summary:
         seen_rows = learner.t_ if hasattr(learner, "t_") else 120
         assert summary["sparsity"] == 1 - learner.n_support_ / seen_rows

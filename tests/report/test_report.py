@@ -409,7 +409,7 @@ def test_an_unknown_format_is_refused_before_anything_is_written(make: Make) -> 
 
 def test_an_output_that_cannot_be_written_is_an_error(make: Make, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
-    with pytest.raises(KlrBenchError, match=r"taken/table\.md: cannot be written .*output="):
+    with pytest.raises(KlrBenchError, match=r"taken: expected a folder, got a file\. .*output="):
         report(make(), console=quiet(), formats=["md"], output=tmp_path / "taken")
 
 

@@ -110,7 +110,7 @@ def test_what_a_task_raises_is_its_result(n_jobs):
     assert found == {
         "error": Failure("error", "no such data"),
         "fine": "fine",
-        "exit": Failure("error", "SystemExit: 3"),
+        "exit": Failure("error", "SystemExit: 3. Take the call of exit out of the learner, or out of the metric."),
     }
 
 

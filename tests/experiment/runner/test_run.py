@@ -588,7 +588,7 @@ def test_parameters_are_refused_before_anything_is_written(config, broken, messa
 
 def test_a_results_folder_that_cannot_be_written_is_refused(config, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(KlrBenchError, match="cannot be written"):
+    with pytest.raises(KlrBenchError, match="file: expected a folder, got a file"):
         run(replace(config, results_dir=str(tmp_path / "file" / "results")))
 
 
