@@ -264,7 +264,10 @@ def test_the_status_tells_of_failed_cells(stub: Runner) -> None:
     [
         (KlrBenchError("Margin needs eta < 2."), "Margin needs eta < 2."),
         (ValueError("G must be at least 1."), "G must be at least 1."),
-        (OSError(28, "No space left on device", "/full"), "/full: cannot be used (No space left on device). Choose another path, or mend this one."),
+        (
+            OSError(28, "No space left on device", "/full"),
+            "/full: cannot be used (No space left on device). Choose another path, or mend this one.",
+        ),
     ],
 )
 def test_errors_of_the_runner_are_one_line(
@@ -492,7 +495,10 @@ def test_words_that_fit(line: str, expected: list[str]) -> None:
     ("line", "expected"),
     [
         ("klr-bench da", ["data "]),
-        ("klr-bench run experiment=osk", ["oskl_adult ", "oskl_covtype ", "oskl_losses_magic ", "oskl_magic ", "oskl_mnist "]),
+        (
+            "klr-bench run experiment=osk",
+            [f"oskl_{name} " for name in ("adult", "covtype", "losses_magic", "magic", "mnist")],
+        ),
         (
             "klr-bench run experiment=",
             [f"{name} " for name in config_files.names("experiment", [config_files.config_dir()])],

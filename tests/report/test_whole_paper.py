@@ -151,6 +151,15 @@ def test_without_its_cause_a_number_is_off(make: Callable[..., WholePaper]) -> N
     assert (judged[2].near, judged[1].near, judged[3].near, judged[4].near) == (False, True, None, None)
 
 
+def test_a_cause_that_nothing_shows_does_not_count(make: Callable[..., WholePaper]) -> None:
+    make()
+    Path("configs/experiment/shows.yaml").write_text("# @package _global_\n", encoding="utf-8")
+    cause = {**PAPER["causes"][0], "shown_by": ["mine", "shows"]}
+    assert make(causes=[cause]).judged["2"][2].verdict is Verdict.OFF
+    write(Path("results/shows"), [record("nc", "", 0, dataset="digits")], CONFIG)
+    assert make(causes=[cause]).judged["2"][2].verdict is Verdict.EXPLAINED
+
+
 def test_the_page_of_a_table(make: Callable[..., WholePaper]) -> None:
     page = table_page(make(), "2")
     digits = page.grids[0]

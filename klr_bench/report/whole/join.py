@@ -148,7 +148,10 @@ class WholePaper:
                     yield line, Counterpart(experiment, name, Entry(len(rows), value, None, published))
 
     def _judge(self, line: Printed, found: Sequence[Counterpart]) -> Judged:
-        """Return the verdict on a line; of several counterparts the first of the same data is meant."""
+        """Return the verdict on a line; of several counterparts the first of the same data is meant.
+
+        A cause counts where the experiments that show it were run.
+        """
         if not found:
             reason = next((absent.because for absent in self.paper.absent if absent.numbers.holds(line)), "")
             return Judged(line, Verdict.ABSENT if reason else Verdict.OPEN, reason=reason)
@@ -161,7 +164,7 @@ class WholePaper:
         else:
             verdict = compare(ours.entry, metric, self.table(line.table).repeats)
         cause = next((cause for cause in self.paper.causes if cause.numbers.holds(line)), None)
-        if verdict is Verdict.OFF and cause is not None:
+        if verdict is Verdict.OFF and cause is not None and self._run(cause.shown_by) == cause.shown_by:
             return Judged(line, Verdict.EXPLAINED, ours, cause.because, tuple(cause.shown_by))
         return Judged(line, verdict, ours)
 
