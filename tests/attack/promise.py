@@ -47,5 +47,6 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str], *parts
 
 
 def files_in(folder: Path) -> dict[Path, bytes]:
-    """Return all files below a folder and their content, to say that nothing was written."""
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    """Return all files below a folder and their content, to say that nothing was written but what Python compiles."""
+    written = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path: path.read_bytes() for path in written if path.parent.name != "__pycache__"}
