@@ -145,7 +145,7 @@ def test_which_tables_stand_beside_an_experiment(
     assert (source.name, source.tables, beside(experiment).columns) == (paper, tables, columns)
 
 
-@pytest.mark.parametrize("experiment", ["klr_rcv1_subset", "klr_rcv1_like", "quickstart", "nothing"])
+@pytest.mark.parametrize("experiment", ["klr_rcv1_subset", "klr_peers", "quickstart", "nothing"])
 def test_an_experiment_that_no_paper_names_stands_alone(experiment: str) -> None:
     assert not beside(experiment).sources
 
