@@ -386,6 +386,13 @@ def drawn_data(draw: Random) -> tuple[Any, Any]:
     return draw.choice([np.asarray, np.asfortranarray, sp.csr_matrix, sp.coo_matrix, sp.csr_array])(data), labels
 
 
+@pytest.mark.parametrize("name", ["SparseBatchConfidenceWeighted", "FeatureGeneratingMachine"])
+def test_rows_without_a_feature_leave_no_weights_to_fit_again(name: str) -> None:
+    model = made(name, refit=True)
+    assert answer(model, np.zeros((6, 2)), [-1, 1] * 3) == "fits"
+    assert not model.coef_.any()
+
+
 @pytest.mark.drawn(0.05)
 def test_drawn_parameters_and_rows_give_finite_predictions_or_a_message(draw: Random) -> None:
     model, (data, labels) = drawn_model(draw), drawn_data(draw)

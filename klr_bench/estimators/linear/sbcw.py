@@ -91,7 +91,7 @@ class GroupSelector(LinearClassifier):
                 self.stopped_by_ = "callback"
                 break
         self._publish(problem, thetas)
-        if self.refit:
+        if self.refit and len(problem.features):
             whole = Subproblem(X, signs, self.C, self.q, self.sigma, covariance=self._covariance)
             whole.add(problem.features)
             whole.solve(self.n_passes, self.gap_tol)
