@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -88,10 +89,22 @@ class Declaring(Deciding):
         return Bare()
 
 
+def of_labels(classifier, y, average="binary"):
+    """Return what its predictions are worth by scikit-learn's metrics."""
+    predicted = classifier.predict(X)
+    return pytest.approx(
+        {
+            **{"accuracy": accuracy_score(y, predicted), "error_rate": 1 - accuracy_score(y, predicted)},
+            "balanced_accuracy": balanced_accuracy_score(y, predicted),
+            "f1": f1_score(y, predicted, average=average),
+        }
+    )
+
+
 def test_a_class_with_fit_and_predict_alone_is_measured():
     bare = Bare().fit(X, Y)
     accuracy = np.mean(bare.predict(X) == Y)
-    assert measure(bare, X, Y)[::2] == ({"accuracy": accuracy, "error_rate": 1 - accuracy}, [])
+    assert measure(bare, X, Y)[::2] == (of_labels(bare, Y), [])
     assert at_checkpoint(bare, X, Y) == {"accuracy": accuracy}
     assert fitted(bare, 120, np.array([0])) == last(bare, X, Y) == {}
     assert contract.steps(bare, 120) == (120, contract.FIRST)
@@ -108,12 +121,12 @@ def test_a_class_with_fit_and_predict_alone_may_have_many_classes():
 
     accuracy = np.mean(Many().predict(X) == THREE)
     assert 0.8 < accuracy < 1
-    assert measure(Many(), X, THREE)[0] == {"accuracy": accuracy, "error_rate": 1 - accuracy}
+    assert measure(Many(), X, THREE)[0] == of_labels(Many(), THREE, average="macro")
 
 
 def test_decision_values_give_an_area():
     measured = measure(Deciding().fit(X, Y), X, Y)[0]
-    assert set(measured) == {"accuracy", "error_rate", "auc"}
+    assert set(measured) == {"accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "average_precision"}
     assert measured["auc"] > measured["accuracy"]
 
 

@@ -50,7 +50,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
-        self._fitted_kernel = self._kernel()
+        self._fitted_kernel = self._kernel(X)
         self._by_index, self._origin = layout_of(X)
         return X, self._signs(y)
 
@@ -79,8 +79,9 @@ class BatchKLR(ExpansionClassifier):
         Start from the coefficients of the last fit, which must have had as many rows.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float or None, default=None
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features.
+    gamma : float, {"scale", "median"} or None, default=None
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median"
+        1 / (2 m^2) with the median distance m of rows.
     degree : float, default=3
         Degree > 0 of the poly kernel.
     coef0 : float, default=1.0

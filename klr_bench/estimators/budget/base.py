@@ -24,7 +24,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
     budget : int
         Largest number of support vectors, >= 1.  It limits the last classifier; the averaged model keeps every support
         vector that was ever inserted.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -50,19 +50,23 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         "budget": [COUNT],
     }
 
-    def __init__(self, budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+    def __init__(self, budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.budget = budget
 
     def _strategy_arguments(self):
         return []
 
     def _new_state(self, X):
-        return BudgetState(self._kernel(), X, self.budget, by_age=self._by_age)
+        return BudgetState(self._kernel(X), X, self.budget, by_age=self._by_age)
 
     def _learning(self):
         strategy, parameters = type(self)._strategy, [self.budget, *self._strategy_arguments()]
-        return lambda X, signs, draws: self._state.learn(strategy, parameters, X, signs, draws)
+        return lambda X, signs, draws, _: self._state.learn(strategy, parameters, X, signs, draws)
+
+    def _end_pass(self):
+        """Leave the support vectors as they are: they are replaced all the time."""
+        self._count_again()
 
     def _size(self, callback):
         return CHUNK if callback is None else BLOCK

@@ -135,7 +135,7 @@ class BOGD(BudgetKernelClassifier):
         Regularisation >= 0, with eta lam < 1; None is 1/T^2, T the number of rows of the first call.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes
@@ -182,8 +182,9 @@ class BOGD(BudgetKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.eta = eta
         self.gamma_max = gamma_max
         self.lam = lam
@@ -211,7 +212,7 @@ class BOGDPlusPlus(BOGD):
         See `BOGD`.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes

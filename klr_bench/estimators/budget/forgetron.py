@@ -95,7 +95,7 @@ class Forgetron(BudgetKernelClassifier):
         How f shrinks; "basic" is the variant that Zhang et al. (ICML 2013) compare.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes
@@ -138,8 +138,9 @@ class Forgetron(BudgetKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.variant = variant
 
     def _strategy_arguments(self):

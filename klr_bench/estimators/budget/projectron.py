@@ -21,7 +21,7 @@ class Projectron(BudgetKernelClassifier):
         Largest number of support vectors, >= 1; takes 8 budget^2 bytes.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes
@@ -55,14 +55,15 @@ class Projectron(BudgetKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
 
     def _new_state(self, X):
-        return ProjectionState(self._kernel(), X, self.budget)
+        return ProjectionState(self._kernel(X), X, self.budget)
 
     def _learning(self):
-        return lambda X, signs, draws: self._state.learn(X, signs, margins=False, eta=1.0)
+        return lambda X, signs, draws, _: self._state.learn(X, signs, margins=False, eta=1.0)
 
 
 class ProjectronPlusPlus(Projectron):
@@ -79,7 +80,7 @@ class ProjectronPlusPlus(Projectron):
         Largest distance delta > 0 from the span, per unit of the loss, at which it learns.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes
@@ -116,6 +117,7 @@ class ProjectronPlusPlus(Projectron):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
         super().__init__(
             budget,
@@ -127,8 +129,9 @@ class ProjectronPlusPlus(Projectron):
             random_state=random_state,
             dtype=dtype,
             n_epochs=n_epochs,
+            shuffle=shuffle,
         )
         self.eta = eta
 
     def _learning(self):
-        return lambda X, signs, draws: self._state.learn(X, signs, margins=True, eta=self.eta)
+        return lambda X, signs, draws, _: self._state.learn(X, signs, margins=True, eta=self.eta)

@@ -37,7 +37,7 @@ class RandomizedBudgetPerceptron(BudgetKernelClassifier):
         Largest number of support vectors, >= 1.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes
@@ -75,5 +75,6 @@ class RandomizedBudgetPerceptron(BudgetKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from klr_bench.estimators.core.classifier import Classifier, distinct_labels, refuse_single
-from klr_bench.estimators.core.kernels import KERNELS, Kernel
+from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import make_writable
 
@@ -95,7 +95,7 @@ class BinaryKernelClassifier(BinaryClassifier):
 
     _parameter_constraints = {  # noqa: RUF012
         "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [POSITIVE, None],
+        "gamma": [POSITIVE, StrOptions(set(WIDTHS)), None],
         "degree": [POSITIVE],
         "coef0": [NUMBER],
         "random_state": SEED,
@@ -114,6 +114,6 @@ class BinaryKernelClassifier(BinaryClassifier):
         f = self.decision_function(X)
         return np.column_stack([expit(-f), expit(f)])
 
-    def _kernel(self):
-        gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
-        return Kernel(self.kernel, gamma, self.degree, self.coef0)
+    def _kernel(self, X):
+        """Return the kernel of a fit to the rows X, which a gamma that is given by name depends on."""
+        return Kernel(self.kernel, gamma_of(self.gamma, X), self.degree, self.coef0)

@@ -80,6 +80,13 @@ class Averaged(Protocol):
         """Return the fitted classifier after the last example."""
 
 
+class Approximates(Protocol):
+    """A classifier that is linear on features z(x) whose products stand for a kernel k."""
+
+    def kernel_error(self, X: Any) -> float:
+        """Return the largest |z(x)'z(x') - k(x, x')| over all pairs of the rows of X (n_samples, n_features)."""
+
+
 class SharesPass(Protocol):
     """A classifier that can be fitted together with others in one pass over the data."""
 
@@ -210,6 +217,11 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
 def last_classifier(estimator: Any) -> Any | None:
     """Return the last classifier of one that is the average of many, else None."""
     return estimator.last_classifier() if declares(estimator, "last_classifier") and estimator.average else None
+
+
+def kernel_error(estimator: Any, X: Any) -> float | None:
+    """Return how far products of a classifier's features are from its kernel, None where it has no such features."""
+    return float(estimator.kernel_error(X)) if declares(estimator, "kernel_error") else None
 
 
 def pass_key(estimator: Any, n_classes: int) -> Hashable | None:

@@ -31,6 +31,10 @@ ORIGIN_ROWS = 256
 """Number of rows whose median is the origin of distances."""
 MULTIPLIED = 64
 """The largest power that is computed by multiplication."""
+WIDTHS = ("scale", "median")
+"""Names of a gamma that the training rows tell."""
+MEDIAN_ROWS = 1000
+"""Rows whose distances have the median."""
 DENSE_AT_MOST = 8192
 """With more features, CSR rows are never made dense."""
 
@@ -114,6 +118,31 @@ class Kernel:
             return np.ones(X.shape[0])
         squared = _squared_norms(X).astype(np.float64)
         return squared if self.name == "linear" else (self.gamma * squared + self.coef0) ** self.degree
+
+
+def gamma_of(gamma, X):
+    """Return gamma as a number, for training rows X (n, d), dense or CSR.
+
+    None is 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0), as in scikit-learn;
+    "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced (where it is
+    0, all as for "scale").
+    """
+    if gamma not in (None, *WIDTHS):
+        return gamma
+    n, d = X.shape
+    if gamma is None:
+        return 1.0 / d
+    if gamma == "median":
+        from sklearn.metrics.pairwise import euclidean_distances  # which takes a good part of a second to import
+
+        rows = X[np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int)].astype(np.float64)
+        distances = euclidean_distances(rows)[np.triu_indices(rows.shape[0], k=1)]
+        if len(distances) and (median := float(np.median(distances))) > 0:
+            return 1.0 / (2.0 * median**2)
+    values = (X.data if sp.issparse(X) else X).astype(np.float64, copy=False)
+    mean = values.sum() / (n * d)
+    variance = (values**2).sum() / (n * d) - mean**2 if sp.issparse(X) else values.var()
+    return 1.0 / (d * variance) if 0 < variance < math.inf else 1.0 / d
 
 
 def origin_of(X):

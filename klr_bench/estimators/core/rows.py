@@ -117,6 +117,12 @@ def growing_like(X):
     return Growing((0, X.shape[1]), X.dtype)
 
 
+def filled(store, rows):
+    """Append rows to a store, and return it."""
+    store.append(rows)
+    return store
+
+
 def in_layout(X, sparse):
     """Return the rows X as CSR if `sparse`, else as a dense array; unchanged if they already have this layout."""
     if sp.issparse(X) == sparse:

@@ -47,8 +47,9 @@ class L1KLR(L1Classifier):
         Number D of Fourier features.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         Kernel for features="kernel": exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float or None, default=None
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features.  The paper's sigma is gamma^(-1/2).
+    gamma : float, {"scale", "median"} or None, default=None
+        gamma > 0 of the rbf and poly kernels, the paper's 1/sigma^2; None is 1 / n_features, "scale" 1 / (n_features
+        X.var()), "median" 1 / (2 m^2) with the median distance m of rows.
     degree : float, default=3
         Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
@@ -335,7 +336,7 @@ class L1KLR(L1Classifier):
         if self.features == "linear":
             return LinearFeatures.of(X)
         if self.features == "kernel":
-            return KernelFeatures.of(X, self._kernel())
+            return KernelFeatures.of(X, self._kernel(X))
         drawn = getattr(self, "_map", None)
         if (
             self.warm_start
@@ -343,7 +344,7 @@ class L1KLR(L1Classifier):
             and drawn.omega.shape == (X.shape[1], self.n_components)
         ):
             return drawn
-        return FourierFeatures.of(X, self.n_components, self._kernel().gamma, random)
+        return FourierFeatures.of(X, self.n_components, self._kernel(X).gamma, random)
 
 
 def checked_lambda_max(problem):

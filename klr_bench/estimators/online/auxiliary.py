@@ -73,7 +73,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         delta of the third h.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -123,8 +123,9 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.eta = eta
         self.R = R
         self.h = h

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from numbers import Real
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,12 +22,14 @@ RADIUS = Number(Real, 0, None, closed="right")
 """Constraint of the radius of a ball; it may be infinite."""
 SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs")
 """Parameters that learners have in common if they share a pass."""
+SORTED = 50
+"""Rows from which on it is no accident that they come class by class."""
 BY_RADIUS = "R/sqrt(T)"
 """A step size: the radius divided by the square root of the number of rows of the first call."""
 
 
 class OnlineKernelClassifier(BinaryKernelClassifier):
-    """A binary kernel classifier that learns in one pass over the rows, in their order.
+    """A binary kernel classifier that learns row by row, in one pass or in several.
 
     A subclass sets its compiled update rule, `_rule`; its `_rule_arguments()` returns the rule's numbers and the radius
     R of the ball that f is projected into.
@@ -36,8 +40,9 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         Predict with the average of the f_t; otherwise with the last one.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float or None, default=None
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features.
+    gamma : float, {"scale", "median"} or None, default=None
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median"
+        1 / (2 m^2) with the median distance m of rows; by the rows of the fit, or of the first call of `partial_fit`.
     degree : float, default=3
         Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
@@ -48,18 +53,21 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  float32 takes
         half the time or less.  Coefficients, scale and norm are always float64.
     n_epochs : int, default=1
-        Passes of `fit` over the rows.
+        Passes of `fit` over the rows.  A row that is inserted in several passes is one support vector.
+    shuffle : bool, default=False
+        Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The classes in sorted order.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        The inserted examples, in the order of their insertion.
+        The inserted examples, in the order of their insertion; after several passes in the order of the rows.
     dual_coef_ : ndarray of shape (n_support_,), float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_, n_updates_ : int
-        Number of inserted examples.  An insertion at the last step counts, although its weight in the average is 0.
+        Number of inserted examples, and of insertions: several passes may insert an example more than once.  An
+        insertion at the last step counts, although its weight in the average is 0.
     n_mistakes_ : int
         Number of examples with y f_t(x) <= 0 at their own step.
     t_ : int
@@ -71,10 +79,11 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
         "n_epochs": [COUNT],
+        "shuffle": ["boolean"],
         "average": ["boolean"],
     }
 
-    def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs):
+    def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
         self.average = average
         self.kernel = kernel
         self.gamma = gamma
@@ -83,10 +92,11 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self.random_state = random_state
         self.dtype = dtype
         self.n_epochs = n_epochs
+        self.shuffle = shuffle
 
     @learns
     def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order.
+        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
 
         Parameters
         ----------
@@ -104,8 +114,15 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self._start()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
+        if not self.shuffle:
+            warn_of_order(self, y)
+        numbers = np.arange(len(y))
         for _ in range(self.n_epochs):
-            if self._learn(X, y, callback):
+            order = self._random.permutation(len(y)) if self.shuffle else None
+            stopped = self._learn(X, y, callback, order, numbers if order is None else order)
+            if self.n_epochs > 1:
+                self._end_pass()
+            if stopped:
                 break
         return self
 
@@ -168,16 +185,16 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         """Return the support vectors, the share of the examples seen that are none, and the updates."""
         return {
             "n_support": self.n_support_,
-            "sparsity": 1.0 - self.n_support_ / self.t_,
+            "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
             "n_updates": self.n_updates_,
         }
 
     def pass_key(self, n_classes):
         """Return what learners must have in common to share a pass; None where this one cannot share.
 
-        A pass is for two classes, and for learners with the `fit` of this class.
+        A pass is for two classes, and for learners with the `fit` of this class, in the order of the rows.
         """
-        if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
+        if n_classes != 2 or self.shuffle or type(self).fit is not OnlineKernelClassifier.fit:
             return None
         return OnlineKernelClassifier, *(getattr(self, name) for name in SHARED)
 
@@ -191,15 +208,19 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     def _start(self):
         self._forget()
-        self._state = None
+        self._state, self._n_again = None, 0
 
     def _update(self, stream=0):
         """Return what the engine needs of this learner, which takes its draws from the stream of this number."""
         parameters, radius = self._rule_arguments()
         return engine.Update(type(self)._rule, parameters, radius, stream)
 
-    def _learn(self, X, y, callback):
-        """Learn from all rows, block by block; return True if the callback asked to stop."""
+    def _learn(self, X, y, callback, order=None, numbers=None):
+        """Learn from all rows, block by block; return True if the callback asked to stop.
+
+        `order` (n,) are the places of the rows in the order of learning, None for their own; `numbers` (n,), in that
+        order, tell which rows are the same in another pass, None for none.
+        """
         signs = self._signs(y)
         if self._state is None:
             self._n_first = len(signs)
@@ -207,7 +228,9 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         X, learn, size = in_layout(X, self._state.sparse), self._learning(), self._size(callback)
         for start in range(0, len(signs), size):
             block = slice(start, start + size)
-            learn(X[block], signs[block], self._random.random_sample(len(signs[block])))
+            rows = block if order is None else order[block]
+            draws = self._random.random_sample(len(signs[block]))
+            learn(X[rows], signs[rows], draws, None if numbers is None else numbers[block])
             at, value = self._refused_at()
             if at:
                 self._publish()
@@ -221,12 +244,22 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     def _new_state(self, X):
         """Return the state before the first example; X shows the layout and precision of the rows."""
-        return engine.OnlineState(self._kernel(), X)
+        return engine.OnlineState(self._kernel(X), X)
 
     def _learning(self):
-        """Return the function (rows (b, d), signs (b,), uniform draws (b,)) that learns from a block."""
+        """Return the function (rows (b, d), signs (b,), uniform draws (b,), numbers (b,)) that learns from a block."""
         groups = engine.grouped([self._update()])
-        return lambda X, signs, draws: self._state.learn_block(groups, X, signs, draws[None])
+        return lambda X, signs, draws, numbers: self._state.learn_block(groups, X, signs, draws[None], numbers)
+
+    def _end_pass(self):
+        """After one of several passes, count each inserted row once."""
+        self._count_again()
+        self._state.merge()
+        self._publish()
+
+    def _count_again(self):
+        """After a pass of `fit`, note how many of the examples seen were rows that had been seen before."""
+        self._n_again = max(self._state.t - self._n_first, 0)
 
     def _size(self, callback):
         """Return the number of rows per block."""
@@ -253,6 +286,16 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         state = self._state
         self.support_vectors_ = state.support.rows
         self.dual_coef_ = state.coefficients(0, average=self.average)
-        self.n_support_ = self.n_updates_ = len(state.support)
+        self.n_support_, self.n_updates_ = len(state.support), state.n_insertions(0)
         self.n_mistakes_ = int(state.counts[0, 0])
         self.t_ = state.t
+
+
+def warn_of_order(estimator, y):
+    """Warn where the rows come class by class: a learner that goes through them once forgets the first class."""
+    if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
+        message = (
+            f"{type(estimator).__name__}: the rows are sorted by class, and what is learned last counts most. Use "
+            "shuffle=True, or permute them."
+        )
+        warnings.warn(message, stacklevel=4)

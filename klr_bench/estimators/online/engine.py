@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, float32, float64, int64, types, uint8
+from numba import boolean, float32, float64, int64, types, uint32
 
 from klr_bench.estimators.core.expansion import evaluate, expand, layout_of
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.rows import GrowingColumns, growing_like, in_layout
+from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, growing_like, in_layout
 
 BLOCK = 256
 """Examples per block."""
@@ -88,7 +88,7 @@ def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
 def _stores(real):
     """The type of (coef, average, since, weights, inserted), with one row per learner."""
     matrix = float64[:, ::1]
-    return types.Tuple((matrix, matrix, matrix, real[:, ::1], uint8[:, ::1]))
+    return types.Tuple((matrix, matrix, matrix, real[:, ::1], uint32[:, ::1]))
 
 
 def _split_signature(real):
@@ -194,8 +194,8 @@ class OnlineState:
 
     Attributes: `support` and `left`, the examples that any of them has inserted, as rows and as operands of the kernel;
     `row`, each learner's row in the matrices; `coef`, `average`, `since` (float64) and `weights` (in the kernel's
-    precision); `inserted`, which learner inserted which example; `scalars` and `counts`, as in `_recursion`; `t`, the
-    number of examples.
+    precision); `inserted`, how often each learner has inserted which example; `numbers`, which rows the examples are;
+    `scalars` and `counts`, as in `_recursion`; `t`, the number of examples.
     """
 
     def __init__(self, kernel, X, row=(0,)):
@@ -214,15 +214,17 @@ class OnlineState:
         self.left = self.support if self.by_index else growing_like(self.kernel.left(self.origin[None], self.origin))
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
         self.weights = GrowingColumns(n, X.dtype)
-        self.inserted = GrowingColumns(n, np.uint8)
+        self.inserted = GrowingColumns(n, np.uint32)
+        self.numbers = Growing((0,), np.int64)
         self.scalars = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
         self.counts = np.zeros((n, 3), dtype=np.int64)
         self.t = 0
 
-    def learn_block(self, groups, X, y, u):
+    def learn_block(self, groups, X, y, u, numbers=None):
         """Learn from rows X (b, d) with labels y (b,), -1.0 or +1.0, and uniform draws u (n_learners, b).
 
-        `groups` are the learners' updates, as returned by `grouped`.
+        `groups` are the learners' updates, as returned by `grouped`; `numbers` (b,) are those of the rows, None where
+        each comes once.
         """
         rows = in_layout(X, self.by_index)
         left, right = self.kernel.left(rows, self.origin), self.kernel.right(rows, self.origin)
@@ -241,7 +243,36 @@ class OnlineState:
             self.left.append(left[new])
         for store, columns in zip(stores, block, strict=True):
             store.append(columns[:, new])
+        self.numbers.append((np.arange(self.t, self.t + len(y)) if numbers is None else numbers)[new])
         self.t += len(y)
+
+    def merge(self):
+        """Give each row one place, however often it was inserted, in the order of the rows' numbers.
+
+        Coefficients, and weights in the average, are added: no f_t and no average changes, but for rounding.
+        """
+        numbers, first, place = np.unique(self.numbers.rows, return_index=True, return_inverse=True)
+
+        def added(columns):
+            return np.array([np.bincount(place, row, len(numbers)) for row in columns])
+
+        sums = self.scalars[:, 1:2]
+        average = added(self.average.columns + self.coef.columns * (sums - self.since.columns))
+        coef, inserted = added(self.coef.columns), added(self.inserted.columns)
+        since = np.broadcast_to(sums, coef.shape)
+        weights = np.where(np.abs(coef) >= np.finfo(self.weights.array.dtype).tiny, coef, 0.0)
+        support, left = self.support.rows[first], self.left.rows[first]
+        for name, columns in {"coef": coef, "average": average, "since": since, "inserted": inserted}.items():
+            setattr(self, name, filled(GrowingColumns(len(coef), getattr(self, name).array.dtype), columns))
+        self.weights = filled(GrowingColumns(len(coef), self.weights.array.dtype), weights)
+        self.numbers = filled(Growing((0,), np.int64), numbers)
+        self.support = filled(growing_like(support), support)
+        self.left = self.support if self.by_index else filled(growing_like(left), left)
+        self.counts[:, 1] = 0
+
+    def n_insertions(self, i):
+        """Return how often learner i has inserted an example."""
+        return int(self.inserted.columns[self.row[i]].sum())
 
     def _run(self, groups, y, u, gram, diagonal, f, stores, block, tiny):
         for rule, learners, parameters, radii in groups:
@@ -278,6 +309,7 @@ class OnlineState:
         state.support.append(self.support.rows[rows])
         if not self.by_index:
             state.left.append(self.left.rows[rows])
+        state.numbers.append(self.numbers.rows[rows])
         for name in ("coef", "average", "since", "weights", "inserted"):
             getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])
         state.scalars, state.counts, state.t = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy(), self.t

@@ -26,7 +26,7 @@ def fit_many(learners, X, y):
     """Fit several online learners in one pass; they must share kernel, dtype and number of epochs.
 
     The learners may be of any classes of `klr_bench.estimators.online`.  Each gets the result of its own `fit`, up to
-    rounding.  If y has more than two classes, they are fitted one by one.
+    rounding.  If y has more than two classes, or one of them shuffles, they are fitted one by one.
 
     Parameters
     ----------
@@ -59,13 +59,14 @@ def fit_many(learners, X, y):
     True
     """
     _check(learners)
-    if len(distinct_labels(column_or_1d(y))) > 2:
+    if len(distinct_labels(column_or_1d(y))) > 2 or any(learner.shuffle for learner in learners):
         return [learner.fit(X, y) for learner in learners]
     fitted = SharedFit(learners, X, y)
     for i, learner in enumerate(learners):
         if fitted.state.refused[i]:
             learner._refuse(fitted.state.refused[i], fitted.state.scalars[fitted.state.row[i], 3])
         learner._state = fitted.state.alone(i)
+        learner._count_again()
         learner._publish()
         refuse_not_finite(learner)
     return list(learners)
@@ -111,19 +112,21 @@ class SharedFit:
             learner._n_first = len(y)
             if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
-        shared = {(learner._kernel(), learner.dtype, learner.n_epochs) for learner in learners}
+        shared = {(learner._kernel(X), learner.dtype, learner.n_epochs) for learner in learners}
         if len(shared) > 1:
             message = f"the learners must share kernel, dtype and n_epochs; got {len(shared)} different combinations."
             raise ValueError(message)
         self.learners = list(learners)
         updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
-        self.state = engine.OnlineState(first._kernel(), X, engine.shared_rows(updates))
+        self.state = engine.OnlineState(first._kernel(X), X, engine.shared_rows(updates))
         groups = engine.grouped(updates)
-        signs = first._signs(y)
+        signs, numbers = first._signs(y), np.arange(len(y))
         for epoch, start in product(range(first.n_epochs), range(0, len(signs), engine.BLOCK)):
             block = slice(start, start + engine.BLOCK)
             draws = np.array([learner._random.random_sample(len(signs[block])) for learner in learners])
-            self.state.learn_block(groups, X[block], signs[block], draws)
+            self.state.learn_block(groups, X[block], signs[block], draws, numbers[block])
+            if first.n_epochs > 1 and block.stop >= len(signs):
+                self.state.merge()
             if callback is not None and callback(self, epoch * len(signs) + min(block.stop, len(signs))):
                 break
 

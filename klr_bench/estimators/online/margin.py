@@ -51,7 +51,7 @@ class MarginKLR(SoftmaxKernelClassifier):
         Radius > 0 of the ball in the kernel's space; `inf` for no projection.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -95,8 +95,9 @@ class MarginKLR(SoftmaxKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.eta = eta
         self.R = R
 

@@ -25,7 +25,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
 
     Parameters
     ----------
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -69,14 +69,14 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         return np.searchsorted(self.classes_, y) if self._has_many() else signs
 
     def _new_state(self, X):
-        return SoftmaxState(self._kernel(), X, len(self.classes_)) if self._has_many() else super()._new_state(X)
+        return SoftmaxState(self._kernel(X), X, len(self.classes_)) if self._has_many() else super()._new_state(X)
 
     def _learning(self):
         if not self._has_many():
             return super()._learning()
         parameters, radius = self._rule_arguments()
         update = engine.Update(type(self)._rule_of_many, parameters, radius)
-        return lambda X, codes, draws: self._state.learn_block(update, X, codes, draws)
+        return lambda X, codes, draws, numbers: self._state.learn_block(update, X, codes, draws, numbers)
 
     def _is_logistic(self):
         return True

@@ -40,7 +40,7 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
         Radius > 0 of the ball in the kernel's space; `inf` for no projection.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -84,8 +84,9 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.eta = eta
         self.R = R
 

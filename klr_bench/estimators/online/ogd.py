@@ -35,7 +35,7 @@ class KernelOGD(OnlineKernelClassifier):
         max(0, 1 - yf), log(1 + e^-yf) or (y - f)^2.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -78,8 +78,9 @@ class KernelOGD(OnlineKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.eta = eta
         self.loss = loss
 

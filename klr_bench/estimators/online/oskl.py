@@ -56,7 +56,7 @@ class OSKL(SoftmaxKernelClassifier):
         delta > 0 of the square loss.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -106,8 +106,9 @@ class OSKL(SoftmaxKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.G = G
         self.eta = eta
         self.R = R

@@ -33,7 +33,7 @@ class KernelPegasos(OnlineKernelClassifier):
         Project into the ball, which contains the solution.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -76,8 +76,9 @@ class KernelPegasos(OnlineKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.lam = lam
         self.project = project
 

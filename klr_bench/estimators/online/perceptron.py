@@ -23,7 +23,7 @@ class KernelPerceptron(OnlineKernelClassifier):
     ----------
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -60,8 +60,9 @@ class KernelPerceptron(OnlineKernelClassifier):
         random_state=None,
         dtype=None,
         n_epochs=1,
+        shuffle=False,
     ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs)
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
 
     def _rule_arguments(self):
         return [], math.inf

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.classifier import Classifier, decides, distinct_labels, learns, refuse_single
 from klr_bench.estimators.core.features import check_components
-from klr_bench.estimators.core.kernels import KERNELS
+from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, gamma_of
 from klr_bench.estimators.core.parameters import COUNT, NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import without_duplicates
 
@@ -40,8 +41,9 @@ class ApproximateKernelLR(Classifier):
         Weight of the loss, > 0.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float or None, default=None
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features.
+    gamma : float, {"scale", "median"} or None, default=None
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median"
+        1 / (2 m^2) with the median distance m of rows.
     degree : float, default=3
         Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
@@ -84,7 +86,7 @@ class ApproximateKernelLR(Classifier):
         "n_components": [COUNT],
         "C": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [POSITIVE, None],
+        "gamma": [POSITIVE, StrOptions(set(WIDTHS)), None],
         "degree": [POSITIVE],
         "coef0": [NUMBER],
         "max_iter": [COUNT],
@@ -99,7 +101,7 @@ class ApproximateKernelLR(Classifier):
         C: float = 1.0,
         *,
         kernel: str = "rbf",
-        gamma: float | None = None,
+        gamma: float | str | None = None,
         degree: float = 3,
         coef0: float = 1.0,
         max_iter: int = 1000,
@@ -126,7 +128,7 @@ class ApproximateKernelLR(Classifier):
         X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr")
         refuse_single(distinct_labels(y), self, "two classes or more")
         X = without_duplicates(X)
-        self.pipeline_: Pipeline = make_pipeline(self._feature_map(*X.shape), self._linear_model(len(y))).fit(X, y)
+        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X), self._linear_model(len(y))).fit(X, y)
         self.classes_ = self.pipeline_.classes_
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
@@ -146,19 +148,28 @@ class ApproximateKernelLR(Classifier):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._fitted().predict_proba(self._validated(X))
 
+    def kernel_error(self, X: Any) -> float:
+        """Return the largest |z(x)'z(x') - k(x, x')| over all pairs of the rows of X (n_samples, n_features).
+
+        Theorem 2 of Qin et al. (2011) bounds it for Fourier features (Rahimi and Recht, claim 1).
+        """
+        features, X = self._fitted()[0], self._validated(X)
+        Z, given = features.transform(X), {"gamma": features.gamma, "degree": self.degree, "coef0": self.coef0}
+        return float(np.max(np.abs(Z @ Z.T - pairwise_kernels(X, metric=self.kernel, filter_params=True, **given))))
+
     def stand_in(self) -> ApproximateKernelLR:
         """Return an estimator with the same solver, whose fit loads it."""
         return type(self)(solver=self.solver)
 
-    def _feature_map(self, n: int, d: int) -> Any:
-        gamma = 1.0 / d if self.gamma is None else self.gamma
+    def _feature_map(self, X: Any) -> Any:
+        gamma = gamma_of(self.gamma, X)
         if self.features == "fourier":
             check_components(self.n_components)
             return RBFSampler(gamma=gamma, n_components=self.n_components, random_state=self.random_state)
         given: dict[str, Any] = {"rbf": {"gamma": gamma}, "linear": {}}.get(
             self.kernel, {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         )
-        size = min(n, self.n_components)
+        size = min(X.shape[0], self.n_components)
         return Nystroem(self.kernel, n_components=size, random_state=self.random_state, **given)
 
     def _linear_model(self, n: int) -> Any:

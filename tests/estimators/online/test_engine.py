@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 
-from klr_bench import OSKL, KernelPegasos, KernelPerceptron, NonConservativeKLR
+from klr_bench import OSKL, Forgetron, KernelPegasos, KernelPerceptron, NonConservativeKLR
 from klr_bench.estimators.core import expansion
 from klr_bench.estimators.online import engine
 from tests.cover import cover
@@ -219,12 +220,72 @@ def test_what_decays_beyond_precision_becomes_zero():
     assert not learner.dual_coef_[tiny].any()
 
 
-def test_epochs_go_on_where_the_last_one_ended():
+SEVERAL = [
+    *(KernelPegasos(), OSKL(G=1.5), OSKL(average=False), NonConservativeKLR(R=2.0), KernelPegasos(average=True)),
+    *(NonConservativeKLR(R=0.1, average=False), NonConservativeKLR(kernel="poly", gamma=0.3, coef0=1.0, R=5.0)),
+]
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("learner", SEVERAL, ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_several_passes_go_on_where_the_last_one_ended_and_count_each_row_once(learner, n_classes, layout):
+    X, y = toy(empty_rows=False)
+    X[298] = [0.3, -0.2, 0.1, 0.4]  # which was another row
+    y = y if n_classes == 2 or isinstance(learner, KernelPegasos) else np.digitize(X[:, 0], [-0.3, 0.4])
+    X = layout(X)
+    passes = clone(learner).set_params(dtype="float64", random_state=0)
+    whole = clone(passes).set_params(n_epochs=3).fit(X, y)
+    for _ in range(3):
+        passes.partial_fit(X, y)
+    assert whole.t_ == passes.t_ == 900
+    assert whole.n_updates_ == passes.n_updates_ == passes.n_support_
+    expected = passes.decision_function(X)
+    np.testing.assert_allclose(whole.decision_function(X), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    rows = np.array([row.toarray()[0] for row in whole.support_vectors_] if sp.issparse(X) else whole.support_vectors_)
+    assert len(np.unique(rows, axis=0)) == whole.n_support_ <= 300
+    assert whole.dual_coef_.shape[-1] == whole.n_support_
+    dense = X.toarray() if sp.issparse(X) else X
+    places = [np.flatnonzero((dense == row).all(axis=1))[0] for row in rows]
+    assert places == sorted(places)
+    assert whole.summary()["sparsity"] == 1 - whole.n_support_ / 300
+    again = passes.partial_fit(X, y).decision_function(X)
+    np.testing.assert_allclose(
+        whole.partial_fit(X, y).decision_function(X), again, rtol=1e-8, atol=1e-9 * np.abs(again).max()
+    )
+
+
+@pytest.mark.parametrize("learner", [OSKL(G=1.5), Forgetron(budget=20)], ids=str)
+def test_shuffled_passes_are_those_of_rows_in_drawn_orders(learner):
     X, y = toy()
-    twice = KernelPegasos(n_epochs=2, dtype="float64").fit(X, y)
-    again = KernelPegasos(dtype="float64").partial_fit(X, y).partial_fit(X, y)
-    assert twice.t_ == again.t_ == 600
-    np.testing.assert_allclose(twice.dual_coef_, again.dual_coef_, rtol=1e-10)
+    shuffled = clone(learner).set_params(n_epochs=2, shuffle=True, random_state=4, dtype="float64").fit(X, y)
+    random = np.random.RandomState(4)
+    by_hand = clone(learner).set_params(random_state=random, dtype="float64")
+    for _ in range(2):
+        order = random.permutation(len(y))
+        by_hand.partial_fit(X[order], y[order])
+    np.testing.assert_allclose(shuffled.decision_function(X), by_hand.decision_function(X), rtol=1e-9, atol=1e-12)
+    again = clone(shuffled).fit(X, y)
+    np.testing.assert_array_equal(again.dual_coef_, shuffled.dual_coef_)
+
+
+def test_rows_that_are_sorted_by_class_need_to_be_shuffled():
+    X, y = toy(n=1000)
+    by_class = np.argsort(y, kind="stable")
+    with pytest.warns(UserWarning, match="OSKL: the rows are sorted by class.* shuffle=True"):
+        in_order = OSKL(gamma=2.0, random_state=0).fit(X[by_class], y[by_class])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shuffled = OSKL(gamma=2.0, random_state=0, shuffle=True).fit(X[by_class], y[by_class])
+        OSKL(random_state=0).fit(X, y)
+    assert in_order.score(X, y) + 0.05 < shuffled.score(X, y) > 0.82
+
+
+def test_a_pass_that_is_stopped_counts_each_row_once_too():
+    X, y = toy(n=600)
+    stopped = NonConservativeKLR(n_epochs=3).fit(X, y, callback=lambda learner, t: t >= 900)
+    assert stopped.n_support_ == 600
+    assert stopped.n_updates_ == stopped.t_ > 900
 
 
 def test_read_only_memory_maps_are_fine(tmp_path):

@@ -20,6 +20,7 @@ def assert_same(one, other, rtol):
     assert abs(one.support_vectors_ - other.support_vectors_).sum() == 0
     np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=rtol, atol=1e-280)
     assert (one.n_mistakes_, one.t_, one.n_support_) == (other.n_mistakes_, other.t_, other.n_support_)
+    assert one.summary() == other.summary()
     assert one.classes_.tolist() == other.classes_.tolist()
 
 
@@ -106,6 +107,14 @@ def test_one_that_refuses_an_example_does_not_stop_the_others():
                                alone.dual_coef_, rtol=1e-9)  # fmt: skip
     with pytest.raises(ValueError, match="exponential loss exceeds G = 1"):
         fit_many([clone(learner) for learner in learners], X, y)
+
+
+def test_learners_that_shuffle_are_fitted_one_by_one():
+    X, y = toy()
+    learners = [OSKL(R=R, random_state=1, shuffle=True, n_epochs=2) for R in (1.0, 10.0)]
+    assert learners[0].pass_key(2) is None
+    for together, learner in zip(fit_many([clone(one) for one in learners], X, y), learners, strict=True):
+        np.testing.assert_array_equal(together.dual_coef_, learner.fit(X, y).dual_coef_)
 
 
 def test_learners_must_share_the_kernel():

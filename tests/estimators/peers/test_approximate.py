@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -74,3 +76,31 @@ def test_sparse_rows_and_single_precision(features):
         model.fit(sp.csr_matrix(kept), Y).decision_function(sp.csr_matrix(kept)), dense, rtol=1e-2, atol=1e-2
     )
     assert model.pipeline_[0].transform(kept).dtype == np.float32
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+def test_the_kernel_error_is_that_of_the_worst_pair(kernel, layout):
+    model = ApproximateKernelLR("nystroem", n_components=3, kernel=kernel, gamma=0.3, degree=2, random_state=0)
+    Z = model.fit(layout(X), Y).pipeline_[0].transform(layout(X[:20]))
+    values = {
+        "rbf": lambda x, z: np.exp(-0.3 * np.sum((x - z) ** 2)),
+        "poly": lambda x, z: (0.3 * x @ z + 1) ** 2,
+        "linear": lambda x, z: x @ z,
+    }[kernel]
+    worst = max(abs(Z[i] @ Z[j] - values(X[i], X[j])) for i in range(20) for j in range(20))
+    assert model.kernel_error(layout(X[:20])) == pytest.approx(worst)
+    assert worst > 1e-3
+
+
+def test_more_fourier_features_are_nearer_to_the_kernel():
+    errors = [
+        np.mean(
+            [
+                ApproximateKernelLR("fourier", n_components=D, gamma=0.3, random_state=seed).fit(X, Y).kernel_error(X)
+                for seed in range(5)
+            ]
+        )
+        for D in (20, 80, 320, 1280)
+    ]
+    assert all(0.3 < later / before < 0.7 for before, later in itertools.pairwise(errors))  # 1 / sqrt(D)
