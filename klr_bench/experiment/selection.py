@@ -23,9 +23,9 @@ from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
-from klr_bench.experiment.measure.supervision import fit_limit, keep, limited, renewing, restored
+from klr_bench.experiment.measure.supervision import fit_limit, keep, limited, patiently, renewing, restored
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
-from klr_bench.experiment.strangers import is_foreign, patience_s
+from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET, build, parameters
 
 EstimatorSpec = dict[str, Any]
@@ -147,8 +147,7 @@ def score_fold(
         raise KlrBenchError(message)
     estimators = []
     for i, learner in enumerate(learners):
-        seconds = patience_s() if is_foreign(learner[TARGET]) else None
-        with limited(seconds, "while it was constructed", otherwise={i: None}):
+        with patiently("while it was constructed", foreign=is_foreign(learner[TARGET]), otherwise={i: None}):
             estimators.append(contract.for_rows(make(learner, resolved, seed), len(data.y_train)))
     scores: list[Score] = [None] * len(estimators)
     metric = find(score, folders())
@@ -210,7 +209,7 @@ def group_scores(
     metric: Metric,
     clock: Clock | None = None,
     fitting: AbstractContextManager[None] | None = None,
-) -> list[float | None]:
+) -> list[Score]:
     """Return the score of each estimator of a group on the test rows; `fitting` is entered for the fit alone.
 
     None where its rule refuses an example, and where the `clock` has stopped the fit.
@@ -233,10 +232,12 @@ def group_scores(
     ]
 
 
-def score_of(metric: Metric, predictions: Predictions) -> float | None:
-    """Return a metric such that more is better; None where the predictions do not allow it, or it is not a number."""
+def score_of(metric: Metric, predictions: Predictions) -> Score:
+    """Return a metric such that more is better; a failure where there is none, None where it is not a number."""
     value = None if metric.of is None else metric.of(predictions)
-    if value is None or math.isnan(value):
+    if value is None:
+        return {FAILED: f"its predictions have no {metric.name}, by which selection.score chooses; use another score."}
+    if math.isnan(value):
         return None
     return -value if metric.better == "lower" else value
 

@@ -167,19 +167,42 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
     return Split(drawn[:n_train][order], drawn[n_train:] if official is None else np.arange(official, n))
 
 
-def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
-    """Take the rows of a split; `scale="minmax"` maps each feature to [0, 1] on the training rows.
+def scaling(dataset: Dataset, scale: str | None) -> str | None:
+    """Return how the features of a data set are scaled: "standard", "minmax", or None.
 
-    The arrays are read-only.
+    "auto" is "standard" for dense rows and None for sparse ones, which scaling would make dense.  Raises KlrBenchError
+    where sparse rows are to be scaled.
+    """
+    sparse = sp.issparse(dataset.X)
+    if scale == "auto":
+        return None if sparse else "standard"
+    if scale is not None and sparse:
+        message = (
+            f"{dataset.name}: scale={scale} would make sparse data dense; scale the file, or use scale=null "
+            "(of your own file: data.scale=none)."
+        )
+        raise KlrBenchError(message)
+    return scale
+
+
+def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
+    """Take the rows of a split, each feature scaled by what its training rows tell.
+
+    `scale` is "minmax": to [0, 1]; "standard": to mean 0 and standard deviation 1; "auto": see `scaling`; or None.  A
+    missing number, NaN, becomes the median of its feature, and another feature says where it was.  The arrays are
+    read-only.
     """
     X_train, X_test = dataset.X[split.train], dataset.X[split.test]
-    if scale == "minmax":
-        from sklearn.preprocessing import MinMaxScaler
+    if not sp.issparse(X_train) and (np.isnan(X_train).any() or np.isnan(X_test).any()):
+        from sklearn.impute import SimpleImputer
 
-        if sp.issparse(X_train):
-            message = f"{dataset.name}: scale=minmax would make sparse data dense; scale the file, or use scale=null."
-            raise KlrBenchError(message)
-        scaler = MinMaxScaler().fit(X_train)
+        imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True).fit(X_train)
+        X_train, X_test = (imputer.transform(X).astype(np.float32) for X in (X_train, X_test))
+    kind = scaling(dataset, scale)
+    if kind is not None:
+        from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+        scaler = {"minmax": MinMaxScaler, "standard": StandardScaler}[kind]().fit(X_train)
         X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
     y_train, y_test = dataset.y[split.train], dataset.y[split.test]
     return Prepared(frozen(X_train), frozen(y_train), frozen(X_test), frozen(y_test), dataset.relevant)

@@ -26,6 +26,11 @@ PATIENCE_S = 300.0
 _asks: list[Ask] = []
 
 
+def is_own(target: str) -> bool:
+    """Say whether a dotted name is of klr-bench."""
+    return str(target).partition(".")[0] == KNOWN[0]
+
+
 def is_foreign(target: str) -> bool:
     """Say whether a dotted name is of neither klr-bench nor scikit-learn."""
     return str(target).partition(".")[0] not in KNOWN

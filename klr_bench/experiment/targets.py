@@ -6,7 +6,7 @@ import importlib
 import inspect
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +85,30 @@ def parameters(target: str) -> dict[str, Parameter]:
     return asked(target, _parameters, target)
 
 
+def takes_nested(target: str) -> bool:
+    """Say whether an estimator may have parts with parameters, such as svc__C of a pipeline: whether it has set_params.
+
+    The class is looked at and not called.
+    """
+    return asked(target, _takes_nested, target)
+
+
+def _takes_nested(target: str) -> bool:
+    return _sets_parameters(classifier_class(target))
+
+
+def _sets_parameters(found: Any) -> bool:
+    try:
+        return isinstance(found, type) and callable(getattr(found, "set_params", None))
+    except ODD:  # a metaclass may raise anything
+        return False
+
+
+def is_nested(name: str, known: Collection[str]) -> bool:
+    """Say whether a name is that of a parameter of a part, not of one of the `known` ones of the constructor."""
+    return "__" in name.strip("_") and name not in known
+
+
 def _parameters(target: str) -> dict[str, Parameter]:
     found = classifier_class(target)
     declared = declared_constraints(found)
@@ -132,7 +156,8 @@ def check_parameters(spec: Mapping[str, Any]) -> None:
     Raises TypeError and ValueError as a call and a fit would.
     """
     found = classifier_class(spec[TARGET])
-    given = {name: value for name, value in spec.items() if name != TARGET}
+    inner = _inner(found, spec)
+    given = {name: value for name, value in spec.items() if name != TARGET and name not in inner}
     _signature(found, spec[TARGET]).bind(**given)
     constraints = declared_constraints(found)
     if constraints:
@@ -153,13 +178,27 @@ def declared_constraints(found: type) -> dict[str, Any]:
 def build(spec: Mapping[str, Any], **overrides: Any) -> Any:
     """Call the target of `spec` with its other entries as keyword arguments, `overrides` last.
 
+    Parameters of parts of an estimator, such as svc__C of a pipeline, are set afterwards.
+
     An exception that is no Exception, such as SystemExit, becomes a KlrBenchError; Ctrl-C does not.
     """
-    arguments = {name: value for name, value in spec.items() if name != TARGET}
+    arguments = {name: value for name, value in spec.items() if name != TARGET} | overrides
     try:
-        return locate(spec[TARGET])(**(arguments | overrides))
+        found = locate(spec[TARGET])
+        inner = _inner(found, arguments)
+        built = found(**{name: value for name, value in arguments.items() if name not in inner})
+        return built.set_params(**inner) if inner else built
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
         message = f"{spec[TARGET]} raised {raised(error)}"
         raise KlrBenchError(message) from error
+
+
+def _inner(found: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the arguments that are parameters of an estimator's parts."""
+    named = {name: value for name, value in arguments.items() if is_nested(name, ())}
+    if not named or not _sets_parameters(found):
+        return {}
+    known = _signature(found, found.__name__).parameters
+    return {name: value for name, value in named.items() if name not in known}

@@ -195,6 +195,17 @@ class AnyKeywords(DummyClassifier):
         self.whatever = whatever
 
 
+def test_parameters_of_parts_of_a_pipeline_may_be_in_a_grid() -> None:
+    where = "algorithms.majority.estimator"
+    chosen = ["algorithm=majority", f"~{where}.strategy", f"{where}._target_=tests.experiment.test_targets.ScaledSVC"]
+    config = composed(*chosen, "algorithms.majority.grid={svc__C: [1, 10]}")
+    assert config.algorithms["majority"]["grid"] == {"svc__C": [1, 10]}
+    with pytest.raises(KlrBenchError, match=r"unknown key 'algorithms\.majority\.grid\.svc_C'"):
+        composed(*chosen, "algorithms.majority.grid={svc_C: [1, 10]}")
+    with pytest.raises(KlrBenchError, match=r"unknown key 'algorithms\.majority\.grid\.a__c'"):
+        composed(*chosen[:2], chosen[2].replace("ScaledSVC", "OddNames"), "algorithms.majority.grid={a__c: [1, 10]}")
+
+
 def test_any_class_with_keyword_arguments_is_taken() -> None:
     target = f"algorithms.nc.estimator._target_={__name__}.AnyKeywords"
     config = composed("algorithm=nc", target, "algorithms.nc.estimator.whatever=1")
@@ -236,7 +247,7 @@ REFUSED = [
     (["repeats=2.5"], r"repeats: expected a whole number, got 2\.5\."),
     (["repeats=true"], r"repeats: expected a whole number, got True\."),
     (["repeats=0"], r"repeats: expected from 1 to 10000, got 0\."),
-    (["n_jobs=0"], r"n_jobs: expected from 1 to 1024, or null for one a core, got 0\."),
+    (["n_jobs=0"], r"n_jobs: expected from 1 to 1024, or -1 or null for one a core, got 0\."),
     (["seed=-1"], r"seed: expected from 0 to 4294967295, got -1\."),
     (["force=maybe"], r"force: expected true or false, got 'maybe'\."),
     (["selection.folds=1"], r"selection\.folds: expected from 2 to 1000, got 1\."),
@@ -262,7 +273,7 @@ REFUSED = [
     ),
     (["datasets.digit.scale=null"], r"unknown dataset 'digit'\. Did you mean 'digits'\?"),
     (["datasets.digits.scal=null"], r"unknown key 'datasets\.digits\.scal'\. Did you mean 'scale'\?"),
-    (["datasets.digits.scale=std"], r"datasets\.digits\.scale: unknown value 'std'\. Known: minmax\."),
+    (["datasets.digits.scale=std"], r"datasets\.digits\.scale: unknown value 'std'\. Known: auto, minmax, standard\."),
     (["algorithms.oskl=3"], r"algorithms\.oskl: expected keys and values, got 3\."),
     (["algorithms.oskl.labl=x"], r"unknown key 'algorithms\.oskl\.labl'\. Did you mean 'label'\?"),
     (["algorithms.oskl.estimator.delt=1"], r"unknown key 'algorithms\.oskl\.estimator\.delt'\. .*'delta'\?"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import Draw, Folds, Official, Runs, Share, Subset, plain_split, read_split
 from klr_bench.experiment.data import Dataset
-from klr_bench.experiment.splits import derived_seed, fold_rows, make_split, prepare
+from klr_bench.experiment.splits import derived_seed, fold_rows, make_split, prepare, scaling
 
 
 def dataset(n=20, official=None, name="toy", sparse=False):
@@ -135,6 +135,19 @@ def test_scaling_is_fitted_on_the_training_rows():
     np.testing.assert_array_equal(data.y_train, dataset().y[split.train])
     with pytest.raises(KlrBenchError, match="scale=minmax would make sparse data dense"):
         prepare(dataset(sparse=True), split, "minmax")
+
+
+def test_standard_scaling_and_that_of_a_file_of_ones_own():
+    split = make_split(dataset(), Share(0.5), 0, 0)
+    X = dataset().X.astype(np.float64)
+    expected = (X[split.test] - X[split.train].mean(axis=0)) / X[split.train].std(axis=0)
+    for scale in ("standard", "auto"):
+        np.testing.assert_allclose(prepare(dataset(), split, scale).X_test, expected, rtol=1e-5, atol=1e-6)
+    sparse = dataset(sparse=True)
+    assert scaling(sparse, "auto") is None
+    np.testing.assert_array_equal(prepare(sparse, split, "auto").X_test.toarray(), sparse.X[split.test].toarray())
+    with pytest.raises(KlrBenchError, match="scale=standard would make sparse data dense"):
+        prepare(sparse, split, "standard")
 
 
 @given(n=st.integers(10, 200), n_folds=st.integers(2, 10))

@@ -9,10 +9,13 @@ from numbers import Real
 from pathlib import Path
 
 import pytest
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.experiment.targets import build, check_parameters, classifier_class, locate, parameters
+from klr_bench.experiment.targets import build, check_parameters, classifier_class, locate, parameters, takes_nested
 
 
 def test_build_calls_the_target():
@@ -52,7 +55,40 @@ class Unwilling:
     fit = predict = lambda self, X, y=None: self
 
 
+class ScaledSVC(Pipeline):
+    """A pipeline with a constructor of its own."""
+
+    def __init__(self, copy=True):
+        self.copy = copy
+        super().__init__([("scale", StandardScaler(copy=copy)), ("svc", SVC())])
+
+
+class OddNames:
+    """Has a parameter with the mark of parts in its name, and no set_params."""
+
+    def __init__(self, a__b=1):
+        self.a__b = a__b
+
+    fit = predict = lambda self, X, y=None: self
+
+
 HERE = "tests.experiment.test_targets"
+
+
+def test_parameters_of_parts_are_set_behind_the_constructor():
+    spec = {"_target_": f"{HERE}.ScaledSVC", "copy": False, "svc__C": 7.0, "svc__kernel": "linear"}
+    check_parameters(spec)
+    built = build(spec, svc__C=8.0)
+    assert (built["scale"].copy, built["svc"].C, built["svc"].kernel) == (False, 8.0, "linear")
+    assert takes_nested(spec["_target_"])
+    with pytest.raises(ValueError, match="Invalid parameter 'D' for estimator SVC"):
+        build(spec | {"svc__D": 1})
+    odd = {"_target_": f"{HERE}.OddNames", "a__b": 2}
+    check_parameters(odd)
+    assert build(odd).a__b == 2
+    assert not takes_nested(odd["_target_"])
+    with pytest.raises(TypeError):
+        check_parameters(odd | {"c__d": 1})
 
 
 @pytest.mark.parametrize(

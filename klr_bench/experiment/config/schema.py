@@ -20,6 +20,7 @@ KERNELS: tuple[str, ...] = get_args(Kernel)
 BACKENDS: tuple[str, ...] = get_args(Backend)
 MAX_SEED = 2**32 - 1
 MOST_FEATURES = 100_000_000
+"""More would fill the memory of a learner, which has arrays of as many; a single wrong index can ask for them."""
 LEFT_TO_SELECTION = "cv"
 """In a sweep: the value of this variant is chosen by cross-validation over the grid."""
 GAMMAS = (1e-70, 1e70)
@@ -39,6 +40,10 @@ def _is_path(path: str) -> bool:
 def _is_inside(name: str) -> bool:
     path = PurePosixPath(name)
     return _is_path(name) and name.isprintable() and not path.is_absolute() and ".." not in path.parts
+
+
+def _is_count(n_jobs: int) -> bool:
+    return n_jobs == -1 or 1 <= n_jobs <= 1024
 
 
 def _is_plain(value: Any) -> bool:
@@ -71,6 +76,10 @@ Call = Annotated[
 ]
 
 
+Columns = dict[str, Literal["number", "text", "leave_out"]]
+"""What columns of a user's table are, by their name, or their number from 1."""
+
+
 @dataclass(frozen=True)
 class DataConfig:
     """Where data comes from, and the user's own file (``dataset=file``)."""
@@ -85,6 +94,8 @@ class DataConfig:
     positive: Text | None = None
     multiclass: bool | None = None
     test_size: PartOfRows | None = None
+    scale: Literal["standard", "minmax", "none"] | None = None
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +142,7 @@ class Labels:
     """A file of labels, beside the one of examples (idx)."""
 
     name: InsideCache
-    sha256: Sha256
+    sha256: Sha256 = "unknown"
     url: Url | None = None
     max_bytes: Bytes | None = None
 
@@ -160,6 +171,7 @@ class SourceConfig:
     path: Path | None = None
     test_path: Path | None = None
     file_format: Literal["svmlight", "csv"] | None = None
+    columns: Columns | None = None
 
 
 _ALWAYS = ("format", "name", "reference", "n_features")
@@ -171,7 +183,7 @@ SOURCE_KEYS = {
     "idx": _FILES,
     "generated": _MADE,
     "bundled": _MADE,
-    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column"),
+    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns"),
 }
 """The keys that have an effect, by format."""
 
@@ -189,7 +201,7 @@ class DatasetConfig:
     multiclass: bool | None = None
     only: Annotated[list[Text], some("the labels")] | None = None
     derive: Call | None = None
-    scale: Literal["minmax"] | None = None
+    scale: Literal["minmax", "standard", "auto"] | None = None
     split: Any = None  # see klr_bench.experiment.config.splitting
 
 
@@ -214,7 +226,7 @@ class Config:
     title: Words = ""
     seed: Annotated[int, between(0, MAX_SEED)] = 0
     repeats: Annotated[int, between(1, 10_000)] = 5
-    n_jobs: Annotated[int, between(1, 1024, ", or null for one a core")] | None = None
+    n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one a core", _is_count)] | None = None
     force: bool = False
     results_dir: Folder = "results"
     data: DataConfig = field(default_factory=DataConfig)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -212,10 +212,14 @@ def _own_file(spec: Mapping[str, Any], data: DataConfig) -> dict[str, Any]:
         "file_format": data.format,
         "n_features": data.n_features,
         "label_column": _column(data.label),
+        "columns": data.columns,
     }
     split = {"official": True} if data.test_path else {"test_size": data.test_size} if data.test_size else None
     said = {"positive": data.positive, "multiclass": data.multiclass, "split": split}
-    return {**spec, **_not_none(said), "source": {**spec["source"], **_not_none(source)}}
+    if data.multiclass is None and spec.get("multiclass") is None:
+        said["multiclass"] = data.positive is None and spec.get("positive") is None
+    scale = spec.get("scale") if data.scale is None else None if data.scale == "none" else data.scale
+    return {**spec, **_not_none(said), "scale": scale, "source": {**spec["source"], **_not_none(source)}}
 
 
 def _not_none(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,11 +236,7 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
     algorithm = parse(AlgorithmConfig, entry, where)
     estimator, grid = algorithm.estimator or {}, algorithm.grid or {}
     _check_target(estimator[build.TARGET], f"{where}estimator.{build.TARGET}")
-    parameters = {name: value for name, value in estimator.items() if name != build.TARGET}
-    _check_parameters(estimator, parameters, f"{where}estimator.")
-    known = build.parameters(estimator[build.TARGET])
-    for name, value in parameters.items():
-        _check_value(known.get(name, build.Parameter()), value, f"{where}estimator.{name}")
+    _check_values(estimator, estimator, f"{where}estimator.")
     _check_parameters(estimator, grid, f"{where}grid.")
     _check_selected_as(algorithm.selected_as or {}, estimator, grid, where)
     return asdict(algorithm) | {
@@ -252,15 +252,10 @@ def _check_selected_as(
     """Refuse what cannot be built, has no effect, or is to be selected itself."""
     other = {**estimator, **selected_as}
     _check_target(other[build.TARGET], f"{where}selected_as.{build.TARGET}")
-    for name, value in selected_as.items():
-        if name == build.TARGET:
-            continue
-        _check_parameters(other, [name], f"{where}selected_as.")
-        declared = build.parameters(other[build.TARGET]).get(name, build.Parameter())
-        _check_value(declared, value, f"{where}selected_as.{name}")
-        if name in grid:
-            message = f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out."
-            raise KlrBenchError(message)
+    _check_values(other, selected_as, f"{where}selected_as.")
+    for name in selected_as.keys() & grid.keys():
+        message = f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out."
+        raise KlrBenchError(message)
     if selected_as and not grid:
         message = f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out."
         raise KlrBenchError(message)
@@ -279,11 +274,25 @@ def _check_target(target: Any, key: str) -> None:
         raise KlrBenchError(message) from error
 
 
-def _check_parameters(estimator: Mapping[str, Any], names: Iterable[str], where: str) -> None:
-    """Refuse a name that is no parameter of the estimator's constructor."""
+def _check_parameters(estimator: Mapping[str, Any], names: Collection[str], where: str) -> None:
+    """Refuse a name that is no parameter of the estimator's constructor, nor looks like one of a part of it."""
+    target = estimator[build.TARGET]
+    known = build.parameters(target)
+    if any(parameter.any_name for parameter in known.values()):
+        return
+    nested = {name for name in names if build.is_nested(name, known)}
+    if nested and not build.takes_nested(target):
+        nested = set()
+    refuse_unknown([name for name in names if name not in nested], known, where)
+
+
+def _check_values(estimator: Mapping[str, Any], values: Mapping[str, Any], where: str) -> None:
+    """Refuse values, by name, that are none of the estimator's parameters, or that its constructor does not take."""
+    names = [name for name in values if name != build.TARGET]
+    _check_parameters(estimator, names, where)
     known = build.parameters(estimator[build.TARGET])
-    if not any(parameter.any_name for parameter in known.values()):
-        refuse_unknown(names, known, where)
+    for name in names:
+        _check_value(known.get(name, build.Parameter()), values[name], f"{where}{name}")
 
 
 def _check_value(declared: build.Parameter, value: Any, key: str) -> None:

@@ -22,7 +22,8 @@ from rich.table import Table
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import catalogue
 from klr_bench.experiment.data.cache import Progress as Callback
-from klr_bench.experiment.data.fetch import cached_path, fetch, verify
+from klr_bench.experiment.data.cache import noted_sha256
+from klr_bench.experiment.data.fetch import UNKNOWN, cached_path, fetch, verify
 from klr_bench.files import no_file
 
 BAD_INPUT = 2  # exit status
@@ -30,7 +31,9 @@ BAD_INPUT = 2  # exit status
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     """Print all data sets: rows, features, size in the cache, and whether they are fetched."""
-    table = Table("name", "data set", box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("name", no_wrap=True)  # what one has to type is never cut
+    table.add_column("data set")
     for heading in ("rows", "features", "in the cache"):
         table.add_column(heading, justify="right")
     table.add_column("state")
@@ -108,6 +111,7 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
             ("file", cached_path(entry, cache)),
             ("from", entry.get("url")),
             ("sha256", entry["sha256"]),
+            ("here", noted_sha256(cached_path(entry, cache)) if entry["sha256"] == UNKNOWN else None),
         ]
     for key, value in about:
         if value not in (None, ""):

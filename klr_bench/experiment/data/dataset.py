@@ -51,6 +51,7 @@ class Dataset:
     n_train_official: int | None  # rows [0, n) are the official training file, the rest the official test file
     hash: str
     relevant: NDArray[np.int64] | None = None  # of a generated set: the features that the labels depend on
+    said: tuple[str, ...] = ()  # of a user's table: what was done with its columns, in words; numbers may be NaN
 
 
 def load(
@@ -80,7 +81,8 @@ def load(
     if _has_first_rows(spec):
         arrays = replace(arrays, n_train_official=_first_rows(name, spec["source"]["n_train"], len(arrays.y)))
     name = dataset_name(name, spec)
-    return Dataset(name, arrays.X, arrays.y, arrays.classes, arrays.n_train_official, key, arrays.relevant)
+    of_rows = arrays.X, arrays.y, arrays.classes, arrays.n_train_official
+    return Dataset(name, *of_rows, key, arrays.relevant, arrays.said)
 
 
 def fetched(spec: Mapping[str, Any], *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
@@ -146,7 +148,9 @@ def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the readers take from a spec; of the user's own file the format is `file_format`."""
     source = spec["source"]
     chosen = {key: source.get(key) for key in _READING} | {key: spec.get(key) or None for key in _SELECTING}
-    return chosen | ({"format": source.get("file_format")} if source["format"] == FILE else {})
+    if source["format"] != FILE:
+        return chosen
+    return chosen | {"format": source.get("file_format"), "table": True, "columns": source.get("columns")}
 
 
 def _sha256s(paths: Sequence[Path], spec: Mapping[str, Any]) -> list[str]:

@@ -48,20 +48,11 @@ def read_delimited(
     `like` is the layout of the training file, which a test file must share.  Raises a KlrBenchError that
     names the file and the line.
     """
-    layout = _layout(path, label_column)
-    if like is not None and (layout.n_columns, layout.label) != (like.n_columns, like.label):
-        message = (
-            f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; the training "
-            f"file has {like.n_columns}, the label is column {like.label + 1}."
-        )
-        raise KlrBenchError(message)
-    if like is not None and like.header and layout.header and layout.header != like.header:
-        message = f"{path}: the header {some(layout.header)} is not that of the training file, {some(like.header)}."
-        raise KlrBenchError(message)
+    layout = layout_of(path, label_column, like)
     pieces, codes = [], []
-    rows = _rows(path, layout)
+    rows = rows_of(path, layout)
     while piece := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
-        codes += [_code(path, line, row, layout, labels) for line, row in piece]
+        codes += [code_of(path, line, row, layout, labels) for line, row in piece]
         values = _values(path, piece, layout)
         pieces.append(sp.csr_matrix(values) if values.shape[1] > WIDE else values)
     if not pieces:
@@ -102,7 +93,7 @@ def _parsed(reader: Any) -> Iterator[list[str]]:
         raise csv.Error(message) from error
 
 
-def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, fields) for each row after the header, all of the same length."""
     with open_plain(path) as (stream, _):
         try:
@@ -121,7 +112,7 @@ def _no_text(path: Path, error: csv.Error) -> KlrBenchError:
     return KlrBenchError(f"{path}: not delimited text ({error}); expected one row a line. Mend or remove the line.")
 
 
-def _code(path: Path, line: int, row: list[str], layout: Layout, labels: Labels) -> int:
+def code_of(path: Path, line: int, row: list[str], layout: Layout, labels: Labels) -> int:
     """Return the code of the label of a row."""
     try:
         return labels.code(row[layout.label])
@@ -159,8 +150,27 @@ def _fault(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> st
     return f"{path}: a value is not a number between -{LARGEST:g} and {LARGEST:g}."
 
 
-def _layout(path: Path, label_column: str | int | None) -> Layout:
-    """Determine delimiter, header and label column from the first lines."""
+def layout_of(
+    path: Path, label_column: str | int | None, like: Layout | None = None, *, unnamed: bool = False
+) -> Layout:
+    """Determine delimiter, header and label column from the first lines; refuse a layout that is not `like` another.
+
+    With `unnamed` the first column need not have a name.
+    """
+    layout = _first_lines(path, label_column, unnamed=unnamed)
+    if like is not None and (layout.n_columns, layout.label) != (like.n_columns, like.label):
+        message = (
+            f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; the training "
+            f"file has {like.n_columns}, the label is column {like.label + 1}."
+        )
+        raise KlrBenchError(message)
+    if like is not None and like.header and layout.header and layout.header != like.header:
+        message = f"{path}: the header {some(layout.header)} is not that of the training file, {some(like.header)}."
+        raise KlrBenchError(message)
+    return layout
+
+
+def _first_lines(path: Path, label_column: str | int | None, *, unnamed: bool) -> Layout:
     with open_plain(path) as (stream, _):
         sample = _sample(_lines(stream, path))
     if not sample:
@@ -178,7 +188,7 @@ def _layout(path: Path, label_column: str | int | None) -> Layout:
         )
         raise KlrBenchError(message)
     header = tuple(first) if _is_header(first, label_column) else None
-    if header and not header[0] and label_column != 0:
+    if header and not header[0] and label_column != 0 and not unnamed:
         message = (
             f"{path}: the first column has no name, so it is likely the row numbers that pandas writes; "
             "remove it (to_csv(index=False))."

@@ -93,6 +93,7 @@ def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
             "shape": arrays.X.shape,
             "classes": arrays.classes,
             "n_train_official": arrays.n_train_official,
+            "said": arrays.said,
             "files": [(path.name, _state(path), _crc32(path)) for path in paths],
         }
         (temporary / "meta.json").write_text(json.dumps([_checksum(meta), meta]), encoding="utf-8")
@@ -113,7 +114,8 @@ def _load(folder: Path, of: Sequence[str]) -> Arrays | None:
             if _state(path) != state or (state[0] <= CHEAP and _known_crc32(path, *state) != crc):
                 return None
         array = {Path(name).stem: _map(folder / name) for name, *_ in meta["files"]}
-        return Arrays(_matrix(array, meta["shape"]), array["y"], tuple(meta["classes"]), meta["n_train_official"])
+        X, said = _matrix(array, meta["shape"]), tuple(meta.get("said", ()))
+        return Arrays(X, array["y"], tuple(meta["classes"]), meta["n_train_official"], said=said)
     except DAMAGE:
         return None
 

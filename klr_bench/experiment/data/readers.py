@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data.compression import DamagedFileError, is_packed, lines, open_plain
-from klr_bench.experiment.data.delimited import WIDE, Layout, read_delimited
+from klr_bench.experiment.data.delimited import WIDE, Layout, layout_of, read_delimited
 from klr_bench.experiment.data.idx import read_idx
 from klr_bench.experiment.data.labels import Labels, encoded, kept_only
 from klr_bench.experiment.data.svmlight import read_svmlight
+from klr_bench.experiment.data.table import Table, read_table
 
 READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
 FORMATS = ("csv", "svmlight", "idx")
@@ -34,13 +35,15 @@ class Arrays:
     classes: tuple[str, ...]
     n_train_official: int | None = None
     relevant: NDArray[np.int64] | None = None
+    said: tuple[str, ...] = ()
 
 
 def read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
     """Read a training file and, where `paths` has two, the official test file; of idx, twice as many files.
 
     Of `spec`, ``format, n_features, label_column, positive, multiclass, only`` are used; ``format: null`` looks at
-    the file.  Raises KlrBenchError that names the file, and the line where there is one.
+    the file.  With ``table: true`` a CSV file may have texts and missing values, and ``columns`` says what columns are.
+    Raises KlrBenchError that names the file, and the line where there is one.
     """
     try:
         return _read(paths, spec)
@@ -58,13 +61,17 @@ def _read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
         message = f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format)."
         raise KlrBenchError(message)
     labels = Labels()
-    parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, spec)
+    said: tuple[str, ...] = ()
+    if kind == "csv" and spec.get("table"):
+        parts, said = _table(paths, labels, spec)
+    else:
+        parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, spec)
     if spec.get("only"):
         parts, labels = kept_only(parts, labels, spec["only"], str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
     codes = np.concatenate([codes for _, codes in parts])
     y, classes = encoded(codes, labels, spec, str(paths[0]), n_train)
-    return Arrays(stored(_stacked([X for X, _ in parts])), y, classes, n_train)
+    return Arrays(stored(_stacked([X for X, _ in parts])), y, classes, n_train, said=said)
 
 
 def _idx(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
@@ -83,13 +90,34 @@ def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list
     for path in paths:
         X, codes, layout = read_delimited(path, labels, spec.get("label_column"), layout)
         parts.append((X, codes))
-        if spec.get("n_features") not in {None, X.shape[1]}:
-            message = (
-                f"{path}: {X.shape[1]} columns of features, expected n_features={spec['n_features']}; "
-                "leave data.n_features out, or mend the file."
-            )
-            raise KlrBenchError(message)
+        _check_width(path, spec, X.shape[1])
     return parts
+
+
+def _table(
+    paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]
+) -> tuple[list[tuple[Any, Any]], tuple[str, ...]]:
+    """Return the parts of a user's table, and what was done with its columns; a wide one is to hold numbers alone."""
+    check_text(paths)
+    if layout_of(paths[0], spec.get("label_column"), unnamed=True).n_columns > WIDE:
+        return _csv(paths, labels, spec), ()
+    parts: list[tuple[Any, Any]] = []
+    table: Table | None = None
+    for path in paths:
+        X, codes, table = read_table(path, labels, spec.get("label_column"), spec.get("columns"), table)
+        parts.append((X, codes))
+    assert table is not None
+    _check_width(paths[0], spec, parts[0][0].shape[1])
+    return parts, tuple(table.said())
+
+
+def _check_width(path: Path, spec: Mapping[str, Any], width: int) -> None:
+    if spec.get("n_features") not in {None, width}:
+        message = (
+            f"{path}: {width} columns of features, expected n_features={spec['n_features']}; "
+            "leave data.n_features out, or mend the file."
+        )
+        raise KlrBenchError(message)
 
 
 def check_text(paths: Sequence[Path]) -> None:

@@ -13,11 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, shown
+from klr_bench.experiment.config.schema import MOST_FEATURES
 from klr_bench.experiment.data.compression import lines, open_plain
 from klr_bench.experiment.data.labels import LARGEST, Labels, number
-
-MOST_FOUND = 100_000_000
-"""Largest number of features: one wrong index could otherwise fill the memory of a learner, which has arrays of it."""
 
 MOST_DIGITS = 100
 """Of an index, with zeros before it."""
@@ -58,10 +56,10 @@ def read_svmlight(paths: Sequence[Path], labels: Labels, n_features: int | None)
             index = file.X.indices[entry]
             counted = f"n_features={n_features} (indices {base} to {n_features - 1 + base})"
             raise file.refusal(entry, f"index {index} is beyond {counted}; mend the line or set data.n_features=.")
-    if n_features is None and found > MOST_FOUND:
+    if n_features is None and found > MOST_FEATURES:
         last = max(files, key=lambda file: file.X.shape[1])
         reason = (
-            f"the index {found + base - 1} would make {found:,} features, expected at most {MOST_FOUND:,}; "
+            f"the index {found + base - 1} would make {found:,} features, expected at most {MOST_FEATURES:,}; "
             "mend the line, or number the features anew, without gaps."
         )
         raise last.refusal(int(np.argmax(last.X.indices)), reason)

@@ -12,13 +12,14 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from klr_bench.estimators.core import contract
+from klr_bench.experiment.strangers import patience_s
 
 Callback = Callable[[Any, int], bool]
 
@@ -55,6 +56,11 @@ def limited(seconds: float | None, reason: str, otherwise: Any = None) -> Iterat
     finally:
         if seconds is not None:
             _say("limit", None, "", None)
+
+
+def patiently(reason: str, *, foreign: bool, otherwise: Any = None) -> AbstractContextManager[None]:
+    """Have this process ended where a block that runs `foreign` code takes longer than such code may."""
+    return limited(patience_s() if foreign else None, reason, otherwise)
 
 
 def fit_limit(estimator: Any, time_limit_s: float | None) -> tuple[float | None, str]:

@@ -1,0 +1,370 @@
+"""A user's table: columns of numbers, texts, dates and row numbers, with values missing, and what is made of each.
+
+Numbers stay as they are, missing ones NaN; a text becomes a column of 0 and 1 for each of its values; dates, row
+numbers, texts that hardly repeat and columns of one value are left out.  All that is done is said in words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.experiment.data.delimited import FIELDS, ROWS, WIDE, Layout, code_of, layout_of, rows_of
+from klr_bench.experiment.data.labels import LARGEST, Labels, number, some
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
+"""What stands for a missing value, in small letters."""
+NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
+MOSTLY = 0.9
+"""Share of numbers in a column above which another value is taken for a mistake."""
+MOST_VALUES = 100
+"""Values of a text that get a column; the rarer ones have none."""
+MOST_COUNTED = 1000
+"""Different values of a column that are counted."""
+SELDOM = 20
+"""Different values that a text may have however few rows there are."""
+LARGEST_WHOLE = 2**53
+DATE = re.compile(
+    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))"
+    r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
+)
+DECIMAL_COMMA = re.compile(r"[+-]?\d[\d.]*,\d+")
+IDENTIFIER = re.compile(r"(.*[^a-z0-9])?(id|uuid|guid|index|row|rowid)", re.IGNORECASE)
+
+Piece = list[tuple[int, list[str]]]
+
+
+@dataclass
+class Seen:
+    """What a first look at all rows tells of a column."""
+
+    n: int = 0
+    n_missing: int = 0
+    n_numbers: int = 0
+    counts: Counter[str] | None = field(default_factory=Counter)
+    """Of the values that are not missing; None where there are more than MOST_COUNTED."""
+    dated: bool = False
+    """Whether the first of them were dates, where there are more."""
+    with_comma: bool = False
+    """Whether some value is a number with a decimal comma."""
+    odd: tuple[int, str] | None = None
+    """The line and the text of the first value that is no number."""
+    whole: bool = True
+    """Whether all numbers are whole."""
+    low: float = math.inf
+    high: float = -math.inf
+    total: float = 0.0
+    """The sum of whole numbers."""
+
+    def take(self, lines: Sequence[int], texts: Sequence[str]) -> None:
+        """Look at some rows more."""
+        self.n += len(texts)
+        numbers = _numbers(texts)
+        values = texts if numbers is not None else [text for text in texts if not is_missing(text)]
+        self.n_missing += len(texts) - len(values)
+        if self.counts is not None:
+            self.counts.update(values)
+            if len(self.counts) > MOST_COUNTED:
+                self.dated, self.counts = _are_dates(self.counts), None
+        numbers = _numbers(values) if numbers is None else numbers
+        if numbers is not None:
+            self._take_numbers(numbers)
+            return
+        self.whole = False
+        self.n_numbers += sum(number(text) is not None for text in values)
+        self.with_comma = self.with_comma or any(map(DECIMAL_COMMA.fullmatch, values))
+        if self.odd is None:
+            self.odd = next(
+                (line, text) for line, text in zip(lines, texts, strict=True) if not is_missing(text) and _is_odd(text)
+            )
+
+    def _take_numbers(self, numbers: NDArray[np.float64]) -> None:
+        self.n_numbers += len(numbers)
+        self.whole = self.whole and bool(
+            (numbers == np.round(numbers)).all() and (np.abs(numbers) < LARGEST_WHOLE).all()
+        )
+        if self.whole and len(numbers):
+            self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
+            self.total += float(numbers.sum())
+
+    def numbers_rows(self, place: int, name: str) -> bool:
+        """Say whether whole numbers number the rows: without gaps in the first column, or most differ and are named so.
+
+        They are the numbers in between, each once, if their sum is that of these; others hardly have it.
+        """
+        if not self.whole or self.n_missing or self.n < SELDOM:
+            return False
+        if IDENTIFIER.fullmatch(name):
+            return self.counts is None or len(self.counts) > self.n / 2
+        gapless = self.high - self.low == self.n - 1 and 2 * self.total == self.n * (self.low + self.high)
+        return place == 0 and gapless
+
+    @property
+    def n_there(self) -> int:
+        """Number of values that are not missing."""
+        return self.n - self.n_missing
+
+    def dates(self) -> bool:
+        """Say whether the values are dates, the first MOST_COUNTED of them where there are more."""
+        return self.dated or _are_dates(self.counts or ())
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is made of a column of the file."""
+
+    place: int
+    """In the file, from 0."""
+    name: str
+    kind: str
+    why: str = ""
+    """Why it is left out."""
+    values: tuple[str, ...] = ()
+    """Of a text: those that get a column, "" for missing."""
+    n_missing: int = 0
+
+    @property
+    def width(self) -> int:
+        """Number of columns of X."""
+        return {NUMBER: 1, TEXT: len(self.values), LEAVE_OUT: 0}[self.kind]
+
+    def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the columns of X for some rows, (n, width); ValueError where one is to be a number and is none."""
+        columns: NDArray[np.float64]
+        if self.kind == NUMBER:
+            numbers = _numbers(texts)
+            if numbers is None:
+                there = [math.nan if is_missing(text) else number(text) for text in texts]
+                if None in there:
+                    raise ValueError(texts)
+                numbers = np.array(there, dtype=np.float64)
+            columns = numbers[:, None]
+        else:
+            places = {value: place for place, value in enumerate(self.values)}
+            found = np.array([places.get("" if is_missing(text) else text, -1) for text in texts])
+            columns = (found[:, None] == np.arange(self.width)).astype(np.float64)
+        return columns
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a training file, from which a test file may not differ."""
+
+    layout: Layout
+    columns: tuple[Column, ...]
+
+    def said(self) -> list[str]:
+        """Return what was done with the columns, in words; nothing where all are numbers and none is missing."""
+        numbers, texts, left = ([one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT))
+        missing = [one for one in self.columns if one.n_missing and one.kind != LEAVE_OUT]
+        if not (texts or left or missing):
+            return []
+        found = [f"{_columns_of(numbers)} of numbers: {_names(numbers)}"] if numbers else []
+        if texts:
+            width = sum(one.width for one in texts)
+            of = _listed([f"{one.name} ({one.width})" for one in texts])
+            found.append(f"{_columns_of(texts)} of text as {width} of 0 and 1: {of}")
+        if missing:
+            of = _listed([f"{one.name} ({one.n_missing:,})" for one in missing])
+            found.append(
+                f"values are missing in {_columns_of(missing)}: {of}; for a number stands the median of the training "
+                "rows, beside a column that says so"
+            )
+        if left:
+            of = "; ".join(some([f"{one.name}: {one.why}" for one in left]))
+            found.append(f"left out: {of}. To keep one: data.columns={{NAME: number}}, or text")
+        return found
+
+
+def read_table(
+    path: Path,
+    labels: Labels,
+    label_column: str | int | None = None,
+    asked: Mapping[str, str] | None = None,
+    like: Table | None = None,
+) -> tuple[Any, NDArray[np.int64], Table]:
+    """Return X float32 (n, d), dense or, if it is wide, CSR, NaN where a number is missing; codes (n,); the table.
+
+    `asked` are the kinds that columns are to have, by name or by number from 1: number, text, leave_out.  `like` is the
+    table of the training file, which decides on the columns of a test file.  Raises a KlrBenchError that names the
+    file, and the line where there is one.
+    """
+    layout = layout_of(path, label_column, like.layout if like else None, unnamed=True)
+    columns = list(like.columns) if like else _columns(path, layout, asked or {})
+    pieces, codes = [], []
+    for piece in _pieces(path, layout):
+        codes += [code_of(path, line, row, layout, labels) for line, row in piece]
+        values = _values(path, piece, layout, columns)
+        pieces.append(sp.csr_matrix(values) if values.shape[1] > WIDE else values)
+    if not pieces:
+        message = f"{path}: no rows."
+        raise KlrBenchError(message)
+    X = sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
+    if X.shape[1] == 0:
+        why = "; ".join(some([f"{one.name}: {one.why}" for one in columns]))
+        message = f"{path}: no column is left to learn from ({why}); keep one with data.columns={{NAME: number}}."
+        raise KlrBenchError(message)
+    if sp.issparse(X) and np.isnan(X.data).any():
+        message = f"{path}: values are missing; with more than {WIDE:,} columns they cannot be filled in. Fill them."
+        raise KlrBenchError(message)
+    return X, np.array(codes, dtype=np.int64), like or Table(layout, tuple(columns))
+
+
+def is_missing(text: str) -> bool:
+    """Say whether a field stands for a missing value."""
+    return len(text) <= 4 and text.lower() in MISSING
+
+
+def _pieces(path: Path, layout: Layout) -> Iterator[Piece]:
+    rows = rows_of(path, layout)
+    while piece := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
+        yield piece
+
+
+def _numbers(texts: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return the numbers that all of some texts stand for, as `number` takes them; None where one is none, or NaN."""
+    try:
+        numbers = np.array(texts, dtype=np.float64)
+    except ValueError:
+        return None
+    joined = "".join(texts)
+    return numbers if joined.isascii() and "_" not in joined and not np.isnan(numbers).any() else None
+
+
+def _columns(path: Path, layout: Layout, asked: Mapping[str, str]) -> list[Column]:
+    """Decide on all columns but the label, after a look at all rows."""
+    names = {place: _name(layout, place) for place in range(layout.n_columns) if place != layout.label}
+    chosen = _chosen(path, names, asked)
+    seen = {place: Seen() for place in names}
+    for piece in _pieces(path, layout):
+        lines = [line for line, _ in piece]
+        texts = list(zip(*(row for _, row in piece), strict=True))
+        for place, column in seen.items():
+            column.take(lines, texts[place])
+    return [_decided(path, layout, place, names[place], seen[place], chosen.get(place)) for place in names]
+
+
+def _name(layout: Layout, place: int) -> str:
+    named = layout.header[place] if layout.header else ""
+    return shown(named, 50) if named else f"column {place + 1}"
+
+
+def _chosen(path: Path, names: Mapping[int, str], asked: Mapping[str, str]) -> dict[int, str]:
+    """Return the kinds that are asked for, by place; refuse a column that there is not."""
+    found: dict[int, str] = {}
+    for name, kind in asked.items():
+        places = [place for place, known in names.items() if known == name]
+        if not places and name.isdecimal() and int(name) - 1 in names:
+            places = [int(name) - 1]
+        if len(places) != 1:
+            what = "several columns have this name; give its number." if places else nearest(name, names.values())
+            message = f"{path}: data.columns: no column {shown(repr(name))} of features.{' ' if places else ''}{what}"
+            raise KlrBenchError(message)
+        found[places[0]] = kind
+    return found
+
+
+def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, asked: str | None) -> Column:
+    """Return what is made of a column."""
+
+    def left_out(why: str) -> Column:
+        return Column(place, name, LEAVE_OUT, why, n_missing=seen.n_missing)
+
+    if asked == LEAVE_OUT:
+        return left_out("as data.columns says")
+    if seen.n_there == 0:
+        return left_out("no values")
+    if seen.counts is not None and len(seen.counts) == 1 and not seen.n_missing:
+        return left_out("the same value in all rows")
+    if asked is None and (
+        seen.numbers_rows(place, name) or (seen.whole and layout.header and not layout.header[place])
+    ):
+        return left_out("numbers of the rows")
+    if asked != TEXT and seen.n_numbers == seen.n_there:
+        return Column(place, name, NUMBER, n_missing=seen.n_missing)
+    if seen.odd and (asked == NUMBER or (asked is None and seen.n_numbers >= MOSTLY * seen.n_there)):
+        line, text = seen.odd
+        share = "" if asked else f", as {seen.n_numbers:,} of {seen.n_there:,} values of the column are"
+        message = (
+            f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is not a number{share}; mend the line, "
+            f"or leave the column out with data.columns={{{name}: leave_out}}."
+        )
+        raise KlrBenchError(message)
+    many = seen.counts is None or len(seen.counts) > max(SELDOM, seen.n_there / 2)
+    if asked is None and many and seen.with_comma and seen.odd:
+        line, text = seen.odd
+        message = (
+            f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is no number, and some values "
+            "of the column have a decimal comma; write points, or leave the column out with data.columns="
+            f"{{{name}: leave_out}}."
+        )
+        raise KlrBenchError(message)
+    if asked is None and seen.dates():
+        return left_out("dates")
+    if asked is None and many:
+        counted = f"more than {MOST_COUNTED:,}" if seen.counts is None else f"{len(seen.counts):,}"
+        return left_out(f"{counted} different texts")
+    if seen.counts is None:
+        message = f"{path}: {name}: expected at most {MOST_COUNTED:,} different texts, got more; leave the column out."
+        raise KlrBenchError(message)
+    values = sorted(seen.counts, key=lambda value: (-seen.counts[value], value))[:MOST_VALUES]  # type: ignore[index]
+    if seen.n_missing:
+        values.append("")
+    elif len(values) == 2:
+        values = values[1:]  # the other one is where this is not
+    return Column(place, name, TEXT, values=tuple(values), n_missing=seen.n_missing)
+
+
+def _values(path: Path, piece: Piece, layout: Layout, columns: Sequence[Column]) -> NDArray[np.float32]:
+    """Return the features of some rows."""
+    texts = list(zip(*(row for _, row in piece), strict=True))
+    found = [np.zeros((len(piece), 0))]
+    for column in columns:
+        if column.kind == LEAVE_OUT:
+            continue
+        try:
+            values = column.features(texts[column.place])
+            wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
+        except ValueError:
+            wrong = np.array(
+                [i for i, text in enumerate(texts[column.place]) if not is_missing(text) and _is_odd(text)]
+            )
+        if len(wrong):
+            line, row = piece[wrong[0]]
+            what = f"{shown(repr(row[column.place]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
+            message = f"{path}, line {line}, {layout.named(column.place)}: {what}; mend or remove the row."
+            raise KlrBenchError(message)
+        found.append(values)
+    return np.concatenate(found, axis=1).astype(np.float32)
+
+
+def _is_odd(text: str) -> bool:
+    value = number(text)
+    return value is None or math.isnan(value)
+
+
+def _are_dates(texts: Collection[str]) -> bool:
+    return len(texts) > 0 and all(DATE.fullmatch(text) for text in texts)
+
+
+def _columns_of(what: Collection[object]) -> str:
+    return "1 column" if len(what) == 1 else f"{len(what)} columns"
+
+
+def _names(columns: Sequence[Column]) -> str:
+    return _listed([one.name for one in columns])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(some(names))

@@ -1,0 +1,178 @@
+"""A user's table with texts, dates, row numbers and missing values: what becomes of each column, and what is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.splitting import Share
+from klr_bench.experiment.data import load
+from klr_bench.experiment.data.labels import Labels
+from klr_bench.experiment.data.table import Column, is_missing, read_table
+from klr_bench.experiment.splits import make_split, prepare
+
+N = 40
+CITIES = ["Rome", "Oslo", "Rome", "Bern", "?"]
+SEXES = ["f", "m"]
+
+
+def rows() -> list[dict[str, Any]]:
+    random = np.random.RandomState(0)
+    return [
+        {
+            **{"id": 1000 + 7 * i, "age": "NA" if i % 10 == 3 else 20 + i % 13, "city": CITIES[i % 5]},
+            **{"sex": SEXES[i % 2], "born": f"19{50 + i % 40}-0{1 + i % 9}-1{i % 9}", "note": f"text {i}"},
+            **{"unit": "kg", "x": f"{random.standard_normal():.4f}", "class": ["no", "yes"][i % 3 == 0]},
+        }
+        for i in range(N)
+    ]
+
+
+def write(path: Path, table: list[dict[str, Any]]) -> Path:
+    lines = [",".join(table[0]), *(",".join(map(str, row.values())) for row in table)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def read(path: Path, **options: Any) -> tuple[Any, Any, Any]:
+    return read_table(path, Labels(), **options)
+
+
+def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
+    X, codes, table = read(write(tmp_path / "mine.csv", rows()))
+    kinds = {column.name: (column.kind, column.why or column.values) for column in table.columns}
+    assert kinds == {
+        "id": ("leave_out", "numbers of the rows"),
+        "age": ("number", ()),
+        "city": ("text", ("Rome", "Bern", "Oslo", "")),
+        "sex": ("text", ("m",)),
+        "born": ("leave_out", "dates"),
+        "note": ("leave_out", "40 different texts"),
+        "unit": ("leave_out", "the same value in all rows"),
+        "x": ("number", ()),
+    }
+    assert X.dtype == np.float32
+    for i, row in enumerate(rows()):
+        cities = [row["city"] == name for name in ("Rome", "Bern", "Oslo", "?")]
+        age = np.nan if row["age"] == "NA" else row["age"]
+        np.testing.assert_allclose(X[i], [age, *cities, row["sex"] == "m", float(row["x"])], rtol=1e-6)
+    assert codes.tolist() == [int(i % 3 != 0) for i in range(N)]
+    assert table.said() == [
+        "2 columns of numbers: age, x",
+        "2 columns of text as 5 of 0 and 1: city (4), sex (1)",
+        "values are missing in 2 columns: age (4), city (8); for a number stands the median of the training rows, "
+        "beside a column that says so",
+        "left out: id: numbers of the rows; born: dates; note: 40 different texts; unit: the same value in all rows. "
+        "To keep one: data.columns={NAME: number}, or text",
+    ]
+
+
+def test_numbers_alone_are_read_as_they_are_and_nothing_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("a,b,class\n1,2.5,x\n-3,1e3,y\n0,+7,x\n")
+    X, _, table = read(path)
+    np.testing.assert_array_equal(X, np.float32([[1, 2.5], [-3, 1000], [0, 7]]))
+    assert table.said() == []
+
+
+def test_what_columns_are_can_be_said(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.csv", rows())
+    asked = {"id": "number", "sex": "leave_out", "8": "leave_out", "age": "text", "unit": "leave_out"}
+    kinds = {column.name: column.kind for column in read(path, asked=asked)[2].columns}
+    assert [name for name, kind in kinds.items() if kind == "leave_out"] == ["sex", "born", "note", "unit", "x"]
+    assert (kinds["id"], kinds["age"]) == ("number", "text")
+    with pytest.raises(KlrBenchError, match=r"data\.columns: no column 'agee' of features\. Did you mean 'age'\?"):
+        read(path, asked={"agee": "number"})
+    with pytest.raises(KlrBenchError, match=r"line 2, column 3 \('city'\): 'Rome' is not a number; mend the line"):
+        read(path, asked={"city": "number"})
+    with pytest.raises(KlrBenchError, match="no column 'class'"):
+        read(path, asked={"class": "number"})
+
+
+def test_a_mistake_among_numbers_is_no_text(tmp_path: Path) -> None:
+    table = rows()
+    table[5]["x"] = "1.2.3"
+    expected = r"mine\.csv, line 7, column 8 \('x'\): '1\.2\.3' is not a number, as 39 of 40 values of the column are"
+    with pytest.raises(KlrBenchError, match=expected):
+        read(write(tmp_path / "mine.csv", table))
+    table[5]["x"] = "1e300"
+    with pytest.raises(KlrBenchError, match=r"line 7, column 8 \('x'\): '1e300' is not a number between -1e\+18"):
+        read(write(tmp_path / "mine.csv", table))
+
+
+def test_decimal_commas_are_no_texts(tmp_path: Path) -> None:
+    lines = ["x;y;class", *(f"{i},{i % 7}5;{i % 3};{'ab'[i % 2]}" for i in range(60))]
+    (tmp_path / "mine.csv").write_text("\n".join(lines))
+    with pytest.raises(KlrBenchError, match=r"line 2, column 1 \('x'\): '0,05' is no number, and .* write points"):
+        read(tmp_path / "mine.csv")
+
+
+def test_row_numbers_of_pandas_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> None:
+    table = [{"": i, "rank": i, "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
+    X, _, found = read(write(tmp_path / "mine.csv", table))
+    assert [column.why for column in found.columns] == ["numbers of the rows", "", ""]
+    np.testing.assert_array_equal(X[:, 0], np.arange(30))
+
+
+def test_a_table_without_features_is_refused(tmp_path: Path) -> None:
+    table = [{"id": i, "class": "ab"[i % 2]} for i in range(30)]
+    with pytest.raises(KlrBenchError, match=r"no column is left to learn from \(id: numbers of the rows\); keep one"):
+        read(write(tmp_path / "mine.csv", table))
+
+
+def test_a_test_file_follows_the_training_file(tmp_path: Path) -> None:
+    _, _, table = read(write(tmp_path / "train.csv", rows()))
+    other = [row | {"id": 3, "city": "Paris", "x": "", "note": "", "born": "never"} for row in rows()[:3]]
+    X, _, again = read(write(tmp_path / "test.csv", other), like=table)
+    assert again is table
+    np.testing.assert_array_equal(X[:, 1:5], np.zeros((3, 4)))
+    assert np.isnan(X[:, 6]).all()
+    other[1]["x"] = "high"
+    with pytest.raises(KlrBenchError, match=r"test\.csv, line 3, column 8 \('x'\): 'high' is not a number between"):
+        read(write(tmp_path / "test.csv", other), like=table)
+
+
+def test_many_dates_are_dates_and_many_texts_are_texts(tmp_path: Path) -> None:
+    table = [{"day": f"{1 + i % 28}.{1 + i % 12}.{1900 + i // 12}", "text": f"t{i}", "x": i % 7} for i in range(1500)]
+    _, _, found = read(write(tmp_path / "mine.csv", [row | {"class": "ab"[row["x"] % 2]} for row in table]))
+    assert [column.why for column in found.columns] == ["dates", "more than 1,000 different texts", ""]
+
+
+def test_rare_values_share_no_column(tmp_path: Path) -> None:
+    table = [{"code": f"c{min(i % 300, i % 7 + 200)}", "y": "ab"[i % 2]} for i in range(2000)]
+    (column,) = read(write(tmp_path / "mine.csv", table))[2].columns
+    assert len(column.values) == 100
+
+
+def test_a_run_fills_in_what_is_missing_by_the_training_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.csv", rows())
+    source = {"format": "file", "path": str(path)}
+    spec = {"source": source, "split": {"test_size": 0.25}, "multiclass": False, "positive": None}
+    dataset = load("file", spec, cache=tmp_path / "cache", mirror=None)
+    again = load("file", spec, cache=tmp_path / "cache", mirror=None)
+    assert dataset.said == again.said != ()
+    split = make_split(dataset, Share(0.25), 0, 0)
+    ages = dataset.X[:, 0]
+    data = prepare(dataset, split, None)
+    assert data.X_train.dtype == np.float32
+    assert data.X_train.shape[1] == dataset.X.shape[1] + 1, "with the indicator"
+    for X, part in ((data.X_train, split.train), (data.X_test, split.test)):
+        missing = np.isnan(ages[part])
+        np.testing.assert_array_equal(X[:, -1], missing)
+        np.testing.assert_array_equal(X[missing, 0], np.nanmedian(ages[split.train]))
+        np.testing.assert_array_equal(X[~missing, 0], ages[part][~missing])
+    assert abs(prepare(dataset, split, "auto").X_train.mean(axis=0)).max() < 1e-5
+
+
+@given(st.lists(st.one_of(st.floats(-1e15, 1e15), st.sampled_from(["", "NA", "?", "null"])), min_size=1, max_size=30))
+def test_numbers_are_read_exactly(values: list[Any]) -> None:
+    column = Column(0, "x", "number", n_missing=1)
+    found = column.features([repr(value) if isinstance(value, float) else value for value in values])[:, 0]
+    np.testing.assert_array_equal(found, [value if isinstance(value, float) else np.nan for value in values])
+    assert [is_missing(str(value)) for value in values] == np.isnan(found).tolist()
