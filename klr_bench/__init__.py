@@ -29,6 +29,7 @@ _EXPORTS = {
     "L1KLR": "klr_bench.estimators.l1.estimator",
     "l1_path": "klr_bench.estimators.l1.path",
     "lambda_max": "klr_bench.estimators.l1.path",
+    "load_results": "klr_bench.report.load",
     "L1Peer": "klr_bench.estimators.peers.l1",
     "MarginKLR": "klr_bench.estimators.online.margin",
     "NAROW": "klr_bench.estimators.linear.arow",

@@ -58,9 +58,10 @@ klr-bench show KIND NAME                        the YAML file of an experiment, 
     klr-bench show algorithm oskl
 """,
     "completion": """\
-klr-bench completion bash|zsh                   a script that completes verbs, names and keys
+klr-bench completion bash|zsh|fish              a script that completes verbs, names and keys
     eval "$(klr-bench completion bash)"
     eval "$(klr-bench completion zsh)"
+    klr-bench completion fish | source
 """,
 }
 INTRODUCTION = "klr-bench reruns published comparisons of sparse kernel logistic regression.\n"
@@ -313,6 +314,6 @@ def _completion(arguments: list[str]) -> int:
             raise KlrBenchError(message)
         return _print("".join(f"{word}\n" for word in completion.complete(arguments[1], int(arguments[2]))))
     if len(arguments) != 1 or arguments[0] not in completion.SCRIPTS:
-        message = f"completion: expected bash or zsh, got {' '.join(arguments) or 'none'!r}."
+        message = f"completion: expected bash, zsh or fish, got {' '.join(arguments) or 'none'!r}."
         raise KlrBenchError(message)
     return _print(completion.SCRIPTS[arguments[0]])

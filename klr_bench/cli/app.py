@@ -28,7 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli.guard import GuardedLoader, check_arguments
-from klr_bench.cli.overrides import prepare
+from klr_bench.cli.overrides import fixed_keys, name_of_job, prepare
 from klr_bench.errors import KlrBenchError, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import all_keys
@@ -59,9 +59,13 @@ class Task:
     quiet: bool
     dry_run: bool
     debug: bool
+    fixed: frozenset[str] = frozenset()
+    """The keys of the command line that are the same for all jobs of a sweep."""
     process: int = field(default_factory=os.getpid)
     running: bool = False
     statuses: list[int] = field(default_factory=list)
+    places: set[Path] = field(default_factory=set)
+    """The results folders of the jobs so far."""
 
     def __call__(self, cfg: DictConfig) -> None:
         from klr_bench.console import PlainConsole
@@ -83,10 +87,13 @@ class Task:
                 console.print(f"{places} cannot be written: compiled code is kept for this run only.")
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
             serial = OmegaConf.select(cfg, "parallel.backend") == "serial"  # then all code runs in this process
+            if job.mode == RunMode.MULTIRUN and cfg.name is not None:
+                cfg.name = name_of_job(str(cfg.name), job.overrides.task, self.fixed)
             with answered_by(None if serial else Questions()):
                 with restored():  # a module of the user's may be imported, which may leave the folder, for example
                     config = validate(cfg, job.overrides.task, sources)
                 check_names(config.figures or ())
+                self._take(Path(config.results_dir) / config.name)
                 outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
         except BrokenPipeError:
             raise
@@ -100,6 +107,16 @@ class Task:
         else:
             self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
         self.running = False
+
+    def _take(self, place: Path) -> None:
+        """Refuse a results folder that an earlier job of the same sweep has filled."""
+        if place in self.places:
+            message = (
+                f"{place}: an earlier run of this sweep has its results there; one table would hold both. Leave name= "
+                "out, so that each run gets a name of its own."
+            )
+            raise KlrBenchError(message)
+        self.places.add(place)
 
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
@@ -120,7 +137,7 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
 
 def _run(arguments: Sequence[str], task: Task) -> int:
     prepared = prepare(arguments)
-    task.quiet, task.dry_run = prepared.quiet, prepared.dry_run
+    task.quiet, task.dry_run, task.fixed = prepared.quiet, prepared.dry_run, fixed_keys(prepared.hydra)
     try:
         check_arguments(prepared.hydra)
     except SystemExit:  # --version

@@ -1,21 +1,23 @@
-"""Completion for bash and zsh: a short script for the shell, which asks back for the words that fit.
+"""Completion for bash, zsh and fish: a short script for the shell, which asks back for the words that fit.
 
 Imports nothing beyond the standard library, for it runs at each press of the tab key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
+from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 
 VERBS = ("run", "report", "data", "list", "show", "completion")
 DATA_VERBS = ("list", "fetch", "verify", "info")
 FORMATS = ("terminal", "md", "tex", "csv")
 KINDS = ("experiment", "dataset", "source", "algorithm")
-REPORT_KEYS = ("experiment", "results_dir", "table", "format", "output", "own_figures")
+REPORT_KEYS = ("experiment", "paper", "results_dir", "table", "format", "output", "own_figures")
 DATA_KEYS = ("data.mirror", "data.cache")
 
 # Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what stands behind
@@ -46,7 +48,15 @@ _klr_bench() {
 compdef _klr_bench klr-bench
 """
 
-SCRIPTS = {"bash": BASH, "zsh": ZSH}
+FISH = """\
+function __klr_bench
+    set -l line (commandline -cp)
+    klr-bench completion --words "$line" (string length -- "$line") 2>/dev/null | string trim
+end
+complete -c klr-bench -a '(__klr_bench)'
+"""
+
+SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 def complete(line: str, point: int) -> list[str]:
@@ -56,7 +66,7 @@ def complete(line: str, point: int) -> list[str]:
         words.append("")
     *before, current = words
     if "=" in current:
-        return _values(current)
+        return _values(before, current)
     return [word for word in _words(before, current) if word.startswith(current)]
 
 
@@ -68,7 +78,7 @@ def _words(before: list[str], current: str) -> list[str]:
     if verb == "run":
         if current.startswith("-"):
             return _finished([*OWN_FLAGS, *HYDRA_FLAGS])
-        return [f"{key}=" for key in (*config_files.GROUPS, *all_keys())]
+        return [f"{key}=" for key in (*config_files.GROUPS, "paper", *all_keys())]
     if verb == "report":
         return [f"{key}=" for key in REPORT_KEYS]
     if verb == "data":
@@ -81,27 +91,47 @@ def _words(before: list[str], current: str) -> list[str]:
     return _finished(SCRIPTS) if verb == "completion" else []
 
 
-def _values(current: str) -> list[str]:
+def _values(before: list[str], current: str) -> list[str]:
     """Return the words that `key=value` may become; inside brackets and behind commas the list goes on."""
     key, _, value = current.partition("=")
     cut = max(value.rfind(","), value.rfind("[")) + 1
     done, part = value[:cut], value[cut:]
     taken = done.strip("[").split(",")
-    fitting = [name for name in _choices(key) if name.startswith(part) and name not in taken]
+    fitting = [name for name in _choices(before, key) if name.startswith(part) and name not in taken]
     return [f"{key}={done}{name}{'' if done else ' '}" for name in fitting]
 
 
-def _choices(key: str) -> list[str]:
+def _choices(before: list[str], key: str) -> list[str]:
+    reports = before[:1] == ["report"]
+    if key == "experiment" and reports:
+        return _runs(before)
     if key in config_files.GROUPS:
         return _names(key)
-    fixed: dict[str, tuple[str, ...]] = {
+    if key == "paper":
+        found = {path.parent.name for folder in config_files.folders() for path in folder.glob("paper/*/paper.yaml")}
+        return [*sorted(found), *(["all"] if reports else [])]
+    if key == "figures":
+        from klr_bench.report.figures import names
+
+        return names()
+    fixed: dict[str, Sequence[str]] = {
         "force": ("true", "false"),
         "own_figures": ("true", "false"),
         "format": FORMATS,
         "kernel.kernel": KERNELS,
         "parallel.backend": BACKENDS,
+        "metrics": [*METRICS],
+        "selection.score": SCORES,
     }
     return list(fixed.get(key, ()))
+
+
+def _runs(before: list[str]) -> list[str]:
+    """Return the names of the runs that can be reported: in the folder that is named before the cursor, or results."""
+    given = [word.partition("=")[2] for word in before if word.startswith("results_dir=")]
+    return sorted(
+        path.parent.name for path in Path(given[-1] if given else "results").expanduser().glob("*/records.csv")
+    )
 
 
 def _names(group: str) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from klr_bench.errors import KlrBenchError, nearest, shown
@@ -18,6 +19,9 @@ configs/config.yaml."""
 SHORT_FLAGS = ("-c", "-cd", "-h", "-i", "-m", "-p", "-r", "-sc")
 LONGEST, LONGEST_TOGETHER = 4_000, 20_000
 """Characters of an argument, and of all; Hydra's parser takes a time that grows with the square of a list."""
+
+LONGEST_NAME = 100
+"""Characters of the name of a run."""
 
 LITERAL_KEYS = (
     *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive"),
@@ -116,3 +120,28 @@ def quote(text: str) -> str:
     """
     escaped = re.sub(r"(\\*)('|\Z)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text)
     return f"'{escaped}'"
+
+
+def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
+    """Return the keys that are given one value, for all jobs of a sweep; raises what Hydra's parser raises."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    overrides = OverridesParser.create().parse_overrides([word for word in arguments if _is_override(word)])
+    return frozenset(override.key_or_group for override in overrides if not override.is_sweep_override())
+
+
+def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> str:
+    """Return the name of one job of a sweep: with the values that tell it from the others, as in oskl_magic-seed-2.
+
+    `overrides` are those of the job, `fixed` the keys that all jobs have in common.  The name of its experiment tells
+    enough by itself; where the command line gives names, they are left as they are.
+    """
+    values = [override.lstrip("+").partition("=") for override in overrides]
+    if any(key == "name" for key, _, _ in values):
+        return name
+    alike = {*fixed, "experiment", "results_dir"}
+    told = [f"{key}-{value}" for key, _, value in values if key not in alike]
+    plain = re.sub(r"[^\w.+-]+", "-", "-".join([name, *told])).strip("-")
+    if len(plain) <= LONGEST_NAME:
+        return plain
+    return f"{plain[: LONGEST_NAME - 9]}-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"

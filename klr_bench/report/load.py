@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ from klr_bench.experiment.cells import (
     TRACE_COLUMNS,
     possible,
 )
+from klr_bench.experiment.config.files import folders, names
+from klr_bench.experiment.config.typed import check_choice
 from klr_bench.experiment.first_schema import algorithm_name
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.records import read_variant
@@ -55,6 +57,27 @@ class Results:
     rows: pd.DataFrame
 
 
+def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
+    """Return a file of a results folder as a pandas frame, each value of the type that it was written as.
+
+    Parameters
+    ----------
+    folder : results/<experiment>, or a folder of results/reference
+    file : "records", a row a fit: names, `variant` (a mapping that can be grouped by), `params` (a dict) and metrics as
+        float64, rates as fractions and times in seconds, NaN where there is none; "traces", a row a number at a
+        checkpoint; "reliability", a row a bin of predicted probabilities; "rows", training rows of data in the plane
+
+    Raises
+    ------
+    KlrBenchError
+        Where there is no such folder or file, and where a value is not what it should be.
+    """
+    files = [field.name for field in fields(Results) if field.name != "manifest"]
+    check_choice("file", file, files)
+    frame: pd.DataFrame = getattr(read_results(Path(folder)), file)
+    return frame
+
+
 def read_results(folder: Path) -> Results:
     """Return what a results folder holds.
 
@@ -63,10 +86,11 @@ def read_results(folder: Path) -> Results:
     path = folder / "records.csv"
     if not os.path.lexists(path):
         others = [path.parent.name for path in folder.parent.glob("*/records.csv")]
-        message = (
-            f"{folder}: no records.csv there. Make it with: klr-bench run experiment={folder.name}."
-            f"{nearest(folder.name, others)}"
-        )
+        known = names("experiment", folders())
+        advice = f" Make it with: klr-bench run experiment={folder.name}."
+        if folder.name not in known:
+            advice = f" There is no experiment of this name.{nearest(folder.name, others or known)}"
+        message = f"{folder}: no records.csv there.{advice}"
         raise KlrBenchError(message)
     manifest = read_manifest(folder)
     records = read_records(path, manifest)

@@ -322,14 +322,15 @@ def predicting(change: Callable[[Any], Any]) -> dict[str, Any]:
     return {"predict": lambda self, X: change(Nearest.predict(self, X))}
 
 
-LOSS = {"log_loss", "brier", "ece", "auc"}
+RANKED = {"auc", "average_precision"}
+LOSS = {"log_loss", "brier", "ece", *RANKED}
 NUMBERS: list[Any] = ["many", math.nan, math.inf, {1: 2}, [[1], [2, 3]], [], object(), len, None, [None], 1j, b"x"]
 ANSWERS: list[tuple[str, dict[str, Any], set[str]]] = [
     ("labels as a list", predicting(lambda y: y.tolist()), set()),
     ("labels as floats", predicting(lambda y: y.astype(float)), set()),
     ("labels as objects", predicting(lambda y: y.astype(object)), set()),
-    ("decision values", decision(lambda f: f), {"auc"}),
-    ("a list of decision values", decision(lambda f: f.tolist()), {"auc"}),
+    ("decision values", decision(lambda f: f), RANKED),
+    ("a list of decision values", decision(lambda f: f.tolist()), RANKED),
     ("a column of decision values", decision(lambda f: f[:, None]), set()),
     ("two columns of decision values", decision(lambda f: np.column_stack([-f, f])), set()),
     ("text as decision values", decision(lambda f: f.astype(str)), set()),
@@ -371,7 +372,7 @@ REASONS: list[tuple[str, dict[str, Any], str]] = [
 def test_an_odd_answer_is_measured_right_or_left_out(attributes: dict[str, Any], more: set[str]) -> None:
     measured = result(**attributes)
     assert measured["accuracy"] == RIGHT
-    assert set(measured) == {"accuracy", "error_rate"} | more
+    assert set(measured) == {"accuracy", "error_rate", "balanced_accuracy", "f1"} | more
     assert all(map(math.isfinite, measured.values()))
 
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench.cli import completion, main
-from klr_bench.cli.overrides import prepare
+from klr_bench.cli.overrides import name_of_job, prepare
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
 from klr_bench.experiment.config import files as config_files
@@ -148,7 +148,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
             "show: expected a kind and a name, as in klr-bench show algorithm oskl, got oskl.",
         ),
         (["show", "experiment", "oskl_magik"], "unknown experiment 'oskl_magik'. Did you mean 'oskl_magic'?"),
-        (["completion", "fish"], "completion: expected bash or zsh, got 'fish'."),
+        (["completion", "tcsh"], "completion: expected bash, zsh or fish, got 'tcsh'."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -230,9 +230,31 @@ def test_a_multirun_sweeps_into_the_results_folder(stub: Runner, tmp_path: Path)
     arguments = ["experiment=oskl_magic", "repeats=1,2", "dataset=magic,adult", "results_dir=out, here"]
     assert main(["run", "-m", *arguments]) == 0
     jobs = [(config.name, config.repeats, list(config.datasets)) for config in stub.configs]
-    assert jobs == [("oskl_magic", n, [name]) for n in (1, 2) for name in ("magic", "adult")]
+    expected = [(f"oskl_magic-repeats-{n}-dataset-{name}", n, [name]) for n in (1, 2) for name in ("magic", "adult")]
+    assert jobs == expected, "each run has a results folder of its own"
     assert {config.results_dir for config in stub.configs} == {"out, here"}
     assert [path.name for path in tmp_path.iterdir()] == ["out, here"]
+
+
+def test_names_of_the_runs_of_a_sweep(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["experiment=oskl_magic,oskl_adult"], ["repeats=1"], ["name=a,b"]):
+        assert main(["run", "-m", *arguments]) == 0
+    assert main(["run", "-m", "dataset=[moons,digits],[moons]"]) == 0
+    assert main(["run", "-m", "seed=1,2", "name='${experiment}_${seed}'"]) == 0
+    names = ["oskl_magic", "oskl_adult", "quickstart", "a", "b", "quickstart-dataset-moons-digits"]
+    names += ["quickstart-dataset-moons", "quickstart_1", "quickstart_2"]
+    assert [config.name for config in stub.configs] == names
+    assert main(["run", "-m", "seed=1,2", "name=same"]) == 2
+    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: an earlier run of this sweep has")
+    assert len(stub.configs) == len(names) + 1
+
+
+def test_a_long_name_of_a_run_is_cut_and_stays_its_own() -> None:
+    overrides = [f"algorithms.oskl.estimator.{'x' * 90}={number}" for number in (1, 2)]
+    first, second = (name_of_job("mine", [override], ()) for override in overrides)
+    assert len(first) == len(second) == 100
+    assert first != second
+    assert name_of_job("mine", ["+trace.points=3", "repeats=2"], {"repeats"}) == "mine-trace.points-3"
 
 
 def test_a_dry_multirun_writes_nothing(stub: Runner, tmp_path: Path) -> None:
@@ -484,11 +506,27 @@ def test_a_report_of_nothing_says_how_to_make_it(stub: Runner, capsys: pytest.Ca
         ("klr-bench show algorithm osk", ["oskl "]),
         ("klr-bench list alg", ["algorithms "]),
         ("klr-bench completion z", ["zsh "]),
+        ("klr-bench run paper=zhang2013", ["paper=zhang2013icml "]),
+        ("klr-bench report paper=a", ["paper=all "]),
+        ("klr-bench run metrics=[accuracy,balanced", ["metrics=[accuracy,balanced_accuracy"]),
+        ("klr-bench run figures=[gap", ["figures=[gap_time"]),
+        ("klr-bench run selection.score=log", ["selection.score=log_loss "]),
     ],
 )
 def test_words_that_fit(line: str, expected: list[str]) -> None:
     assert completion.complete(line, len(line)) == expected
     assert completion.complete(f"{line} and more", len(line)) == expected
+
+
+def test_runs_that_can_be_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in ("results/mine", "results/empty", "elsewhere/theirs"):
+        Path(place).mkdir(parents=True)
+    for place in ("results/mine", "elsewhere/theirs"):
+        Path(place, "records.csv").touch()
+    for line, expected in (("", "mine"), ("results_dir=elsewhere ", "theirs")):
+        typed = f"klr-bench report {line}experiment="
+        assert completion.complete(typed, len(typed)) == [f"experiment={expected} "]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    brier_score_loss,
+    f1_score,
+    log_loss,
+    roc_auc_score,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
@@ -47,6 +54,9 @@ def test_quality_is_that_of_scikit_learn(estimator):
     expected = {
         "accuracy": classifier.score(X[200:], Y[200:]),
         "error_rate": 1 - classifier.score(X[200:], Y[200:]),
+        "balanced_accuracy": balanced_accuracy_score(Y[200:], classifier.predict(X[200:])),
+        "f1": f1_score(Y[200:], classifier.predict(X[200:])),
+        "average_precision": average_precision_score(Y[200:], probability),
         "log_loss": log_loss(Y[200:], probability),
         "brier": brier_score_loss(Y[200:], probability),
         "ece": calibration_error(probability, Y[200:]),
@@ -98,7 +108,12 @@ def test_quality_of_three_classes_is_that_of_scikit_learn(estimator):
     classifier = estimator.fit(X[:200], THREE[:200])
     measured, _, bins = measure(classifier, X[200:], THREE[200:])
     accuracy = classifier.score(X[200:], THREE[200:])
-    expected = {"accuracy": accuracy, "error_rate": 1 - accuracy}
+    predicted = classifier.predict(X[200:])
+    expected = {
+        **{"accuracy": accuracy, "error_rate": 1 - accuracy},
+        "balanced_accuracy": balanced_accuracy_score(THREE[200:], predicted),
+        "f1": f1_score(THREE[200:], predicted, average="macro"),
+    }
     if hasattr(classifier, "predict_proba"):
         probability = classifier.predict_proba(X[200:])
         right = np.where(classifier.predict(X[200:]) == THREE[200:], 1, -1)
@@ -119,8 +134,19 @@ def test_log_loss_of_three_classes_is_exact_and_an_unseen_class_is_refused():
 
 def test_no_probabilities_no_log_loss_one_class_no_auc():
     classifier = KernelPegasos().fit(X, Y)
-    assert set(measure(classifier, X, Y)[0]) == {"accuracy", "error_rate", "auc"}
-    assert "auc" not in measure(classifier, X[Y > 0], Y[Y > 0])[0]
+    of_labels, of_ranks = {"accuracy", "error_rate", "balanced_accuracy", "f1"}, {"auc", "average_precision"}
+    assert set(measure(classifier, X, Y)[0]) == of_labels | of_ranks
+    assert set(measure(classifier, X[Y > 0], Y[Y > 0])[0]) == of_labels | {"average_precision"}
+    assert set(measure(classifier, X[Y < 0], Y[Y < 0])[0]) == of_labels
+
+
+def test_metrics_of_rare_classes_by_hand():
+    y, decision = np.array([1, -1, -1, -1, -1, -1]), np.array([0.5, 0.7, -1.0, -2.0, -3.0, -4.0])
+    found = {name: METRICS[name].of(from_decision(y, decision, logistic=True)) for name in ("balanced_accuracy", "f1")}
+    assert found == pytest.approx({"balanced_accuracy": (1 + 4 / 5) / 2, "f1": 2 / 3})
+    assert METRICS["average_precision"].of(from_decision(y, decision, logistic=True)) == 0.5
+    nobody = from_decision(-np.ones(6), -np.ones(6), logistic=True)
+    assert METRICS["f1"].of(nobody) == 0, "no positive row, and none predicted"
 
 
 def test_size_of_kernel_and_linear_classifiers():

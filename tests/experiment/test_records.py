@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,7 +39,7 @@ from klr_bench.experiment.records import (
 )
 from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.files import read_json, write_atomic, write_json
-from klr_bench.report.load import read_results
+from klr_bench.report.load import load_results, read_results
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = [(10, 0.5, "accuracy", 0.75), (20, 1.0, "accuracy", 0.8)]
@@ -522,8 +523,25 @@ def test_no_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "traces.csv").unlink()
     assert tuple(read_results(tmp_path).traces.columns) == TRACE_COLUMNS
     path.unlink()
-    with pytest.raises(KlrBenchError, match=r"no records\.csv there\. Make it with: klr-bench run experiment="):
+    with pytest.raises(KlrBenchError, match=r"no records\.csv there\. There is no experiment of this name\."):
         read_results(tmp_path)
+    with pytest.raises(KlrBenchError, match=r"there\. Make it with: klr-bench run experiment=oskl_magic\."):
+        read_results(tmp_path / "oskl_magic")
+    built(tmp_path / "mine")
+    with pytest.raises(KlrBenchError, match=r"no experiment of this name\. Did you mean 'mine'\?"):
+        read_results(tmp_path / "mien")
+
+
+def test_a_results_folder_is_read_in_python(tmp_path: Path) -> None:
+    folder = built(tmp_path).parent
+    records = load_results(str(folder))
+    pd.testing.assert_frame_equal(records, read_results(folder).records)
+    assert records["accuracy"].dtype == np.float64
+    assert list(load_results(folder, "traces").columns) == list(TRACE_COLUMNS)
+    with pytest.raises(KlrBenchError, match=r"file: unknown value 'trace'\. Did you mean 'traces'\?"):
+        load_results(folder, "trace")
+    with pytest.raises(KlrBenchError, match=r"no records\.csv there"):
+        load_results(tmp_path / "none")
 
 
 def test_workers_do_not_pay_for_pandas() -> None:

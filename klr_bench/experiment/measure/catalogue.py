@@ -26,6 +26,21 @@ def error_rate(predictions: Predictions) -> float:
     return 1.0 - accuracy(predictions)
 
 
+def balanced_accuracy(predictions: Predictions) -> float:
+    """Return the mean over the classes of the share of their rows that are classified correctly."""
+    right, y = predictions.predicted == predictions.y, predictions.y
+    shares = [float(right[y == label].mean()) for label in predictions.classes if (y == label).any()]
+    return sum(shares) / len(shares)
+
+
+def f1(predictions: Predictions) -> float:
+    """Return 2 tp / (2 tp + fp + fn) of the positive class, 0 where all three are 0; of more classes their mean."""
+    labels = predictions.classes if len(predictions.classes) > 2 else predictions.classes[1:]
+    found = [(predictions.predicted == label, predictions.y == label) for label in labels]
+    counts = [(int((theirs & ours).sum()), int(theirs.sum() + ours.sum())) for theirs, ours in found]
+    return sum(2 * both / either if either else 0.0 for both, either in counts) / len(labels)
+
+
 def log_loss(predictions: Predictions) -> float | None:
     """Return the mean of -log P(y|x)."""
     logs = predictions.log_probabilities
@@ -58,14 +73,25 @@ def ece(predictions: Predictions) -> float | None:
 
 def auc(predictions: Predictions) -> float | None:
     """Return the area under the ROC curve; None where y has one class only, and for more than two classes."""
-    score, probabilities = predictions.decision, predictions.probabilities
-    if score is None and probabilities is not None:
-        score = probabilities[:, 1]
-    if score is None or len(predictions.classes) > 2 or predictions.y.min() == predictions.y.max():
+    score = predictions.score
+    if score is None or predictions.y.min() == predictions.y.max():
         return None
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(predictions.truth[:, 1], score))
+
+
+def average_precision(predictions: Predictions) -> float | None:
+    """Return sum_k (r_k - r_(k-1)) p_k over the thresholds k, with the precision p_k and the recall r_k at each.
+
+    None where y has no positive row, and for more than two classes.
+    """
+    score = predictions.score
+    if score is None or not predictions.truth[:, 1].any():
+        return None
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(predictions.truth[:, 1], score))
 
 
 MOST = 1e10
@@ -74,11 +100,14 @@ MOST = 1e10
 CATALOGUE = (
     Metric("accuracy", "Accuracy", "percent", "higher", usual=True, low=0, high=1, of=accuracy),
     Metric("error_rate", "Error rate", "percent", "lower", low=0, high=1, of=error_rate),
+    Metric("balanced_accuracy", "Balanced accuracy", "percent", "higher", low=0, high=1, of=balanced_accuracy),
+    Metric("f1", "F1", "percent", "higher", low=0, high=1, of=f1),
     Metric("last_accuracy", "Last accuracy", "percent", "higher", usual=True, low=0, high=1),
     Metric("log_loss", "Log loss", "", "lower", usual=True, low=0, of=log_loss),
     Metric("brier", "Brier score", "", "lower", low=0, high=2, of=brier),
     Metric("ece", "ECE", "", "lower", low=0, high=1, of=ece),
     Metric("auc", "AUC", "", "higher", low=0, high=1, of=auc),
+    Metric("average_precision", "Average precision", "", "higher", low=0, high=1, of=average_precision),
     Metric("sparsity", "Sparsity", "percent", "higher", usual=True, low=0, high=1),
     # The papers print no spread of these: it is that of the sparsity, which carries the mark.
     Metric("n_support", "Support vectors", "count", "lower", "", usual=True, whole=True, low=0),
@@ -95,6 +124,7 @@ CATALOGUE = (
     Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
+    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # the largest over pairs of rows
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
     Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # of the machine, when the fit began
     Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax
 
 from klr_bench.estimators.core import contract
+from klr_bench.experiment.strangers import is_own
 
 N_BINS = 15
 JUDGED = 100
@@ -106,6 +107,18 @@ class Predictions:
         clipped: Floats = np.log(np.clip(self.probabilities, eps, 1 - eps))
         return clipped
 
+    @property
+    def score(self) -> Floats | None:
+        """(n,), what ranks the rows of two classes: decision values, or else probabilities; None where there are none.
+
+        None for more than two classes.
+        """
+        if len(self.classes) > 2:
+            return None
+        if self.decision is not None:
+            return self.decision
+        return None if self.probabilities is None else self.probabilities[:, 1]
+
     @cached_property
     def truth(self) -> NDArray[np.bool_]:
         """(n, n_classes), whether a class is that of the row."""
@@ -148,7 +161,7 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     if declared is None and classes is not TWO:
         decision = proba = None  # nobody knows the order of the columns
     of_first = None if proba is None else partial(_of_first, proba, X, len(classes))
-    signed = type(estimator).__module__.partition(".")[0] == "klr_bench"
+    signed = is_own(type(estimator).__module__)
     return Predictions(y, classes, partial(_labels, estimator, X), decision, of_first, signed)
 
 

@@ -18,6 +18,8 @@ from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.predictions import Bin, predict
 
 Metrics = dict[str, float | int]
+PAIRED = 1000
+"""Rows whose pairs tell how far approximate kernel features are from the kernel."""
 LONGEST_WHOLE = 1000
 """Bits of a whole number that is looked at; a float holds up to 1024."""
 
@@ -96,3 +98,12 @@ def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
         return {}
     accuracy = float(np.mean(classifier.predict(X) == y))
     return {"last_accuracy": accuracy, "last_n_support": contract.summary(classifier, len(y))["n_support"]}
+
+
+def approximation(estimator: Any, X: Any) -> Metrics:
+    """Return the error of an estimator's approximate kernel features, over all pairs of the first rows of X (n, d).
+
+    Nothing for an estimator without such features.
+    """
+    error = contract.kernel_error(estimator, X[:PAIRED])
+    return {} if error is None else {"kernel_error": error}

@@ -25,19 +25,26 @@ from klr_bench.experiment.runner.checks import check_data
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.failure import Failure, Task
 from klr_bench.experiment.runner.manifest import manifest
-from klr_bench.experiment.runner.plan import Cell, Fold, plan_cells
+from klr_bench.experiment.runner.plan import Cell, Fold, group_folds, plan_cells
 from klr_bench.experiment.runner.pool import in_worker_process, run_all
 from klr_bench.experiment.runner.reference import reference
 from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
 from klr_bench.experiment.selection import Score
+from klr_bench.experiment.splits import scaling
 from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET, classifier_class
 from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
 
 REBUILD_INTERVAL_S = 1.0
+SCALED = {
+    None: "",
+    "standard": ", each scaled to mean 0 and deviation 1",
+    "minmax": ", each scaled to [0, 1]",
+}
+"""What is said of the features of a data set; it is done by the training rows of each split."""
 LONGEST_SHOWN = 500
 """Characters of a failed cell's message."""
 
@@ -98,7 +105,8 @@ class _Run:
             self._compute(cells)
         except BaseException:
             self._rebuild()
-            self._say(f"stopped: {self._count()}. Run the same command again to go on.", style="yellow")
+            kept = self._kept_selection(cells)
+            self._say(f"stopped: {self._count()}{kept}. Run the same command again to go on.", style="yellow")
             raise
         self._close(time.monotonic() - started)
         return self.outcome
@@ -109,7 +117,8 @@ class _Run:
         if in_worker_process():
             self._say("inside a worker process of a launcher: one task at a time.")
             return 1
-        return self.config.n_jobs or cpu_count()
+        n_jobs = self.config.n_jobs
+        return cpu_count() if n_jobs is None or n_jobs == -1 else n_jobs
 
     def _fetch(self, cells: Sequence[Cell]) -> None:
         """Have each data set parsed in the cache, check it, and say how its labels are read."""
@@ -118,7 +127,10 @@ class _Run:
                 dataset = source.look(report)
             check_data(dataset, [cell for cell in self.cells if cell.source.stem == source.stem])
             rows, features = dataset.X.shape
-            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features; {_described(dataset.classes)}")
+            scaled = "" if source.foreign else SCALED[scaling(dataset, source.spec.get("scale"))]
+            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features{scaled}; {_described(dataset.classes)}")
+            for line in dataset.said:
+                self._say(f"  {line}")
 
     def _compute(self, cells: Sequence[Cell]) -> None:
         """Score the folds and fit the cells, each cell as soon as its own folds are scored."""
@@ -196,6 +208,11 @@ class _Run:
         done = self.outcome.n_computed + self.outcome.n_found
         counts = f"{done} of {len(self.cells)} cells are done ({self.outcome.n_found} were there already)"
         return counts + (f", {self.outcome.n_failed} failed" if self.outcome.failed else "")
+
+    def _kept_selection(self, cells: Sequence[Cell]) -> str:
+        """Return how many folds of selection are scored, "" where nothing is selected."""
+        n_folds, n_open = len(group_folds(cells)), len(self.scores.to_score(cells))
+        return f"; {n_folds - n_open} of {n_folds} folds of selection are scored" if n_folds else ""
 
     def _close(self, seconds: float) -> None:
         for note in self._rebuild():

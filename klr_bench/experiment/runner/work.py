@@ -23,14 +23,14 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.own import load_own
-from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
-from klr_bench.experiment.measure.supervision import fit_limit, limited, patient, renewing, restored
+from klr_bench.experiment.measure.quality import approximation, at_checkpoint, fitted, last, measure
+from klr_bench.experiment.measure.supervision import fit_limit, limited, patient, patiently, renewing, restored
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.selection import EstimatorSpec, Score, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
-from klr_bench.experiment.strangers import is_foreign, patience_s
+from klr_bench.experiment.strangers import is_foreign, is_own
 from klr_bench.experiment.targets import TARGET
 
 
@@ -51,10 +51,10 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
     folders = config_files.folders()
     with threadpool_limits(1), restored():
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
-        with limited(patience_s() if is_foreign(chosen[TARGET]) else None, "while it was constructed"):
+        with patiently("while it was constructed", foreign=is_foreign(chosen[TARGET])):
             estimator = make(chosen, kernel, seed)
-        own = chosen[TARGET].startswith("klr_bench.")  # which may have to be compiled
-        with limited(patient(cell.time_limit_s) if own else cell.time_limit_s, "in a fit to four rows"):
+        compiles = is_own(chosen[TARGET])
+        with limited(patient(cell.time_limit_s) if compiles else cell.time_limit_s, "in a fit to four rows"):
             contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
         with limited(patient(cell.time_limit_s), "in the fit that tells where to end"):
             estimator = contract.rehearsed(estimator, data.X_train, data.y_train)
@@ -70,10 +70,11 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
         if end is not None:
             clock.end(estimator, end)
         processor = machine.processor()
-        with limited(patience_s() if cell.own_metrics else None, "while the file of a metric was run"):
+        with patiently("while the file of a metric was run", foreign=bool(cell.own_metrics)):
             extra = load_own(cell.own_metrics, folders).values()
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
+        measured |= approximation(estimator, data.X_test)
     measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
     measured |= {"nnz_per_instance": nonzero_per_row(data.X_train, data.X_test)}
     measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
@@ -129,7 +130,7 @@ def _record(cell: Cell, parameters: dict[str, Any], status: str, message: str, m
 
 def _lent(source: Source, otherwise: Any = None) -> Prepared:
     """Return the rows of a split, read-only; a limit holds for functions of the user that make them."""
-    with limited(patience_s() if source.foreign else None, f"while {source.name} was made", otherwise):
+    with patiently(f"while {source.name} was made", foreign=bool(source.foreign), otherwise=otherwise):
         return _prepared(source).lent()
 
 

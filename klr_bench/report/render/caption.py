@@ -36,7 +36,7 @@ def caption(table: Table) -> list[str]:
     spread = f"Mean ± standard deviation over the repeats{counts}."
     lines = [spread if repeated else "One repeat, so no standard deviation."]
     compared = any(entry.comparable for b in table.blocks for line in b.lines for entry in line.entries.values())
-    if table.comparison.sources:
+    if table.comparison.sources and any(map(_has_published, table.blocks)):
         lines.append(_sources(table.comparison, compared=compared, unit_of="row" if table.columns else "column"))
     lines += [_stand_in(block) for block in table.blocks if block.stands_for and _has_published(block)]
     if any(line.timed_out for block in table.blocks for line in block.lines):

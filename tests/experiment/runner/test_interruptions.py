@@ -95,9 +95,9 @@ class Workplace:
         """Return when n fits have started; of those that are held, none has ended."""
         patiently(lambda: len(self.events("start")) >= n)
 
-    def records(self) -> pd.DataFrame:
+    def records(self, name: str = "tiny") -> pd.DataFrame:
         """The rows without what differs from run to run."""
-        return pd.read_csv(self.results / "records.csv").drop(columns=TIMES)
+        return pd.read_csv(self.results.parent / name / "records.csv").drop(columns=TIMES)
 
     def forget_fits(self) -> None:
         self.log.unlink(missing_ok=True)
@@ -252,7 +252,10 @@ def test_failed_cells_are_rows_and_are_tried_again(tmp_path):
     assert (place.records().status == "ok").all()
 
 
-def test_a_multirun_lands_in_one_store(place, undisturbed):
+def test_each_run_of_a_multirun_has_a_store_of_its_own(place, undisturbed):
     place.finish("-m", "repeats=1,4")
-    pd.testing.assert_frame_equal(place.records(), undisturbed)
+    for repeats in (1, 4):
+        expected = undisturbed[undisturbed["repeat"] < repeats].reset_index(drop=True)
+        found = place.records(f"tiny-repeats-{repeats}")
+        pd.testing.assert_frame_equal(found, expected.assign(experiment=f"tiny-repeats-{repeats}"))
     assert sorted(path.name for path in place.folder.iterdir()) == ["configs", "fits.log", "results"]

@@ -15,7 +15,7 @@ from klr_bench.report.table import beside_papers
 
 METRICS = {
     **{"accuracy": 0.8, "sparsity": 0.5, "n_support": 40.0, "fit_time_s": 0.5, "log_loss": 0.3, "ece": 0.02},
-    **{"n_selected": 10.0, "relevant_found": 0.4, "nonzero_fraction": 0.1},
+    **{"n_selected": 10.0, "relevant_found": 0.4, "nonzero_fraction": 0.1, "kernel_error": 0.05},
 }
 TRACED = {
     **{"accuracy": 0.6, "n_support": 20.0, "objective": 3.0, "duality_gap": 0.1, "nonzero_fraction": 0.2},
@@ -25,7 +25,10 @@ TRACED = {
 }
 BINS = ((0, 50, 0.02, 0.04), (7, 10, 0.5, 0.4), (14, 40, 0.99, 0.95))
 ROWS = ((0.0, 0.0, -1), (1.0, 0.2, 1), (0.3, 1.0, -1), (0.8, 0.9, 1))
-PARAMETERS = {"aux_gamma": (1.0, 2.0), "lam": (0.1, 0.2), "n_prototypes": (2, 4), "n_features_to_select": (5, 10)}
+PARAMETERS = {
+    **{"aux_gamma": (1.0, 2.0), "lam": (0.1, 0.2), "n_prototypes": (2, 4), "n_features_to_select": (5, 10)},
+    **{"n_components": (50, 100)},
+}
 CONFIG: dict[str, Any] = {
     "name": "made",
     "title": "Made up",

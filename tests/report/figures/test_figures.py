@@ -42,7 +42,7 @@ def test_the_shipped_figures() -> None:
         *("accuracy_support", "accuracy_examples", "support_examples", "accuracy_support_curve", "accuracy_time"),
         *("objective_time", "gap_time", "nonzero_time", "log_loss_time", "sparsity_gamma", "lambda_panels"),
         *("log_loss_prototypes", "prototype_pictures", "accuracy_selected", "time_selected", "relevant_selected"),
-        *("reliability", "excess_objective_time"),
+        *("reliability", "excess_objective_time", "error_components"),
     }
     assert {name for name in SHIPPED if find(name).usual} == {
         "accuracy_support",
@@ -56,7 +56,7 @@ def test_a_figure_is_drawn(name: str, tmp_path: Path) -> None:
     label = r"$\bad{ 50% _x^"  # no formula of matplotlib
     datasets, algorithms = {"magic": {"label": label + "$"}}, {"all": {"label": label + "$"}}
     drawn = draw_all(made.everything(tmp_path, datasets=datasets, algorithms=algorithms), [name])
-    fits = {"prototypes_magic_1_0.1_2_5.png", "prototypes_magic_2_0.2_4_10.png"}
+    fits = {"prototypes_magic_1_0.1_2_5_50.png", "prototypes_magic_2_0.2_4_10_100.png"}
     assert set(drawn.files) == (fits if name == "prototype_pictures" else {f"{name}.png", f"{name}.svg"})
     assert drawn.notes == []
     for file, content in drawn.files.items():

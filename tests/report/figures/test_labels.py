@@ -10,7 +10,7 @@ from matplotlib.transforms import Bbox
 
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.figures.core.drawing import SUPPORT, count_axis
-from klr_bench.report.figures.core.labels import Label, shared, together, write_labels
+from klr_bench.report.figures.core.labels import MOST_LABELS, Label, shared, together, write_labels
 
 
 def test_points_that_lie_on_each_other_share_a_label() -> None:
@@ -46,8 +46,17 @@ def test_labels_cover_neither_each_other_nor_points_and_stay_inside(bars: list[B
 
 
 def test_where_there_is_no_place_a_label_is_written_all_the_same() -> None:
-    labels, _, _ = written([(10.0, 90.0)] * 40, [])
-    assert len(labels) == 40
+    labels, _, _ = written([(10.0, 90.0)] * MOST_LABELS, [])
+    assert len(labels) == MOST_LABELS
+
+
+def test_of_very_many_labels_those_are_written_that_cover_nothing() -> None:
+    points = [(10.0 + k, 90.0 - k % 3) for k in range(2 * MOST_LABELS)]
+    labels, markers, inside = written(points, [])
+    assert 0 < len(labels) < len(points)
+    for number, label in enumerate(labels):
+        assert not any(label.overlaps(other) for other in [*labels[:number], *markers])
+        assert inside.x0 <= label.x0 <= label.x1 <= inside.x1
 
 
 @pytest.mark.parametrize("values", [(140_000, 220_000), (7_000, 10_500), (2.1, 9.0), (400, 16_000), (1, 1e6)])

@@ -71,6 +71,8 @@ EXCESS = Axis("excess_objective", "Objective / smallest objective - 1", logarith
 GAP = Axis("duality_gap", "Duality gap / objective", logarithmic=True)
 PROTOTYPES = Axis("n_prototypes", "Prototypes", counted=True)
 LOG_LOSS = Axis("log_loss", "Log loss on test rows")
+COMPONENTS = Axis("n_components", "Features", counted=True)
+KERNEL_ERROR = Axis("kernel_error", "Largest error of a kernel value")
 NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
 
 

@@ -29,6 +29,8 @@ PLACES = [
     for edge, rise in RISES
 ]
 """Where a label may stand: offsets and alignments, the best first."""
+MOST_LABELS = 12
+"""Of a panel that are all written, wherever they stand."""
 OUTSIDE = 10.0
 """How much worse it is to stand outside of the axes than over something."""
 
@@ -67,18 +69,20 @@ def shared(
 def write_labels(axes: Axes, labels: Sequence[Label], points: Iterable[Position], bars: Iterable[Bbox] = ()) -> None:
     """Write labels beside their points, inside the axes, where they cover no point, bar or other label if they can.
 
-    `points` and `bars` are in the coordinates of the data.  The axes must have their final size.
+    `points` and `bars` are in the coordinates of the data.  The axes must have their final size.  Of more than
+    MOST_LABELS only those are written that cover nothing.
     """
+    crowded = len(labels) > MOST_LABELS
     to_pixels = axes.transData.transform
     half = MARKER * axes.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
     taken = [Bbox([at - half, at + half]) for at in map(to_pixels, points)]
     taken += [Bbox(to_pixels(bar.get_points())).padded(half / 4) for bar in bars]
     for label in labels:
-        taken.append(_write(axes, label, taken))
+        taken += _write(axes, label, taken, crowded=crowded)
 
 
-def _write(axes: Axes, label: Label, taken: Sequence[Bbox]) -> Bbox:
-    """Write a label at its best place, and return what it covers, in pixels."""
+def _write(axes: Axes, label: Label, taken: Sequence[Bbox], *, crowded: bool) -> list[Bbox]:
+    """Write a label at its best place, and return what it covers, in pixels; nothing where it is left out."""
     at = (label.x, label.y)
     written = axes.annotate(label.text, at, (0.0, 0.0), textcoords="offset points", fontsize=SIZE)
     written.set_in_layout(False)
@@ -88,9 +92,12 @@ def _write(axes: Axes, label: Label, taken: Sequence[Bbox]) -> Bbox:
         _move(written, place)
         boxes.append(written.get_window_extent())
         found.append((_covered(boxes[-1], taken, axes.bbox), number))
-    best = min(found)[1]
+    covered, best = min(found)
+    if crowded and covered > 0:
+        written.remove()
+        return []
     _move(written, PLACES[best])
-    return boxes[best]
+    return [boxes[best]]
 
 
 def _move(written: Any, place: tuple[float, float, str, str]) -> None:
