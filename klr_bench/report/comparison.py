@@ -38,6 +38,12 @@ class Source:
                     best[line.metric] = line
         return {metric: Published.of(line, stand_in=stand_in) for metric, line in best.items()}
 
+    def values(self, dataset: str, algorithm: str, parameter: str) -> set[Any]:
+        """Return the values of a parameter in the lines of an algorithm on a data set."""
+        key = self.paper.stand_ins.get(dataset, dataset), algorithm
+        lines = [line for line in self._lines() if (line.dataset, line.algorithm) == key]
+        return {line.params[parameter] for line in lines if parameter in line.params}
+
     def facts(self, dataset: str) -> list[Printed]:
         """Return what these tables say of a data set, or of that which it stands in for."""
         name = self.paper.stand_ins.get(dataset, dataset)
@@ -73,6 +79,17 @@ class Comparison:
         for source in self.sources:
             found = source.published(dataset, algorithm, values) | found
         return found
+
+    def alike(self, dataset: str, algorithm: str, parameter: str, ours: Collection[Any]) -> dict[Any, Any]:
+        """Return the printed value of a parameter for each of ours, the largest for the largest and so on.
+
+        Nothing where there are more of the one than of the other, or where some are no numbers.
+        """
+        for source in self.sources:
+            theirs = source.values(dataset, algorithm, parameter)
+            if len(theirs) == len(ours) and all(isinstance(value, int | float) for value in (*ours, *theirs)):
+                return dict(zip(sorted(ours), sorted(theirs), strict=True))
+        return {}
 
     def facts(self, dataset: str) -> list[Printed]:
         """Return what the tables say of a data set."""

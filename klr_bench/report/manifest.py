@@ -88,6 +88,8 @@ class Asked(PartOfMore):
     """Names of the columns; None: the usual ones."""
     against: dict[str, dict[str, schema.Parameter]] | None = None
     """For numbers that compare two columns, the changes that give the column to compare with."""
+    budget: schema.Parameter = None
+    """Budgets of a sweep, or ``from:<experiment>/<algorithm>`` where they are those of another run."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,11 @@ class Manifest(PartOfMore):
     def metrics(self) -> dict[str, Metric]:
         """The catalogue, and the user's own metrics."""
         return METRICS | self.own_metrics | METRICS  # shipped ones first, and not to be replaced
+
+    @property
+    def borrowed(self) -> bool:
+        """Whether the budgets are numbers of support vectors of another run, one of each of its variants."""
+        return isinstance(self.config.budget, str)
 
     def columns(self) -> list[Column]:
         """Return the algorithms and variants in the order of the configuration."""

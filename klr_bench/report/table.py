@@ -210,7 +210,12 @@ def _block(
     for column in sorted({*groups, *asked}, key=manifest.order):
         rows = list(groups.get(column, []))
         repeats = max(len(rows), manifest.config.repeats if column in asked else 0)
-        published = papers.published(dataset, column[0], _values(column, rows, manifest))
+        values = _values(column, rows, manifest)
+        if manifest.borrowed and "budget" in values:  # the paper's are the numbers of support vectors of its own run
+            columns = [variant for algorithm, variant in {*groups, *asked} if algorithm == column[0]]
+            ours = {variant["budget"] for variant in columns if "budget" in variant}
+            values["budget"] = papers.alike(dataset, column[0], "budget", ours).get(values["budget"], values["budget"])
+        published = papers.published(dataset, column[0], values)
         derived = {
             name: compared(groups, column, metric, against.get(name)) if rows else []
             for name, metric in manifest.metrics.items()

@@ -541,6 +541,22 @@ def test_a_time_that_is_printed_in_two_parts_stands_beside_both(make: Make) -> N
 PROBABLE: dict[str, Any] = {"log_loss": 0.3, "brier": 0.1, "ece": 0.02, "auc": 0.9}
 
 
+def test_borrowed_budgets_stand_beside_the_papers_own(make: Make) -> None:
+    _, changes = budgets()
+    ours = [3460, 1830, 970, 410]
+    rows = [row("forgetron", f"budget={budget}", 0, accuracy=0.83, last_accuracy=0.76) for budget in ours]
+    changes |= {"sweep": {"forgetron": {"budget": ours}}, "budget": "from:oskl_magic/oskl"}
+
+    def beside(**more: Any) -> list[str | None]:
+        found = table(make(rows, only=True, **changes | more)).blocks[0].lines
+        published = [line.entries["last_accuracy"].published for line in found]
+        return [number and number.printed.mean for number in published]
+
+    assert beside() == ["78.2", "76.7", "76.3", "75.5"]
+    assert beside(budget=ours) == [None] * 4, "budgets that are given are compared as they are"
+    assert beside(sweep={"forgetron": {"budget": [*ours, 200]}})[:4] == [None] * 4, "which of five is meant?"
+
+
 def test_an_experiment_asks_for_its_columns(make: Make) -> None:
     rows = [row("nc", "", repeat, **PROBABLE) for repeat in range(3)]
     usual = ["accuracy", "log_loss", "sparsity", "n_support", "fit_time_s"]
