@@ -64,7 +64,19 @@ def skip_if_not_installed(solver):
         pytest.skip(f"{solver} is not installed: pip install klr-bench[peers]")
 
 
-@parametrize_with_checks([cls() for cls in CLASSES.values()])
+def expected_to_fail(estimator):
+    """Return the checks that an estimator cannot pass, with the reason."""
+    if "class_weight" not in estimator.get_params():
+        return {}
+    steps = "online, a step of weight 2 is not two steps; in batch, the minimum is found up to tol"
+    return {
+        "check_sample_weight_equivalence_on_dense_data": steps,
+        "check_sample_weight_equivalence_on_sparse_data": steps,
+        "check_class_weight_classifiers": "its rows are so far apart that the usual kernel sees the nearest one alone",
+    }
+
+
+@parametrize_with_checks([cls() for cls in CLASSES.values()], expected_failed_checks=expected_to_fail)
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
 

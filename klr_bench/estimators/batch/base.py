@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.blocks import KernelBlocks
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.binary import BinaryKernelClassifier, row_weights
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.expansion import decide, layout_of
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
@@ -58,9 +58,11 @@ class ExpansionClassifier(BinaryKernelClassifier):
 class BatchKLR(ExpansionClassifier):
     """Kernel logistic regression by epochs of coordinate steps over all rows.
 
-    The problem is  min_f (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    The problem is  min_f (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).  With weights w it is
+    min_f (lam/2) ||f||^2 + sum_i (w_i / sum_j w_j) log(1 + exp(-y_i f(x_i))).
 
-    A subclass returns from `_solver(blocks, signs, lam, random, b)` an object with the coefficients `b` (n,), float64;
+    A subclass returns from `_solver(blocks, signs, lam, random, b, shares)`, where shares (n,) are the w_i / sum_j w_j,
+    an object with the coefficients `b` (n,), float64;
     `epoch()`, which goes through all rows and yields the number of rows done after each block; and `objectives()`,
     which ends an epoch and returns the primal and the dual objective.
 
@@ -91,6 +93,9 @@ class BatchKLR(ExpansionClassifier):
     dtype : {"float32", "float64"} or None, default=None
         Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  f and the
         coefficients are always float64.  With float32 kernel values a gap below about 1e-6 is not meaningful.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (2 n_k) for n_k
+        rows of class k.
 
     Attributes
     ----------
@@ -116,6 +121,7 @@ class BatchKLR(ExpansionClassifier):
         "max_iter": [COUNT],
         "cache_size": [POSITIVE],
         "warm_start": ["boolean"],
+        "class_weight": CLASS_WEIGHT,
     }
 
     def __init__(
@@ -132,6 +138,7 @@ class BatchKLR(ExpansionClassifier):
         coef0=1.0,
         random_state=None,
         dtype=None,
+        class_weight=None,
     ):
         self.lam = lam
         self.tol = tol
@@ -144,9 +151,10 @@ class BatchKLR(ExpansionClassifier):
         self.coef0 = coef0
         self.random_state = random_state
         self.dtype = dtype
+        self.class_weight = class_weight
 
     @learns
-    def fit(self, X, y, callback=None):
+    def fit(self, X, y, sample_weight=None, callback=None):
         """Solve the problem on the given rows.
 
         Parameters
@@ -154,6 +162,8 @@ class BatchKLR(ExpansionClassifier):
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Two classes of any type; decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of rows, t rows after the start (n_samples per epoch).
             The coefficients are then the current ones, the objectives those of the last whole epoch.  Returning True
@@ -171,11 +181,12 @@ class BatchKLR(ExpansionClassifier):
         before = getattr(self, "dual_coef_", None) if self.warm_start else None
         X, signs = self._begin(X, y)
         n = len(signs)
+        shares = self._shares(sample_weight, X, self.classes_[(signs > 0).astype(int)])
         if before is not None and len(before) != n:
             message = f"warm_start=True: the last fit was on {len(before)} rows, this one is on {n}."
             raise ValueError(message)
         blocks = KernelBlocks(self._fitted_kernel, self._by_index, self._origin, X, self.cache_size)
-        solver = self._solver(blocks, signs, self.lam, self._random, before)
+        solver = self._solver(blocks, signs, self.lam, self._random, before, shares)
         self.support_vectors_, self.n_support_ = X.copy(), n
         self.n_iter_, self.objective_, self.dual_objective_, self.duality_gap_ = 0, np.log(2), 0.0, 1.0
         while self.n_iter_ < self.max_iter:
@@ -191,6 +202,18 @@ class BatchKLR(ExpansionClassifier):
         message = f"{type(self).__name__}: the gap is {self.duality_gap_:.2g} > tol after max_iter={self.max_iter}."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
+
+    def _shares(self, sample_weight, X, y):
+        """Return the shares of the rows in the loss, (n,), which sum to 1."""
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        if weights is None:
+            return np.full(X.shape[0], 1.0 / X.shape[0])
+        if not 0 < weights.sum() < np.inf:
+            message = (
+                f"{type(self).__name__}: sample_weight: expected some weights above 0, got a sum of {weights.sum():g}."
+            )
+            raise ValueError(message)
+        return weights / weights.sum()
 
     def progress(self):
         """Return what a checkpoint keeps: support vectors, objective and duality gap of the last whole epoch."""

@@ -6,8 +6,8 @@ With z_i = y_i f(x_i), f = sum_i b_i k(x_i, .) and b_i = a_i y_i / (n lam), the 
     max_a  -(lam/2) ||f||^2 - (1/n) sum_i [ a_i log a_i + (1 - a_i) log(1 - a_i) ],      0 < a_i < 1,
 
 and a step in a_i alone, q = k(x_i, x_i) / (n lam), solves  z_i + q (a - a_i) + log(a / (1 - a)) = 0  (Yu, Huang, Lin,
-Machine Learning 2011).  The unknown here is the margin m = -log(a / (1 - a)), so that a = sigma(-m) cannot leave (0, 1)
-and 1 - a = sigma(m) loses no digits.
+Machine Learning 2011).  With weights, the share w_i / sum_j w_j stands for 1/n.  The unknown here is the margin
+m = -log(a / (1 - a)), so that a = sigma(-m) cannot leave (0, 1) and 1 - a = sigma(m) loses no digits.
 
 An epoch takes the rows in a new random order, block by block.  First f at a block's rows receives the changes of the
 earlier blocks of the epoch.  Then a few sweeps run on the block's own small kernel matrix.  By symmetry the same kernel
@@ -54,20 +54,20 @@ def _step(z, a, q):
 
 def _signature(real):
     vector = float64[::1]
-    return void(real[:, ::1], int64[:, ::1], vector, vector, vector, vector, float64)
+    return void(real[:, ::1], int64[:, ::1], vector, vector, vector, vector, vector)
 
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(gram, orders, y, f, a, margin, scale):
     """Step through b coordinates in the given orders (sweeps, b), on their own kernel matrix (b, b).
 
-    y, f, a and margin are (b,); scale is 1 / (n lam).  f, a and margin are updated in place.
+    y, f, a, margin and scale are (b,); f, a and margin are updated in place.
     """
     for order in orders:
         for i in order:
-            margin[i] = _step(y[i] * f[i], a[i], scale * gram[i, i])
+            margin[i] = _step(y[i] * f[i], a[i], scale[i] * gram[i, i])
             new = sigmoid(-margin[i])
-            change = (new - a[i]) * y[i] * scale
+            change = (new - a[i]) * y[i] * scale[i]
             a[i] = new
             row = gram[i]
             for j in range(len(f)):
@@ -75,15 +75,19 @@ def _sweep(gram, orders, y, f, a, margin, scale):
 
 
 class _Ascent:
-    """The state of the dual: a, the margins m with a = sigma(-m), and f at all rows, each (n,) float64."""
+    """The state of the dual: a, the margins m with a = sigma(-m), and f at all rows, each (n,) float64.
 
-    def __init__(self, blocks, signs, lam, random, b):
+    b_i = scale_i a_i y_i, and scale_i is the share of row i in the loss divided by lam: 1 / (n lam) without weights.
+    """
+
+    def __init__(self, blocks, signs, lam, random, b, shares):
         n = len(signs)
         self.blocks, self.y, self.lam, self.random = blocks, signs, lam, random
-        self.scale = 1 / (n * lam)
+        self.shares, self.scale = shares, shares / lam
         self.margin, self.f = np.full(n, FAR), np.zeros(n)
         if b is not None:
-            a = np.clip(b * signs / self.scale, 1e-15, 1 - 1e-15)
+            a = np.divide(b * signs, self.scale, out=np.full(n, 0.5), where=self.scale > 0)
+            a = np.clip(a, 1e-15, 1 - 1e-15)
             self.margin = np.log1p(-a) - np.log(a)
         self.a = np.exp(-np.logaddexp(0, self.margin))
         if b is not None:
@@ -113,8 +117,9 @@ class _Ascent:
                 f += changes[tile] @ values
             gram = np.ascontiguousarray(blocks.values(left[block], right))
             orders = np.array([self.random.permutation(len(rows)) for _ in range(SWEEPS)])
-            _sweep(gram, orders, y, f, a, margin, self.scale)
-            changes[block] = (a - self.a[rows]) * y * self.scale
+            scale = self.scale[rows]
+            _sweep(gram, orders, y, f, a, margin, scale)
+            changes[block] = (a - self.a[rows]) * y * scale
             self.f[rows], self.a[rows], self.margin[rows] = f, a, margin
             for tile, values in zip(earlier, tiles, strict=True):
                 self.f[order[tile]] += values @ changes[block]
@@ -124,13 +129,14 @@ class _Ascent:
     def objectives(self):
         """Return the primal and the dual objective; their difference is a sum of non-negative terms.
 
-        primal - dual = (1/n) sum_i l(z_i) - l(m_i) + a_i (z_i - m_i),  l(z) = log(1 + exp(-z)), l'(m_i) = -a_i.
+        primal - dual = sum_i s_i [ l(z_i) - l(m_i) + a_i (z_i - m_i) ],  l(z) = log(1 + exp(-z)), l'(m_i) = -a_i, with
+        the shares s_i of the rows in the loss.
         """
         z = self.y * self.f
         loss = np.logaddexp(0, -z)
-        primal = self.lam / 2 * self.scale * np.sum(self.a * z) + loss.mean()
+        primal = self.shares @ (self.a * z / 2 + loss)
         terms = loss - np.logaddexp(0, -self.margin) + self.a * (z - self.margin)
-        return primal, primal - np.maximum(terms, 0).mean()
+        return primal, primal - self.shares @ np.maximum(terms, 0)
 
 
 class DualCDKLR(BatchKLR):
@@ -142,7 +148,7 @@ class DualCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype
+    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight
         See `BatchKLR`.
 
     Attributes

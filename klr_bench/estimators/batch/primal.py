@@ -29,11 +29,11 @@ LINE_STEPS = 20
 
 def _signature(real):
     vector = float64[::1]
-    return void(real[:, ::1], int64[::1], int64[::1], vector, vector, vector, vector, float64)
+    return void(real[:, ::1], int64[::1], int64[::1], vector, vector, vector, vector, vector, float64)
 
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
-def _sweep(values, places, rows, y, b, f, s, lam):
+def _sweep(values, places, rows, y, shares, b, f, s, lam):
     """Step through the coordinates `rows` (k,); their kernel values are the rows `places` (k,) of `values` (m, n).
 
     b, f and s (n,) change in place.
@@ -43,13 +43,14 @@ def _sweep(values, places, rows, y, b, f, s, lam):
         i, k = rows[p], values[places[p]]
         pull, curvature, largest = 0.0, 0.0, 0.0
         for j in range(n):
-            pull += k[j] * y[j] * s[j]
-            curvature += k[j] * k[j] * s[j] * (1.0 - s[j])
+            weighted = shares[j] * k[j] * s[j]
+            pull += weighted * y[j]
+            curvature += weighted * k[j] * (1.0 - s[j])
             largest = max(largest, abs(k[j]))
-        curvature = lam * k[i] + curvature / n
+        curvature += lam * k[i]
         if curvature <= 0.0:
             continue
-        step = (pull / n - lam * f[i]) / curvature
+        step = (pull - lam * f[i]) / curvature
         step = max(-1.0 / largest, min(step, 1.0 / largest))
         b[i] += step
         for j in range(n):
@@ -58,11 +59,11 @@ def _sweep(values, places, rows, y, b, f, s, lam):
 
 
 class _Descent:
-    """The state of the primal: b, and f and s = sigma(-y f) at all rows, each (n,) float64."""
+    """The state of the primal: b, f and s = sigma(-y f) at all rows, their shares in the loss, each (n,) float64."""
 
-    def __init__(self, blocks, signs, lam, random, b):
+    def __init__(self, blocks, signs, lam, random, b, shares):
         n = len(signs)
-        self.blocks, self.y, self.lam, self.random = blocks, signs, lam, random
+        self.blocks, self.y, self.lam, self.random, self.shares = blocks, signs, lam, random, shares
         self.coef = np.zeros(n) if b is None else b.copy()
         self.f = np.zeros(n) if b is None else blocks.times(b)
         self.s = np.exp(-np.logaddexp(0, signs * self.f))
@@ -78,17 +79,17 @@ class _Descent:
         for part in slices(len(order), min(self.blocks.size, LARGEST)):
             rows = order[part]
             values, places = self.blocks.block(rows)
-            _sweep(values, places, rows, self.y, self.coef, self.f, self.s, self.lam)
+            _sweep(values, places, rows, self.y, self.shares, self.coef, self.f, self.s, self.lam)
             del values  # frees memory for the next block
             yield part.stop
 
     def objectives(self):
         """Return the primal objective and the best lower bound so far, after one more step along b' - b.
 
-        s is a point of the dual problem, with coefficients b' = y s / (n lam); for it
+        s is a point of the dual problem, with coefficients b' = y s / (n lam), or shares for 1/n; for it
         primal - dual = (lam/2) (b - b')' K (b - b').
         """
-        other = self.y * self.s / (len(self.y) * self.lam)
+        other = self.y * self.s * self.shares / self.lam
         way, change = other - self.coef, self.blocks.times(other) - self.f
         self.bound = max(self.bound, self._primal() - self.lam / 2 * max(way @ change, 0))
         self._go(way, change)
@@ -96,14 +97,14 @@ class _Descent:
         return primal, min(self.bound, primal)
 
     def _primal(self):
-        return self.lam / 2 * (self.coef @ self.f) + np.logaddexp(0, -self.y * self.f).mean()
+        return self.lam / 2 * (self.coef @ self.f) + self.shares @ np.logaddexp(0, -self.y * self.f)
 
     def _go(self, way, change):
         """Take Newton steps along `way` (n,), which changes f by `change`, while they go downhill."""
         largest = np.max(np.abs(change))
         for _ in range(LINE_STEPS):
-            slope = self.lam * (self.coef @ change) - np.mean(change * self.y * self.s)
-            curvature = self.lam * (way @ change) + np.mean(change**2 * self.s * (1 - self.s))
+            slope = self.lam * (self.coef @ change) - self.shares @ (change * self.y * self.s)
+            curvature = self.lam * (way @ change) + self.shares @ (change**2 * self.s * (1 - self.s))
             if not (slope < 0 < curvature):
                 return
             step = min(-slope / curvature, 1 / largest)
@@ -119,7 +120,7 @@ class PrimalCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype
+    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight
         See `BatchKLR`.
 
     Attributes

@@ -7,7 +7,7 @@ import copy
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.budget.engine import BLOCK, CHUNK, BudgetState
-from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.online.base import OnlineKernelClassifier
@@ -54,6 +54,16 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.budget = budget
 
+    @learns
+    def fit(self, X, y, callback=None):
+        """Forget an earlier fit and learn from all rows; see `OnlineKernelClassifier.fit`.  There are no weights."""
+        return super().fit(X, y, callback=callback)
+
+    @learns
+    def partial_fit(self, X, y, classes=None, callback=None):
+        """Continue learning from the rows of X; see `OnlineKernelClassifier.partial_fit`.  There are no weights."""
+        return super().partial_fit(X, y, classes, callback=callback)
+
     def _strategy_arguments(self):
         return []
 
@@ -62,7 +72,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
 
     def _learning(self):
         strategy, parameters = type(self)._strategy, [self.budget, *self._strategy_arguments()]
-        return lambda X, signs, draws, _: self._state.learn(strategy, parameters, X, signs, draws)
+        return lambda X, signs, draws, *_: self._state.learn(strategy, parameters, X, signs, draws)
 
     def _end_pass(self):
         """Leave the support vectors as they are: they are replaced all the time."""

@@ -63,7 +63,7 @@ class Projectron(BudgetKernelClassifier):
         return ProjectionState(self._kernel(X), X, self.budget)
 
     def _learning(self):
-        return lambda X, signs, draws, _: self._state.learn(X, signs, margins=False, eta=1.0)
+        return lambda X, signs, draws, *_: self._state.learn(X, signs, margins=False, eta=1.0)
 
 
 class ProjectronPlusPlus(Projectron):
@@ -134,4 +134,4 @@ class ProjectronPlusPlus(Projectron):
         self.eta = eta
 
     def _learning(self):
-        return lambda X, signs, draws, _: self._state.learn(X, signs, margins=True, eta=self.eta)
+        return lambda X, signs, draws, *_: self._state.learn(X, signs, margins=True, eta=self.eta)

@@ -6,13 +6,28 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from klr_bench.estimators.core.classifier import Classifier, distinct_labels, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import make_writable
+
+
+def row_weights(sample_weight, class_weight, X, y, classes):
+    """Return the weights of the rows (n,), float64: their own times those of their classes; None where all are 1.
+
+    Raises ValueError for negative weights, and for weights of the wrong shape.
+    """
+    if sample_weight is None and class_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is None:
+        return weights
+    of_classes = compute_class_weight(class_weight, classes=classes, y=y)
+    return weights * of_classes[np.searchsorted(classes, y)]
 
 
 class BinaryClassifier(Classifier):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 WHOLE = 2**62 - 1
 """The largest whole number of which numpy can hold twice as much."""
@@ -43,3 +43,5 @@ NUMBER = Number(Real, None, None, closed="neither")
 """Constraint of any number but infinity and NaN."""
 SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 """Constraints of `random_state`."""
+CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
+"""Constraints of `class_weight`."""

@@ -11,7 +11,7 @@ from numbers import Real
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid, softplus
-from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, Number
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, NUMBER, POSITIVE, Number
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -73,7 +73,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         delta of the third h.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -100,6 +100,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     _rule = step_on_auxiliary
     _rule_of_many = softmax_step_on_auxiliary
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
+        "class_weight": CLASS_WEIGHT,
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
         "h": [StrOptions(set(H))],
@@ -124,8 +125,10 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         dtype=None,
         n_epochs=1,
         shuffle=False,
+        class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
+        self.class_weight = class_weight
         self.eta = eta
         self.R = R
         self.h = h

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.binary import BinaryKernelClassifier, row_weights
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.parameters import COUNT, Number
@@ -20,7 +20,7 @@ from klr_bench.estimators.online.many import SharedFit
 
 RADIUS = Number(Real, 0, None, closed="right")
 """Constraint of the radius of a ball; it may be infinite."""
-SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs")
+SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs", "class_weight")
 """Parameters that learners have in common if they share a pass."""
 SORTED = 50
 """Rows from which on it is no accident that they come class by class."""
@@ -54,6 +54,9 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         half the time or less.  Coefficients, scale and norm are always float64.
     n_epochs : int, default=1
         Passes of `fit` over the rows.  A row that is inserted in several passes is one support vector.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
+        n_k rows of class k.
     shuffle : bool, default=False
         Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order.
 
@@ -95,7 +98,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self.shuffle = shuffle
 
     @learns
-    def fit(self, X, y, callback=None):
+    def fit(self, X, y, sample_weight=None, callback=None):
         """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
 
         Parameters
@@ -104,6 +107,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         y : array of shape (n_samples,)
             Two classes of any type; decision values above 0 mean the second in sorted order.  A
             `SoftmaxKernelClassifier` accepts more classes.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows: each update is, in expectation, that of the weighted loss.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
 
@@ -114,12 +119,13 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self._start()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
+        weights = self._weights(sample_weight, X, y)
         if not self.shuffle:
             warn_of_order(self, y)
         numbers = np.arange(len(y))
         for _ in range(self.n_epochs):
             order = self._random.permutation(len(y)) if self.shuffle else None
-            stopped = self._learn(X, y, callback, order, numbers if order is None else order)
+            stopped = self._learn(X, y, callback, order, numbers if order is None else order, weights)
             if self.n_epochs > 1:
                 self._end_pass()
             if stopped:
@@ -127,7 +133,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         return self
 
     @learns
-    def partial_fit(self, X, y, classes=None, callback=None):
+    def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows of X, in their order.
 
         The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
@@ -135,8 +141,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
         Parameters
         ----------
-        X, y, callback
-            As for `fit`.
+        X, y, sample_weight, callback
+            As for `fit`; class_weight="balanced" needs all rows, and is refused.
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
 
@@ -152,7 +158,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         X, y = self._validate(X, y, dtype=self._dtypes() if first else self.support_vectors_.dtype, reset=first)
         if first:
             self._set_classes(y, classes)
-        self._learn(X, y, callback)
+        self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
         return self
 
     @decides
@@ -196,7 +202,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         """
         if n_classes != 2 or self.shuffle or type(self).fit is not OnlineKernelClassifier.fit:
             return None
-        return OnlineKernelClassifier, *(getattr(self, name) for name in SHARED)
+        return OnlineKernelClassifier, *(repr(getattr(self, name, None)) for name in SHARED)
 
     def fit_together(self, estimators, X, y, callback=None):
         """Fit learners with equal keys in one pass; return a `SharedFit`."""
@@ -215,11 +221,11 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         parameters, radius = self._rule_arguments()
         return engine.Update(type(self)._rule, parameters, radius, stream)
 
-    def _learn(self, X, y, callback, order=None, numbers=None):
+    def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
         """Learn from all rows, block by block; return True if the callback asked to stop.
 
         `order` (n,) are the places of the rows in the order of learning, None for their own; `numbers` (n,), in that
-        order, tell which rows are the same in another pass, None for none.
+        order, tell which rows are the same in another pass, None for none; `weights` (n,) are those of the rows.
         """
         signs = self._signs(y)
         if self._state is None:
@@ -230,7 +236,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
             block = slice(start, start + size)
             rows = block if order is None else order[block]
             draws = self._random.random_sample(len(signs[block]))
-            learn(X[rows], signs[rows], draws, None if numbers is None else numbers[block])
+            numbers_of = None if numbers is None else numbers[block]
+            learn(X[rows], signs[rows], draws, numbers_of, None if weights is None else weights[rows])
             at, value = self._refused_at()
             if at:
                 self._publish()
@@ -247,9 +254,33 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         return engine.OnlineState(self._kernel(X), X)
 
     def _learning(self):
-        """Return the function (rows (b, d), signs (b,), uniform draws (b,), numbers (b,)) that learns from a block."""
+        """Return the function of rows (b, d), signs, draws, numbers and weights, all (b,), that learns from a block."""
         groups = engine.grouped([self._update()])
-        return lambda X, signs, draws, numbers: self._state.learn_block(groups, X, signs, draws[None], numbers)
+
+        def learn(X, signs, draws, numbers, weights):
+            draws, factors = self._weighted(draws, weights)
+            self._state.learn_block(groups, X, signs, draws[None], numbers, None if factors is None else factors[None])
+
+        return learn
+
+    def _weighted(self, draws, weights):
+        """Return the draws and the factors of the steps (b,), or None, for rows of these weights (b,), or None."""
+        return draws, weights
+
+    def _weights(self, sample_weight, X, y, *, whole=True):
+        """Return the weights of the rows (n,); None where all are 1.  `whole` says whether these are all rows."""
+        if getattr(self, "class_weight", None) == "balanced" and not whole:
+            message = (
+                f"{type(self).__name__}: class_weight='balanced' needs the numbers of all rows, which partial_fit does "
+                "not have; give a dict, or sample_weight."
+            )
+            raise ValueError(message)
+        weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
+        return None if weights is None else self._checked_weights(weights)
+
+    def _checked_weights(self, weights):
+        """Return weights, or refuse those that the rule has no unbiased update for."""
+        return weights
 
     def _end_pass(self):
         """After one of several passes, count each inserted row once."""

@@ -110,20 +110,21 @@ def _signature(real):
     function = types.FunctionType(RULE_SIGNATURE)
     vector, numbers, matrix = float64[::1], int64[::1], float64[:, ::1]
     return types.void(
-        function, numbers, matrix, vector, vector, matrix, real[:, ::1], vector, int64, int64, numbers, matrix,
+        function, numbers, matrix, vector, vector, matrix, matrix, real[:, ::1], vector, int64, int64, numbers, matrix,
         _stores(real), _stores(real), matrix, int64[:, ::1], float64,
     )  # fmt: skip
 
 
 @compiled([_signature(float32), _signature(float64)])
 def _recursion(
-    rule, learners, parameters, radii, y, u, gram, diagonal, t, n_support, row, f,
+    rule, learners, parameters, radii, y, u, factors, gram, diagonal, t, n_support, row, f,
     stores, block, scalars, counts, tiny,
 ):  # fmt: skip
     """Run the given learners, which all have this rule, through a block of b examples.
 
     `learners` are their numbers; parameters (len(learners), p) and radii (len(learners),) belong to them; the draws are
-    u (n_learners, b).  gram (b, b) and diagonal (b,) are the block's own kernel values.
+    u (n_learners, b), and the steps c are multiplied by the factors (n_learners, b).  gram (b, b) and diagonal (b,) are
+    the block's own kernel values.
 
     row (n_learners,) gives the row of each learner in all other matrices: f (n_learners, b), the sums so far, without
     the scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples
@@ -145,10 +146,11 @@ def _recursion(
         while last + 1 < len(learners) and row[learners[last + 1]] == m:
             last += 1
         scale, scale_sum, squared = scalars[m, 0], scalars[m, 1], scalars[m, 2]
-        radius, sums, draws = radii[k], f[m], u[learners[k]]
+        radius, sums, draws, weights_of = radii[k], f[m], u[learners[k]], factors[learners[k]]
         for i in range(begin[k], len(y)):
             value = scale * sums[i]
             insert, shrink, c = rule(y[i], value, draws[i], t + i + 1, parameters[k])
+            insert, c = insert and weights_of[i] > 0.0, c * weights_of[i]
             scalars[m, 3] = value
             if not math.isfinite(value + c):
                 counts[m, 2] = t + i + 1
@@ -220,11 +222,11 @@ class OnlineState:
         self.counts = np.zeros((n, 3), dtype=np.int64)
         self.t = 0
 
-    def learn_block(self, groups, X, y, u, numbers=None):
+    def learn_block(self, groups, X, y, u, numbers=None, factors=None):
         """Learn from rows X (b, d) with labels y (b,), -1.0 or +1.0, and uniform draws u (n_learners, b).
 
         `groups` are the learners' updates, as returned by `grouped`; `numbers` (b,) are those of the rows, None where
-        each comes once.
+        each comes once; `factors` (n_learners, b) >= 0 multiply the steps, None for 1.
         """
         rows = in_layout(X, self.by_index)
         left, right = self.kernel.left(rows, self.origin), self.kernel.right(rows, self.origin)
@@ -236,7 +238,8 @@ class OnlineState:
         stores = (self.coef, self.average, self.since, self.weights, self.inserted)
         block = tuple(np.zeros(shape, dtype=store.array.dtype) for store in stores)
         arrays, tiny = tuple(store.array for store in stores), float(np.finfo(X.dtype).tiny)
-        self._run(groups, y, u, gram, diagonal, f, arrays, block, tiny)
+        factors = np.ones(u.shape) if factors is None else factors
+        self._run(groups, y, u, factors, gram, diagonal, f, arrays, block, tiny)
         new = np.flatnonzero(block[-1].any(axis=0))
         self.support.append(X[new])
         if not self.by_index:
@@ -274,11 +277,11 @@ class OnlineState:
         """Return how often learner i has inserted an example."""
         return int(self.inserted.columns[self.row[i]].sum())
 
-    def _run(self, groups, y, u, gram, diagonal, f, stores, block, tiny):
+    def _run(self, groups, y, u, factors, gram, diagonal, f, stores, block, tiny):
         for rule, learners, parameters, radii in groups:
             _recursion(
-                rule, learners, parameters, radii, y, u, gram, diagonal, self.t, len(self.support), self.row, f,
-                stores, block, self.scalars, self.counts, tiny,
+                rule, learners, parameters, radii, y, u, factors, gram, diagonal, self.t, len(self.support), self.row,
+                f, stores, block, self.scalars, self.counts, tiny,
             )  # fmt: skip
 
     @property

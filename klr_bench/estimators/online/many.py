@@ -22,7 +22,7 @@ def _streams(learners):
         yield numbers.setdefault(seed if isinstance(seed, Integral) else f"of {i}", len(numbers))
 
 
-def fit_many(learners, X, y):
+def fit_many(learners, X, y, sample_weight=None):
     """Fit several online learners in one pass; they must share kernel, dtype and number of epochs.
 
     The learners may be of any classes of `klr_bench.estimators.online`.  Each gets the result of its own `fit`, up to
@@ -36,6 +36,8 @@ def fit_many(learners, X, y):
         Training rows.
     y : array of shape (n_samples,)
         Their classes.
+    sample_weight : array of shape (n_samples,), default=None
+        Weights >= 0 of the rows.
 
     Returns
     -------
@@ -44,8 +46,8 @@ def fit_many(learners, X, y):
     Raises
     ------
     ValueError
-        If there are none, if they do not share kernel, dtype and n_epochs, or if one of them refuses its parameters or
-        an example.
+        If there are none, if they do not share kernel, dtype, n_epochs and class_weight, or if one of them refuses its
+        parameters or an example.
 
     Examples
     --------
@@ -60,8 +62,8 @@ def fit_many(learners, X, y):
     """
     _check(learners)
     if len(distinct_labels(column_or_1d(y))) > 2 or any(learner.shuffle for learner in learners):
-        return [learner.fit(X, y) for learner in learners]
-    fitted = SharedFit(learners, X, y)
+        return [learner.fit(X, y, sample_weight) for learner in learners]
+    fitted = SharedFit(learners, X, y, sample_weight=sample_weight)
     for i, learner in enumerate(learners):
         if fitted.state.refused[i]:
             learner._refuse(fitted.state.refused[i], fitted.state.scalars[fitted.state.row[i], 3])
@@ -97,7 +99,7 @@ class SharedFit:
     """
 
     @np.errstate(**QUIET)
-    def __init__(self, learners, X, y, callback=None):
+    def __init__(self, learners, X, y, callback=None, sample_weight=None):
         for learner in learners:
             learner._start()
         first = learners[0]
@@ -112,23 +114,39 @@ class SharedFit:
             learner._n_first = len(y)
             if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
-        shared = {(learner._kernel(X), learner.dtype, learner.n_epochs) for learner in learners}
+        shared = {
+            (learner._kernel(X), learner.dtype, learner.n_epochs, repr(learner.class_weight)) for learner in learners
+        }
         if len(shared) > 1:
-            message = f"the learners must share kernel, dtype and n_epochs; got {len(shared)} different combinations."
+            message = (
+                f"the learners must share kernel, dtype, n_epochs and class_weight; got {len(shared)} different "
+                "combinations."
+            )
             raise ValueError(message)
         self.learners = list(learners)
         updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
         self.state = engine.OnlineState(first._kernel(X), X, engine.shared_rows(updates))
         groups = engine.grouped(updates)
+        self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
         signs, numbers = first._signs(y), np.arange(len(y))
         for epoch, start in product(range(first.n_epochs), range(0, len(signs), engine.BLOCK)):
             block = slice(start, start + engine.BLOCK)
-            draws = np.array([learner._random.random_sample(len(signs[block])) for learner in learners])
-            self.state.learn_block(groups, X[block], signs[block], draws, numbers[block])
+            drawn = [learner._random.random_sample(len(signs[block])) for learner in learners]
+            draws, factors = self._weighted(drawn, block)
+            self.state.learn_block(groups, X[block], signs[block], draws, numbers[block], factors)
             if first.n_epochs > 1 and block.stop >= len(signs):
                 self.state.merge()
             if callback is not None and callback(self, epoch * len(signs) + min(block.stop, len(signs))):
                 break
+
+    def _weighted(self, drawn, block):
+        """Return the draws and the factors of the steps of all learners, (n_learners, b), for a block of rows."""
+        weighted = [
+            learner._weighted(draws, None if weights is None else weights[block])
+            for learner, draws, weights in zip(self.learners, drawn, self._weights, strict=True)
+        ]
+        factors = [np.ones(len(draws)) if factors is None else factors for draws, factors in weighted]
+        return np.array([draws for draws, _ in weighted]), np.array(factors)
 
     @property
     def refused(self):

@@ -25,7 +25,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
 
     Parameters
     ----------
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -76,7 +76,12 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
             return super()._learning()
         parameters, radius = self._rule_arguments()
         update = engine.Update(type(self)._rule_of_many, parameters, radius)
-        return lambda X, codes, draws, numbers: self._state.learn_block(update, X, codes, draws, numbers)
+
+        def learn(X, codes, draws, numbers, weights):
+            draws, factors = self._weighted(draws, weights)
+            self._state.learn_block(update, X, codes, draws, numbers, factors)
+
+        return learn
 
     def _is_logistic(self):
         return True

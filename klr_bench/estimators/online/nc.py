@@ -8,7 +8,7 @@ from __future__ import annotations
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -40,7 +40,7 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
         Radius > 0 of the ball in the kernel's space; `inf` for no projection.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -67,6 +67,7 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     _rule = gradient_step
     _rule_of_many = softmax_gradient_step
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
+        "class_weight": CLASS_WEIGHT,
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
     }
@@ -85,8 +86,10 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
         dtype=None,
         n_epochs=1,
         shuffle=False,
+        class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
+        self.class_weight = class_weight
         self.eta = eta
         self.R = R
 

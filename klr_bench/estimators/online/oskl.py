@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
 from klr_bench.estimators.online.base import RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -39,7 +40,7 @@ class OSKL(SoftmaxKernelClassifier):
 
     The update is then f <- project_R( f - eta G sign(l'(y, f(x))) k(x, .) ), an unbiased gradient step.  With more than
     two classes, which only the logit loss allows, |l'| is replaced by the length of the gradient and the sign by its
-    direction.
+    direction.  With weights w the probability is w |l'| / G, where G is at least the largest weight.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class OSKL(SoftmaxKernelClassifier):
         delta > 0 of the square loss.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -83,6 +84,7 @@ class OSKL(SoftmaxKernelClassifier):
     _rule = sampled_sign_step
     _rule_of_many = sampled_direction_step
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
+        "class_weight": CLASS_WEIGHT,
         "G": [POSITIVE],
         "eta": [POSITIVE, None],
         "R": [RADIUS],
@@ -107,8 +109,10 @@ class OSKL(SoftmaxKernelClassifier):
         dtype=None,
         n_epochs=1,
         shuffle=False,
+        class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
+        self.class_weight = class_weight
         self.G = G
         self.eta = eta
         self.R = R
@@ -134,6 +138,22 @@ class OSKL(SoftmaxKernelClassifier):
             f"G must be at least G1, the largest derivative that occurs: use a larger G or a smaller R."
         )
         raise ValueError(message)
+
+    def _checked_weights(self, weights):
+        largest = float(weights.max(initial=0.0))
+        if self.loss != "logit" and largest > 1:
+            message = f"OSKL: weights above 1, here {largest:g}, are for loss='logit', whose derivative has a bound."
+            raise ValueError(message)
+        self._raised = max(1.0, largest / self.G)
+        return weights
+
+    def _weighted(self, draws, weights):
+        """Let weights act on the probability of an insertion: they divide the draws; G is raised if they exceed it."""
+        if weights is None:
+            return draws, None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            draws = np.where(weights > 0, draws * self._raised / weights, np.inf)
+        return draws, None if self.eta is None else np.full(len(draws), self._raised)
 
     def _is_logistic(self):
         return self.loss == "logit"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -23,7 +24,7 @@ class KernelPerceptron(OnlineKernelClassifier):
     ----------
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -48,6 +49,7 @@ class KernelPerceptron(OnlineKernelClassifier):
     """
 
     _rule = step_on_mistake
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"class_weight": CLASS_WEIGHT}
 
     def __init__(
         self,
@@ -61,8 +63,10 @@ class KernelPerceptron(OnlineKernelClassifier):
         dtype=None,
         n_epochs=1,
         shuffle=False,
+        class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
+        self.class_weight = class_weight
 
     def _rule_arguments(self):
         return [], math.inf

@@ -38,20 +38,20 @@ rule_of_many = compiled(RULE_SIGNATURE)
 def _signature(real):
     vector, matrix = float64[::1], float64[:, ::1]
     return types.void(
-        types.FunctionType(RULE_SIGNATURE), vector, float64, int64[::1], vector, real[:, ::1], vector,
+        types.FunctionType(RULE_SIGNATURE), vector, float64, int64[::1], vector, vector, real[:, ::1], vector,
         int64, int64, matrix, _stores(real), _stores(real), matrix, int64[:, ::1], float64,
     )  # fmt: skip
 
 
 @compiled([_signature(float32), _signature(float64)])
 def _recursion(
-    rule, parameters, radius, y, u, gram, diagonal, t, n_support, f, stores, block, scalars, counts, tiny
+    rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, stores, block, scalars, counts, tiny
 ):  # fmt: skip
     """Run a learner through a block of b examples of the classes y (b,), 0, 1, ..., M - 1.
 
-    As in `engine._recursion`, with one row per class: f (M, b), the sums so far, without the scale; `stores`; `block`;
-    `scalars` (M, 4), the same for all classes, with the last z in place of f(x); and `counts`, where mistakes and the
-    refused example are those of row 0.
+    As in `engine._recursion`, with factors (b,), and with one row per class: f (M, b), the sums so far, without the
+    scale; `stores`; `block`; `scalars` (M, 4), the same for all classes, with the last z in place of f(x); and
+    `counts`, where mistakes and the refused example are those of row 0.
     """
     coef, average, since, weights, _ = stores
     new_coef, new_average, new_since, new_weights, new_inserted = block
@@ -72,6 +72,7 @@ def _recursion(
         direction[right] = 1.0
         length = math.sqrt(0.5 * np.sum(direction * direction))
         insert, c = rule(z, length, u[i], parameters)
+        insert, c = insert and factors[i] > 0.0, c * factors[i]
         if not math.isfinite(z + c):
             counts[0, 2] = t + i + 1
             break
@@ -113,9 +114,9 @@ class SoftmaxState(engine.OnlineState):
     def __init__(self, kernel, X, n_classes):
         super().__init__(kernel, X, range(n_classes))
 
-    def _run(self, update, y, u, gram, diagonal, f, stores, block, tiny):
+    def _run(self, update, y, u, factors, gram, diagonal, f, stores, block, tiny):
         _recursion(
-            update.rule, np.array(update.parameters, dtype=np.float64), update.radius, y, u, gram, diagonal,
+            update.rule, np.array(update.parameters, dtype=np.float64), update.radius, y, u, factors, gram, diagonal,
             self.t, len(self.support), f, stores, block, self.scalars, self.counts, tiny,
         )  # fmt: skip
 

@@ -119,7 +119,9 @@ def test_learners_that_shuffle_are_fitted_one_by_one():
 
 def test_learners_must_share_the_kernel():
     X, y = toy()
-    with pytest.raises(ValueError, match="must share kernel, dtype and n_epochs; got 2 different combinations"):
+    with pytest.raises(
+        ValueError, match="must share kernel, dtype, n_epochs and class_weight; got 2 different combinations"
+    ):
         fit_many([OSKL(gamma=1.0), OSKL(gamma=2.0)], X, y)
     with pytest.raises(ValueError, match="'eta' parameter"):
         fit_many([OSKL(), NonConservativeKLR(eta=-1.0)], X, y)
