@@ -95,8 +95,8 @@ def make_split(dataset: Dataset, way: Way, seed: int, repeat: int) -> Split:
         case Runs(runs):
             even = _in_even_runs(dataset, runs)
             return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
-        case Share(test_size):
-            return _share(dataset, test_size, random)
+        case Share(test_size, stratify):
+            return (_stratified if stratify else _share)(dataset, test_size, random)
         case Official():
             n_train = _official_rows(dataset)
             return Split(random.permutation(n_train), np.arange(n_train, len(dataset.y)))
@@ -112,11 +112,32 @@ def _official_rows(dataset: Dataset) -> int:
 def _share(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
     n = len(dataset.y)
     n_test = math.ceil(round(test_size * n, 6))
+    _check_share(dataset, test_size, n_test)
+    order = random.permutation(n)
+    return Split(order[: n - n_test], order[n - n_test :])
+
+
+def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
+    """Test on a share of each class; its other rows are spread evenly, at random places, over the training rows."""
+    y = np.asarray(dataset.y)
+    test, train, places = [], [], []
+    for label in np.unique(y):
+        rows = random.permutation(np.flatnonzero(y == label))
+        n_test = min(max(round(test_size * len(rows)), 1), len(rows) - 1)
+        n_train = len(rows) - n_test
+        test.append(rows[:n_test])
+        train.append(rows[n_test:])
+        places.append((np.arange(n_train) + random.random_sample(n_train)) / n_train)
+    chosen = np.concatenate(test)
+    _check_share(dataset, test_size, len(chosen))
+    return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(chosen))
+
+
+def _check_share(dataset: Dataset, test_size: float, n_test: int) -> None:
+    n = len(dataset.y)
     if not 0 < n_test < n:
         message = f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test."
         raise KlrBenchError(message)
-    order = random.permutation(n)
-    return Split(order[: n - n_test], order[n - n_test :])
 
 
 def _drawn(dataset: Dataset, way: Draw, random: np.random.RandomState) -> Split:

@@ -169,7 +169,7 @@ def test_the_users_own_file_becomes_a_spec() -> None:
     source = spec["source"]
     assert source["path"] == str(Path.home() / "my data, 1.csv")
     assert (source["label_column"], spec["positive"], source["n_features"]) == (-1, "+1", 7)
-    assert (spec["split"], source["file_format"]) == ({"test_size": 0.3}, "csv")
+    assert (spec["split"], source["file_format"]) == ({"test_size": 0.3, "stratify": True}, "csv")
     assert (
         composed("dataset=file", "data.path=a", "data.label=class").datasets["file"]["source"]["label_column"]
         == "class"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -106,6 +107,27 @@ def test_splits_depend_on_seed_data_set_and_repeat_alone():
     assert order() == order()
     assert len({tuple(order(*change)) for change in [(), (1,), (0, "other"), (0, "toy", 1)]}) == 4
     assert derived_seed(0, "toy", 0, "split") != derived_seed(0, "toy", 0, "learner")
+
+
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=4), st.floats(0.1, 0.9), st.integers(0, 99))
+def test_a_stratified_split_has_the_share_of_each_class_everywhere(sizes, test_size, seed):
+    y = np.repeat(np.arange(len(sizes)), sizes).astype(np.int8)
+    rows = SimpleNamespace(name="toy", y=y, n_train_official=None)
+    if max(sizes) == 1:
+        with pytest.raises(KlrBenchError, match="leaves no row to train or to test"):
+            make_split(rows, Share(test_size, stratify=True), seed, 0)
+        return
+    split = make_split(rows, Share(test_size, stratify=True), seed, 0)
+    assert sorted([*split.train, *split.test]) == list(range(len(y)))
+    for label, size in enumerate(sizes):
+        n_test = int((y[split.test] == label).sum())
+        assert n_test == (0 if size == 1 else min(max(round(test_size * size), 1), size - 1))
+        at = np.flatnonzero(y[split.train] == label)
+        assert len(at) == size - n_test
+        for half in (at < len(split.train) / 2, at >= len(split.train) / 2):
+            assert abs(half.sum() - len(at) / 2) <= len(sizes) + 1
+    again = make_split(rows, Share(test_size, stratify=True), seed, 1)
+    assert len(y) < 12 or split.train.tolist() != again.train.tolist()
 
 
 def test_refuses_what_cannot_be_split():

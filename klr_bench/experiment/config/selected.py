@@ -214,7 +214,9 @@ def _own_file(spec: Mapping[str, Any], data: DataConfig) -> dict[str, Any]:
         "label_column": _column(data.label),
         "columns": data.columns,
     }
-    split = {"official": True} if data.test_path else {"test_size": data.test_size} if data.test_size else None
+    split: dict[str, Any] | None = {"official": True} if data.test_path else None
+    if data.test_size is not None:
+        split = {"test_size": data.test_size, "stratify": True}
     said = {"positive": data.positive, "multiclass": data.multiclass, "split": split}
     if data.multiclass is None and spec.get("multiclass") is None:
         said["multiclass"] = data.positive is None and spec.get("positive") is None

@@ -36,9 +36,13 @@ class Official:
 
 @dataclass(frozen=True)
 class Share:
-    """Test on a share of all rows, drawn anew for each repeat."""
+    """Test on a share of all rows, drawn anew for each repeat.
+
+    With `stratify` it is that share of each class, and any run of training rows has nearly the same shares of them.
+    """
 
     test_size: PartOfRows
+    stratify: bool = False
 
 
 @dataclass(frozen=True)
