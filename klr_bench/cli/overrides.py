@@ -23,6 +23,9 @@ LONGEST, LONGEST_TOGETHER = 4_000, 20_000
 LONGEST_NAME = 100
 """Characters of the name of a run."""
 
+AROUND = " '\"[](){}"
+"""What may stand around a value, and says nothing in the name of a run."""
+
 LITERAL_KEYS = (
     *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive"),
     *("results_dir", "hydra.sweep.dir", "hydra.run.dir"),
@@ -140,8 +143,8 @@ def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> 
     if any(key == "name" for key, _, _ in values):
         return name
     alike = {*fixed, "experiment", "results_dir"}
-    told = [f"{key}-{value}" for key, _, value in values if key not in alike]
-    plain = re.sub(r"[^\w.+-]+", "-", "-".join([name, *told])).strip("-")
+    told = [f"{key}-{value.strip(AROUND)}" for key, _, value in values if key not in alike]
+    plain = re.sub(r"[^\w.+-]+", "-", "-".join([name, *told]))
     if len(plain) <= LONGEST_NAME:
         return plain
     return f"{plain[: LONGEST_NAME - 9]}-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"

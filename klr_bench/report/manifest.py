@@ -88,7 +88,7 @@ class Asked(PartOfMore):
     """Names of the columns; None: the usual ones."""
     against: dict[str, dict[str, schema.Parameter]] | None = None
     """For numbers that compare two columns, the changes that give the column to compare with."""
-    budget: schema.Parameter = None
+    budget: list[schema.Budget] | Words | schema.Budget | None = None
     """Budgets of a sweep, or ``from:<experiment>/<algorithm>`` where they are those of another run."""
 
 

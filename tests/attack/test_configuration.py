@@ -121,7 +121,7 @@ def values_of(key: Key, hint: Any) -> Iterator[Any]:
         yield from (math.nan, math.inf, -math.inf)
         yield from () if Text in options(hint) else (10**400,)
     elif int in taken and Text not in options(hint) and key not in ANY_WHOLE_NUMBER:
-        yield from (-1, 10**30)
+        yield from (10**30,) if key == ("n_jobs",) else (-1, 10**30)
     if any(typing.get_origin(option) is Literal for option in options(hint)) and str in taken:
         yield "nonsense"
 

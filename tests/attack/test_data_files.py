@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data import delimited, labels
+from klr_bench.experiment.data import labels, readers
 from klr_bench.experiment.data.dataset import dataset_hash, load
 from klr_bench.experiment.data.labels import LARGEST
 from klr_bench.experiment.data.readers import Arrays, read, sniffed_format
@@ -555,14 +555,14 @@ def test_a_home_folder_of_nobody_in_other_verbs(command: list[str], capsys: pyte
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.csv"
     path.write_text("x,c\n1,a\n2,b\n")
-    layout = delimited._layout
+    layout = readers.layout_of
 
-    def then_changed(*args: Any) -> Any:
-        found = layout(*args)
+    def then_changed(*args: Any, **named: Any) -> Any:
+        found = layout(*args, **named)
         path.write_text("x,c\n1,a\n2,b\n3,a\n")
         return found
 
-    monkeypatch.setattr(delimited, "_layout", then_changed)
+    monkeypatch.setattr(readers, "layout_of", then_changed)
     rejected(lambda: load("file", own(path), cache=tmp_path / "cache", mirror=None), "has changed while it was read")
     assert not list((tmp_path / "cache").rglob("*.npy"))
     monkeypatch.undo()
@@ -572,14 +572,14 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
 def test_a_file_that_vanishes_between_two_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.csv"
     path.write_text("x,c\n1,a\n2,b\n")
-    layout = delimited._layout
+    layout = readers.layout_of
 
-    def then_gone(*args: Any) -> Any:
-        found = layout(*args)
+    def then_gone(*args: Any, **named: Any) -> Any:
+        found = layout(*args, **named)
         path.unlink()
         return found
 
-    monkeypatch.setattr(delimited, "_layout", then_gone)
+    monkeypatch.setattr(readers, "layout_of", then_gone)
     rejected(lambda: load("file", own(path), cache=tmp_path / "cache", mirror=None), "cannot be read (No such file")
 
 

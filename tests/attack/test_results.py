@@ -43,6 +43,7 @@ CONFIG: dict[str, Any] = {
     "figures": ["accuracy_support"],
     "metrics": ["accuracy", "n_trees"],
     "against": {"accuracy_gain": {"R": 1.0}},
+    "budget": "from:oskl_magic/oskl",
 }
 MANIFEST: dict[str, Any] = {
     "experiment": "mine",

@@ -27,6 +27,8 @@ from klr_bench.experiment.data.fetch import UNKNOWN, cached_path, fetch, verify
 from klr_bench.files import no_file
 
 BAD_INPUT = 2  # exit status
+UNLIMITED = 200
+"""Columns of a table that is written to no terminal."""
 
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
@@ -41,7 +43,7 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
         row = catalogue.row(name, spec, cache)
         size = filesize.decimal(row.n_bytes) if row.n_bytes else ""
         table.add_row(name, row.label, _count(row.n_samples), _count(row.n_features), size, row.state)
-    console.print(table)
+    console.print(table, width=None if console.is_terminal else UNLIMITED, crop=False)
     _line(console, f"cache: {cache}")
     return 0
 
