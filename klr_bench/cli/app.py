@@ -67,7 +67,8 @@ class Task:
     places: set[Path] = field(default_factory=set)
     """The results folders of the jobs so far."""
 
-    def __call__(self, cfg: DictConfig) -> None:
+    def __call__(self, cfg: DictConfig) -> float | None:
+        """Run a job; return its score, for a sweeper that looks for the best, None where it has none."""
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.experiment import runner
@@ -106,7 +107,10 @@ class Task:
             self.statuses.append(EXIT_BAD_INPUT)
         else:
             self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
+            self.running = False
+            return outcome.score
         self.running = False
+        return None
 
     def _take(self, place: Path) -> None:
         """Refuse a results folder that an earlier job of the same sweep has filled."""

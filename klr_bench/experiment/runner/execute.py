@@ -56,6 +56,9 @@ class Outcome:
     n_computed: int = 0
     n_found: int = 0
     failed: list[Record] = field(default_factory=list)
+    score: float | None = None
+    """Mean over the finished cells of the metric that selection goes by, None where no cell has it: for sweepers that
+    look for the best."""
 
     @property
     def n_failed(self) -> int:
@@ -109,6 +112,7 @@ class _Run:
             self._say(f"stopped: {self._count()}{kept}. Run the same command again to go on.", style="yellow")
             raise
         self._close(time.monotonic() - started)
+        self.outcome.score = self._score_of_all()
         return self.outcome
 
     def _workers(self) -> int:
@@ -227,6 +231,12 @@ class _Run:
             self._say("Run the same command again to try the failed cells once more.")
         place = "" if self.config.results_dir == "results" else f" results_dir={shlex.quote(self.config.results_dir)}"
         self._say(f"Next: klr-bench report experiment={self.config.name}{place}")
+
+    def _score_of_all(self) -> float | None:
+        metric = self.config.selection.score
+        records = [record for cell in self.cells if (record := self.store.read_cell(cell.key))]
+        found = [record.metrics[metric] for record in records if metric in record.metrics]
+        return sum(found) / len(found) if found else None
 
     def _say(self, text: str, style: str | None = None) -> None:
         if not self.quiet:

@@ -92,6 +92,7 @@ def test_a_run_writes_rows_and_a_manifest(config):
         *[["oskl", variant, repeat] for variant in ('{"G": 1}', '{"G": 4}') for repeat in (0, 1)],
     ]  # fmt: skip
     assert (rows.status == "ok").all()
+    assert outcome.score == pytest.approx(rows.accuracy.mean())
     assert rows.n_train.tolist() == [240] * 6
     assert (rows.accuracy + rows.error_rate == 1).all()
     assert (rows.log_loss > 0).all()
@@ -394,8 +395,8 @@ def test_more_than_two_classes(config):
 
 
 def test_a_second_run_computes_nothing_and_force_computes_all(config):
-    run(config)
-    assert run(config)[0] == runner.Outcome(0, 6, [])
+    first, _ = run(config)
+    assert run(config)[0] == runner.Outcome(0, 6, [], first.score)
     outcome, _ = run(replace(config, force=True))
     assert (outcome.n_computed, outcome.n_found) == (6, 0)
 
