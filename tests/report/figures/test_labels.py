@@ -77,6 +77,10 @@ def test_an_axis_of_counts_has_some_ticks_and_not_too_many(values: tuple[float, 
         ([{"G": 1, "R": 2}, {"G": 1, "R": 3}], "G=1; R=2, 3"),
         ([{"G": 1, "R": 2}, {"G": 2, "R": 3}], "G=1; R=2 | G=2; R=3"),
         ([{"G": 1}, {"lam": 2}], "G=1 | lam=2"),
+        (
+            [{"lam": lam, "project": on} for lam in (0.1, 0.2) for on in (True, False)],
+            "lam=0.1; project=False and 3 more",
+        ),
     ],
 )
 def test_several_variants_in_one_text(variants: list[dict[str, Any]], expected: str) -> None:

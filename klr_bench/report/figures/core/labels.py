@@ -31,6 +31,8 @@ PLACES = [
 """Where a label may stand: offsets and alignments, the best first."""
 MOST_LABELS = 12
 """Of a panel that are all written, wherever they stand."""
+LONGEST = 45
+"""Characters of a label of several points; a longer one names the first."""
 OUTSIDE = 10.0
 """How much worse it is to stand outside of the axes than over something."""
 
@@ -121,4 +123,6 @@ def together(variants: Sequence[Mapping[str, Any]]) -> str:
     if len(ordered) > 1 and len(differing) == 1 and all(list(variant) == names for variant in ordered):
         (name,) = differing
         return variant_text({**ordered[0], name: ", ".join(value_text(variant[name]) for variant in ordered)})
-    return " | ".join(map(variant_text, ordered))
+    texts = [variant_text(variant) for variant in ordered]
+    text = " | ".join(texts)
+    return text if len(text) <= LONGEST else f"{texts[0]} and {len(texts) - 1} more"
