@@ -33,7 +33,7 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
     def stand_in(config: Any, **_: Any) -> Any:
         configs.append(config)
-        return SimpleNamespace(n_failed=0)
+        return SimpleNamespace(n_failed=0, score=None)
 
     monkeypatch.setattr(runner, "run", stand_in)
     monkeypatch.setattr(sys, "argv", list(sys.argv))

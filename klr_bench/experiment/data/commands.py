@@ -43,7 +43,9 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
         row = catalogue.row(name, spec, cache)
         size = filesize.decimal(row.n_bytes) if row.n_bytes else ""
         table.add_row(name, row.label, _count(row.n_samples), _count(row.n_features), size, row.state)
-    console.print(table, width=None if console.is_terminal else UNLIMITED, crop=False)
+    if not console.is_terminal:
+        console.width = max(console.width, UNLIMITED)
+    console.print(table)
     _line(console, f"cache: {cache}")
     return 0
 
