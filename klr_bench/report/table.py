@@ -206,14 +206,14 @@ def _block(
 ) -> Block:
     asked = manifest.columns() if dataset in manifest.config.datasets else []
     against = manifest.config.against or {}
+    columns = sorted({*groups, *asked}, key=manifest.order)
     lines = []
-    for column in sorted({*groups, *asked}, key=manifest.order):
+    for column in columns:
         rows = list(groups.get(column, []))
         repeats = max(len(rows), manifest.config.repeats if column in asked else 0)
         values = _values(column, rows, manifest)
         if manifest.borrowed and "budget" in values:  # the paper's are the numbers of support vectors of its own run
-            columns = [variant for algorithm, variant in {*groups, *asked} if algorithm == column[0]]
-            ours = {variant["budget"] for variant in columns if "budget" in variant}
+            ours = {variant["budget"] for name, variant in columns if name == column[0] and "budget" in variant}
             values["budget"] = papers.alike(dataset, column[0], "budget", ours).get(values["budget"], values["budget"])
         published = papers.published(dataset, column[0], values)
         derived = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,6 +24,9 @@ ROWS, FIELDS = 5000, 1_000_000  # rows, and about so many fields, converted at a
 WIDE = 2000  # columns; with more, rows are stored sparse
 DELIMITERS = ",;\t| "
 SAMPLE = 20  # lines from which the delimiter is determined
+
+Piece = list[tuple[int, list[str]]]
+"""Some rows: the line and the fields of each."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +53,34 @@ def read_delimited(
     names the file and the line.
     """
     layout = layout_of(path, label_column, like)
+    X, codes = rows_and_codes(path, layout, labels, partial(_values, path, layout))
+    return X, codes, layout
+
+
+def rows_and_codes(
+    path: Path, layout: Layout, labels: Labels, features: Callable[[Piece], NDArray[np.float32]]
+) -> tuple[Any, NDArray[np.int64]]:
+    """Return X (n, d), dense or, if it is wide, CSR, as `features` makes it of some rows; the codes of the labels (n,).
+
+    Raises a KlrBenchError for a file without rows, or a row without a label.
+    """
     pieces, codes = [], []
-    rows = rows_of(path, layout)
-    while piece := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
-        codes += [code_of(path, line, row, layout, labels) for line, row in piece]
-        values = _values(path, piece, layout)
+    for piece in pieces_of(path, layout):
+        codes += [_code_of(path, line, row, layout, labels) for line, row in piece]
+        values = features(piece)
         pieces.append(sp.csr_matrix(values) if values.shape[1] > WIDE else values)
     if not pieces:
         message = f"{path}: no rows."
         raise KlrBenchError(message)
     X = sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
-    return X, np.array(codes, dtype=np.int64), layout
+    return X, np.array(codes, dtype=np.int64)
+
+
+def pieces_of(path: Path, layout: Layout) -> Iterator[Piece]:
+    """Yield the rows of a file after the header, as many at a time as memory should hold as text."""
+    rows = _rows_of(path, layout)
+    while piece := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
+        yield piece
 
 
 def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
@@ -93,7 +114,7 @@ def _parsed(reader: Any) -> Iterator[list[str]]:
         raise csv.Error(message) from error
 
 
-def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+def _rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, fields) for each row after the header, all of the same length."""
     with open_plain(path) as (stream, _):
         try:
@@ -112,7 +133,7 @@ def _no_text(path: Path, error: csv.Error) -> KlrBenchError:
     return KlrBenchError(f"{path}: not delimited text ({error}); expected one row a line. Mend or remove the line.")
 
 
-def code_of(path: Path, line: int, row: list[str], layout: Layout, labels: Labels) -> int:
+def _code_of(path: Path, line: int, row: list[str], layout: Layout, labels: Labels) -> int:
     """Return the code of the label of a row."""
     try:
         return labels.code(row[layout.label])
@@ -124,7 +145,7 @@ def code_of(path: Path, line: int, row: list[str], layout: Layout, labels: Label
         raise KlrBenchError(message) from error
 
 
-def _values(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> NDArray[np.float32]:
+def _values(path: Path, layout: Layout, piece: Piece) -> NDArray[np.float32]:
     """Return the features of some rows as numbers."""
     features = [row[: layout.label] + row[layout.label + 1 :] for _, row in piece]
     try:
@@ -135,10 +156,10 @@ def _values(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> N
             return values
     except ValueError:
         pass
-    raise KlrBenchError(_fault(path, piece, layout))
+    raise KlrBenchError(_fault(path, layout, piece))
 
 
-def _fault(path: Path, piece: list[tuple[int, list[str]]], layout: Layout) -> str:
+def _fault(path: Path, layout: Layout, piece: Piece) -> str:
     """Return the message about the field of some rows that is not a finite number."""
     for line, row in piece:
         for column, field in enumerate(row):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, nearest, shown
-from klr_bench.experiment.data.delimited import FIELDS, ROWS, WIDE, Layout, code_of, layout_of, rows_of
+from klr_bench.experiment.data.delimited import WIDE, Layout, Piece, layout_of, pieces_of, rows_and_codes
 from klr_bench.experiment.data.labels import LARGEST, Labels, number, some
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
@@ -41,8 +41,6 @@ DATE = re.compile(
 )
 DECIMAL_COMMA = re.compile(r"[+-]?\d[\d.]*,\d+")
 IDENTIFIER = re.compile(r"(.*[^a-z0-9])?(id|uuid|guid|index|row|rowid)", re.IGNORECASE)
-
-Piece = list[tuple[int, list[str]]]
 
 
 @dataclass
@@ -85,9 +83,7 @@ class Seen:
         self.n_numbers += sum(number(text) is not None for text in values)
         self.with_comma = self.with_comma or any(map(DECIMAL_COMMA.fullmatch, values))
         if self.odd is None:
-            self.odd = next(
-                (line, text) for line, text in zip(lines, texts, strict=True) if not is_missing(text) and _is_odd(text)
-            )
+            self.odd = next((line, text) for line, text in zip(lines, texts, strict=True) if _is_odd(text))
 
     def _take_numbers(self, numbers: NDArray[np.float64]) -> None:
         self.n_numbers += len(numbers)
@@ -202,15 +198,7 @@ def read_table(
     """
     layout = layout_of(path, label_column, like.layout if like else None, unnamed=True)
     columns = list(like.columns) if like else _columns(path, layout, asked or {})
-    pieces, codes = [], []
-    for piece in _pieces(path, layout):
-        codes += [code_of(path, line, row, layout, labels) for line, row in piece]
-        values = _values(path, piece, layout, columns)
-        pieces.append(sp.csr_matrix(values) if values.shape[1] > WIDE else values)
-    if not pieces:
-        message = f"{path}: no rows."
-        raise KlrBenchError(message)
-    X = sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
+    X, codes = rows_and_codes(path, layout, labels, partial(_values, path, layout, columns))
     if X.shape[1] == 0:
         why = "; ".join(some([f"{one.name}: {one.why}" for one in columns]))
         message = f"{path}: no column is left to learn from ({why}); keep one with data.columns={{NAME: number}}."
@@ -218,18 +206,12 @@ def read_table(
     if sp.issparse(X) and np.isnan(X.data).any():
         message = f"{path}: values are missing; with more than {WIDE:,} columns they cannot be filled in. Fill them."
         raise KlrBenchError(message)
-    return X, np.array(codes, dtype=np.int64), like or Table(layout, tuple(columns))
+    return X, codes, like or Table(layout, tuple(columns))
 
 
 def is_missing(text: str) -> bool:
     """Say whether a field stands for a missing value."""
     return len(text) <= 4 and text.lower() in MISSING
-
-
-def _pieces(path: Path, layout: Layout) -> Iterator[Piece]:
-    rows = rows_of(path, layout)
-    while piece := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
-        yield piece
 
 
 def _numbers(texts: Sequence[str]) -> NDArray[np.float64] | None:
@@ -247,7 +229,7 @@ def _columns(path: Path, layout: Layout, asked: Mapping[str, str]) -> list[Colum
     names = {place: _name(layout, place) for place in range(layout.n_columns) if place != layout.label}
     chosen = _chosen(path, names, asked)
     seen = {place: Seen() for place in names}
-    for piece in _pieces(path, layout):
+    for piece in pieces_of(path, layout):
         lines = [line for line, _ in piece]
         texts = list(zip(*(row for _, row in piece), strict=True))
         for place, column in seen.items():
@@ -326,7 +308,7 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
     return Column(place, name, TEXT, values=tuple(values), n_missing=seen.n_missing)
 
 
-def _values(path: Path, piece: Piece, layout: Layout, columns: Sequence[Column]) -> NDArray[np.float32]:
+def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: Piece) -> NDArray[np.float32]:
     """Return the features of some rows."""
     texts = list(zip(*(row for _, row in piece), strict=True))
     found = [np.zeros((len(piece), 0))]
@@ -337,9 +319,7 @@ def _values(path: Path, piece: Piece, layout: Layout, columns: Sequence[Column])
             values = column.features(texts[column.place])
             wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         except ValueError:
-            wrong = np.array(
-                [i for i, text in enumerate(texts[column.place]) if not is_missing(text) and _is_odd(text)]
-            )
+            wrong = np.array([i for i, text in enumerate(texts[column.place]) if _is_odd(text)])
         if len(wrong):
             line, row = piece[wrong[0]]
             what = f"{shown(repr(row[column.place]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
@@ -350,8 +330,9 @@ def _values(path: Path, piece: Piece, layout: Layout, columns: Sequence[Column])
 
 
 def _is_odd(text: str) -> bool:
+    """Say whether a field is neither missing nor a number."""
     value = number(text)
-    return value is None or math.isnan(value)
+    return (value is None or math.isnan(value)) and not is_missing(text)
 
 
 def _are_dates(texts: Collection[str]) -> bool:
