@@ -37,8 +37,10 @@ klr-bench report experiment=NAME                print tables and draw figures of
     klr-bench report experiment=oskl_magic
     klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,tex,csv
     klr-bench report paper=zhang2013icml            all tables of a paper as it prints them, a verdict on each number
-    Keys: experiment, paper (a name, or all), results_dir, table (of the paper), format (terminal, md, tex, csv),
-    output (a folder), own_figures (true: figures of your own, files of ./configs/figure, are run).
+    klr-bench report experiment=oskl_magic format=tex,pdf columns=accuracy,n_support caption="MAGIC" label=tab:magic
+    Keys: experiment, paper (a name, or all), results_dir, table (of the paper), format (terminal, md, tex, csv, pdf:
+    the figures), output (a folder), columns (metrics of the table), own_figures (true: figures of your own, files of
+    ./configs/figure, are run).  Of LaTeX: caption, label, note (a line below), orientation (column, page, landscape).
 """,
     "data": """\
 klr-bench data list|fetch|verify|info [NAME]    list, fetch and check the data sets
@@ -165,10 +167,12 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
 
 
 def _report(arguments: list[str]) -> int:
-    keys = ("experiment", "paper", "results_dir", "table", "format", "output", "own_figures")
+    placed = ("caption", "label", "note", "orientation")
+    of_experiment = ("experiment", "columns", *placed, "own_figures")
+    keys = ("experiment", "paper", "results_dir", "table", "format", "output", *of_experiment[1:])
     words, values = split_keys(arguments, keys)
-    if "paper" in values and values.keys() & {"experiment", "own_figures"}:
-        other = next(key for key in ("experiment", "own_figures") if key in values)
+    if "paper" in values and values.keys() & set(of_experiment):
+        other = next(key for key in of_experiment if key in values)
         message = f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out."
         raise KlrBenchError(message)
     if words or not values.keys() & {"experiment", "paper"}:
@@ -177,11 +181,18 @@ def _report(arguments: list[str]) -> int:
         raise KlrBenchError(message)
     from klr_bench.console import PlainConsole
     from klr_bench.report import report
+    from klr_bench.report.render import Placing
 
     console = PlainConsole()
     if "paper" in values:
         return _report_papers(values, console)
     names = _items("experiment", values["experiment"])
+    formats = _items("format", values.get("format", "terminal"))
+    for key in placed:
+        if key in values and "tex" not in formats:
+            message = f"{key}={values[key]}: has no effect, because it is for LaTeX; add tex to format=."
+            raise KlrBenchError(message)
+    placing = Placing(**{key: values[key] for key in placed if key in values})
     own_figures = _is_true("own_figures", values.get("own_figures", "false"))
     for name in names:
         if not is_file_name(name):
@@ -192,7 +203,9 @@ def _report(arguments: list[str]) -> int:
             Path(values.get("results_dir", "results")) / name,
             console=console,
             table=values.get("table"),
-            formats=_items("format", values.get("format", "terminal")),
+            formats=formats,
+            columns=_items("columns", values["columns"]) if "columns" in values else None,
+            placing=placing,
             output=_output(values, name, names),
             own_figures=own_figures,
         )

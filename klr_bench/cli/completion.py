@@ -12,12 +12,15 @@ from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
+from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
 VERBS = ("run", "report", "data", "list", "show", "completion")
 DATA_VERBS = ("list", "fetch", "verify", "info")
-FORMATS = ("terminal", "md", "tex", "csv")
 KINDS = ("experiment", "dataset", "source", "algorithm")
-REPORT_KEYS = ("experiment", "paper", "results_dir", "table", "format", "output", "own_figures")
+REPORT_KEYS = (
+    "experiment", "paper", "results_dir", "table", "format", "output", "columns", "caption", "label", "note",
+    "orientation", "own_figures",
+)  # fmt: skip
 DATA_KEYS = ("data.mirror", "data.cache")
 
 # Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what stands behind
@@ -118,6 +121,8 @@ def _choices(before: list[str], key: str) -> list[str]:
         "force": ("true", "false"),
         "own_figures": ("true", "false"),
         "format": FORMATS,
+        "columns": [*METRICS],
+        "orientation": [*ORIENTATIONS],
         "kernel.kernel": KERNELS,
         "parallel.backend": BACKENDS,
         "metrics": [*METRICS],

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from klr_bench.report.writing import FORMATS, check_formats, write_changed
+from klr_bench.report.writing import FORMATS, as_files, check_formats, write_changed
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from klr_bench.report.render import Placing
 
 __all__ = ["FORMATS", "report"]
 
@@ -20,32 +22,38 @@ def report(
     console: Console,
     table: str | None = None,
     formats: Sequence[str] = ("terminal",),
+    columns: Sequence[str] | None = None,
+    placing: Placing | None = None,
     output: Path | None = None,
     own_figures: bool = False,
 ) -> list[Path]:
     """Show the table of results/<experiment> and write its files and figures; return their paths.
 
     `table` is a table of the paper the experiment is compared with (all that name the experiment by default),
-    `formats` some of FORMATS, `output` the folder of table.md, table.tex, table.csv and the figures (<folder>/report).
-    With `own_figures` the user's own ones, Python files of ./configs/figure, are run and drawn, else a note says how.
+    `formats` some of FORMATS, `columns` the metrics that are shown (by default all that the table has), `placing` what
+    an author says of the LaTeX table, `output` the folder of table.md, table.tex, table.csv and the figures
+    (<folder>/report).  With `own_figures` the user's own ones, Python files of ./configs/figure, are run and drawn,
+    else a note says how.
     A file is written only if its content changes.  Raises KlrBenchError for an unknown format or table, where there
     are no records, and where a file does not hold what it should.
     """
     check_formats(formats)
 
     from klr_bench.report import render
+    from klr_bench.report.columns import with_columns
     from klr_bench.report.figures import Inputs, draw_all
     from klr_bench.report.load import read_results
     from klr_bench.report.table import beside_papers
 
     results = read_results(folder)
     built = beside_papers(results, table)
-    said = render.document(built)
+    shown = with_columns(built, columns)
+    said = render.document(shown)
     if "terminal" in formats:
         render.show(said, console)
-    files = {name: text.encode() for name, text in render.table_files(built, said, formats).items()}
+    files = {name: text.encode() for name, text in render.table_files(shown, said, formats, placing).items()}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
-    drawn = draw_all(inputs, built.figures, own=own_figures)
+    drawn = draw_all(inputs, built.figures, own=own_figures, also=as_files(formats))
     for note in drawn.notes:
         console.print(note, soft_wrap=True)
     return write_changed(output or folder / "report", files | drawn.files)

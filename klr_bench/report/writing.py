@@ -8,7 +8,10 @@ from pathlib import Path
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.files import write_atomic
 
-FORMATS = ("terminal", "md", "tex", "csv")
+FORMATS = ("terminal", "md", "tex", "csv", "pdf")
+"""Of the table; with pdf the figures are PDF files, too."""
+ORIENTATIONS = {"column": "table", "page": "table*", "landscape": "sidewaystable"}
+"""LaTeX's environment for a table as wide as a column of text, as both columns, or as a page on its side."""
 
 
 def check_formats(formats: Iterable[str]) -> None:
@@ -17,6 +20,11 @@ def check_formats(formats: Iterable[str]) -> None:
         if name not in FORMATS:
             message = f"format={name}: expected some of {', '.join(FORMATS)}.{nearest(name, FORMATS)}"
             raise KlrBenchError(message)
+
+
+def as_files(formats: Iterable[str]) -> list[str]:
+    """Return those of the formats that are for figures."""
+    return [name for name in formats if name == "pdf"]
 
 
 def write_changed(target: Path, files: Mapping[str, bytes]) -> list[Path]:

@@ -63,12 +63,12 @@ def find(name: str, folders: Sequence[Path] | None = None) -> Figure:
     return figure
 
 
-def draw_all(inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False) -> Drawn:
+def draw_all(inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False, also: Sequence[str] = ()) -> Drawn:
     """Draw the figures that are asked for; None: the usual ones, those of them that there is something for.
 
     Where one that is asked for lacks what it needs, or cannot be drawn for every algorithm, a note says so.  So it
     does where a user's own figure raises, and without `own`, for then no file of the user's is run.  KlrBenchError for
-    a name that is unknown.
+    a name that is unknown.  `also` are formats of the files beside those that a figure has by itself.
     """
     check_names(asked or ())
     files = _files()
@@ -88,7 +88,7 @@ def draw_all(inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False) 
             drawn.notes.append(f"figure {name}: {files[name]} is code; add own_figures=true to have it run and drawn.")
             continue
         try:
-            made, notes = _drawn(name, shipped.get(name) or _own(files[name]), inputs, drawn.files)
+            made, notes = _drawn(name, shipped.get(name) or _own(files[name]), inputs, drawn.files, also)
         except BaseException as error:  # a figure of the user's own may raise anything
             if isinstance(error, KeyboardInterrupt) or (name in shipped and not isinstance(error, KlrBenchError)):
                 raise
@@ -163,7 +163,9 @@ def _own(path: Path) -> Figure:
     return figure
 
 
-def _drawn(name: str, figure: Figure, inputs: Inputs, taken: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
+def _drawn(
+    name: str, figure: Figure, inputs: Inputs, taken: Mapping[str, bytes], also: Sequence[str]
+) -> tuple[dict[str, bytes], list[str]]:
     """Return the files of one figure, none of them one of those `taken`, and what there is to note."""
     import matplotlib.style
 
@@ -179,9 +181,10 @@ def _drawn(name: str, figure: Figure, inputs: Inputs, taken: Mapping[str, bytes]
         if not drawings:
             return {}, ["there is no value that can be drawn."]
         files: dict[str, bytes] = {}
+        kinds = dict.fromkeys([*figure.kinds, *also])
         for stem, drawing in (drawings if isinstance(drawings, Mapping) else {name: drawings}).items():
             free = _free_name(stem, {Path(file).stem for file in (*taken, *files)})
-            files |= {f"{free}.{kind}": saved(drawing, kind, figure.dpi) for kind in figure.kinds}
+            files |= {f"{free}.{kind}": saved(drawing, kind, figure.dpi) for kind in kinds}
     return files, notes
 
 

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from itertools import count
 
+from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.report.render.document import Document
+from klr_bench.report.writing import ORIENTATIONS
+
+PACKAGES = ("booktabs", "graphicx", "rotating")
+LABEL = re.compile(r"[A-Za-z0-9:._-]+")
 
 TEX_ESCAPES = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -19,26 +26,62 @@ TEX_ESCAPES = {
 }
 
 
-def latex(document: Document) -> str:
-    """Return a document as LaTeX, a ``table`` a grid, for the booktabs package."""
-    parts = [r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}"]
-    for block in document.grids:
+@dataclass(frozen=True)
+class Placing:
+    """What an author says of a table in a paper.
+
+    `caption` and `note`, a line below the table, are LaTeX; without a caption the table has the sentences of the
+    report.  `label` is what the text refers to; a second table of the same report has -2 behind it.  `orientation` is
+    one of ORIENTATIONS.
+    """
+
+    caption: str | None = None
+    label: str | None = None
+    note: str | None = None
+    orientation: str = "column"
+
+    def __post_init__(self) -> None:
+        if self.orientation not in ORIENTATIONS:
+            known = list(ORIENTATIONS)
+            message = f"orientation={self.orientation}: expected one of {', '.join(known)}."
+            raise KlrBenchError(message + nearest(self.orientation, known))
+        if self.label is not None and not LABEL.fullmatch(self.label):
+            message = f"label: expected letters, digits, and : . _ - as in tab:magic, got {self.label!r}."
+            raise KlrBenchError(message)
+
+
+def latex(document: Document, placing: Placing | None = None) -> str:
+    """Return a document as LaTeX, a table a grid, which shrinks where it is wider than its place."""
+    placing = placing or Placing()
+    environment = ORIENTATIONS[placing.orientation]
+    needed = "".join(rf"\usepackage{{{package}}}" for package in PACKAGES)
+    parts = [rf"% needs {needed}\usepackage[T1]{{fontenc}}"]
+    for number, block in zip(count(1), document.grids):
         sentences = [f"{block.header[0]}.", *document.caption, *(f"{note}." for note in block.notes)]
         lines = [
-            r"\begin{table}",
+            rf"\begin{{{environment}}}",
             r"\centering\small\setlength{\tabcolsep}{4pt}",
-            rf"\caption{{{_tex(' '.join(sentences))}}}",
+            rf"\caption{{{_caption(placing, block.header[0], len(document.grids)) or _tex(' '.join(sentences))}}}",
+            *([rf"\label{{{placing.label}{f'-{number}' if number > 1 else ''}}}"] if placing.label else []),
+            r"\sbox0{%",
             rf"\begin{{tabular}}{{l{'r' * (len(block.header) - 1)}}}",
             r"\toprule",
             _tex_row(block.header),
             r"\midrule",
             *map(_tex_row, block.rows),
             r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
+            r"\end{tabular}}%",
+            r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
+            *([rf"\par\smallskip{{\footnotesize {placing.note}}}"] if placing.note else []),
+            rf"\end{{{environment}}}",
         ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def _caption(placing: Placing, name: str, tables: int) -> str | None:
+    """Return the caption that is asked for; with several tables it names the data set of each."""
+    return f"{placing.caption} ({_tex(name)})" if placing.caption and tables > 1 else placing.caption
 
 
 def _tex_row(row: list[str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.report.writing import check_formats, write_changed
+from klr_bench.report.writing import as_files, check_formats, write_changed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,7 +68,7 @@ def report_papers(
             files["numbers.csv"] = pages.numbers_csv(papers, table)
         drawn = {}
         if name != ALL:
-            pictures = draw_figures(papers[0], table)
+            pictures = draw_figures(papers[0], table, as_files(formats))
             drawn = pictures.files
             for note in pictures.notes:
                 console.print(note, soft_wrap=True)

@@ -181,6 +181,6 @@ def plain(text: str) -> str:
 def saved(drawing: Drawing, kind: str, dpi: float) -> bytes:
     """Return the content of a file, the same for the same drawing."""
     content = io.BytesIO()
-    undated = {"Software": None} if kind == "png" else {"Date": None}
+    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}}.get(kind, {"Date": None})
     drawing.savefig(content, format=kind, dpi=dpi, metadata=undated)
     return content.getvalue()
