@@ -1,22 +1,34 @@
-"""Write the tables of README.md that are made of results/reference: what became of the papers' numbers and claims.
+"""Write the tables of README.md and docs/ that are made of results/reference.
 
     python scripts/readme.py
 
-A table stands between the lines <!-- NAME --> and <!-- end of NAME -->, NAME being numbers, claims or failing.
+A table stands between the lines <!-- NAME --> and <!-- end of NAME -->.  In README.md they say what became of the
+papers' numbers and claims (numbers, claims, failing), in docs/defaults.md how the estimators do without a setting
+(accuracy, log_loss, time, verdict).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
+from klr_bench import load_results
 from klr_bench.experiment.config.files import config_dir
+from klr_bench.report.load import read_results
 from klr_bench.report.paper import paper_files
+from klr_bench.report.render.layout import Grid
 from klr_bench.report.render.markdown import pipe_table
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.pages import claims_that_fail, numbers_and_claims
 
 ROOT = Path(__file__).resolve().parents[1]
+OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
+OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
+LARGE = 2000
+"""Rows to train on from which times count."""
 
 
 def tables(results_dir: Path) -> dict[str, str]:
@@ -27,17 +39,67 @@ def tables(results_dir: Path) -> dict[str, str]:
     return {name: pipe_table(grid) for name, grid in grids.items()}
 
 
+def defaults(folder: Path) -> dict[str, str]:
+    """Return the tables of the experiment `defaults`: the means over its repeats, a row a data set."""
+    records, manifest = load_results(folder), read_results(folder).manifest
+    means = records[records["status"] == "ok"].groupby(["dataset", "algorithm"]).mean(numeric_only=True)
+    labels = {name: manifest.dataset_label(name) for name in manifest.config.datasets}
+    names = {name: manifest.algorithm_label(name) for name in (*OURS, *OTHERS)}
+
+    def table(metric: str, algorithms: tuple[str, ...], digits: int, scale: float = 1.0) -> str:
+        rows = [
+            [label, f"{means.loc[dataset]['n_train'].max():,.0f}"]
+            + [_number(means, dataset, algorithm, metric, digits, scale) for algorithm in algorithms]
+            for dataset, label in labels.items()
+        ]
+        return pipe_table(Grid(["Data set", "rows", *(names[one] for one in algorithms)], rows, [], []))
+
+    return {
+        "accuracy": table("accuracy", (*OURS, *OTHERS), 1, 100.0),
+        "log_loss": table("log_loss", (*OURS, *OTHERS[1:]), 3),
+        "time": table("fit_time_s", (*OURS, *OTHERS[:3]), 3),
+        "verdict": pipe_table(_verdict(means, list(labels), names)),
+    }
+
+
+def _number(means: pd.DataFrame, dataset: str, algorithm: str, metric: str, digits: int, scale: float) -> str:
+    found = means[metric].get((dataset, algorithm))
+    return "-" if found is None or pd.isna(found) else f"{found * scale:.{digits}f}"
+
+
+def _verdict(means: pd.DataFrame, datasets: list[str], names: Mapping[str, str]) -> Grid:
+    """Return how each of ours compares with SVC in accuracy and time, and with logistic regression in log loss."""
+    accuracy, loss = means["accuracy"].unstack(), means["log_loss"].unstack()
+    times = means["fit_time_s"].unstack()[means["n_train"].unstack().max(axis=1) >= LARGE]
+    rows = []
+    for name in OURS:
+        behind = (100 * (accuracy["svc"] - accuracy[name])).loc[datasets].dropna()
+        ratio = (loss[name] / loss["lr_linear"]).loc[datasets].dropna()
+        taken = (times[name] / times["svc"]).dropna()
+        rows.append(
+            [
+                names[name],
+                f"{(behind <= 1.0).sum()} of {len(behind)}",
+                f"{behind.max():.1f} ({behind.idxmax()})",
+                f"{(ratio <= 1.15).sum()} of {len(ratio)}",
+                f"{taken.median():.2f}",
+            ]
+        )
+    head = ["", "at most 1 point behind SVC", "most points behind", "log loss at most 1.15 x LR's", "time / SVC's"]
+    return Grid(head, rows, [], [])
+
+
 def with_tables(text: str, made: dict[str, str]) -> str:
     """Return a text with these tables in place of those between the lines with their names."""
     for name, table in made.items():
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->\n)", re.DOTALL)
         text, found = between.subn(lambda lines, table=table: f"{lines[1]}\n{table}\n\n{lines[2]}", text)
-        assert found == 1, (
-            f"README.md: expected the lines <!-- {name} --> and <!-- end of {name} --> once, got {found}."
-        )
+        assert found == 1, f"expected the lines <!-- {name} --> and <!-- end of {name} --> once, got {found}."
     return text
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(with_tables(readme.read_text(encoding="utf-8"), tables(ROOT / "results" / "reference")), "utf-8")
+    reference = ROOT / "results" / "reference"
+    for page, made in (("README.md", tables(reference)), ("docs/defaults.md", defaults(reference / "defaults"))):
+        file = ROOT / page
+        file.write_text(with_tables(file.read_text(encoding="utf-8"), made), "utf-8")

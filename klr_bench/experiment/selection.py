@@ -27,6 +27,7 @@ from klr_bench.experiment.measure.supervision import fit_limit, keep, limited, p
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
 from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET, build, parameters
+from klr_bench.experiment.widths import with_width
 
 EstimatorSpec = dict[str, Any]
 """An estimator: the name of its class under `TARGET`, and parameters."""
@@ -37,6 +38,8 @@ FAILED = "failed"
 LONGEST_REASON = 500
 
 KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
+DISTANCES = ("percentile", "multiple")
+"""Keys of a kernel from which gamma is computed."""
 WIDTH_SAMPLE = 2000
 
 
@@ -72,7 +75,7 @@ def resolve_kernel(kernel: Mapping[str, Any] | None, X_train: Any, seed: int) ->
     """
     if kernel is None:
         return {}
-    resolved = {name: value for name, value in kernel.items() if name not in ("percentile", "multiple")}
+    resolved = with_width({name: value for name, value in kernel.items() if name not in DISTANCES}, X_train)
     if kernel.get("percentile") is not None:
         sigma = kernel.get("multiple", 1.0) * distance_percentile(X_train, kernel["percentile"], seed)
         resolved["gamma"] = 1.0 / (2.0 * sigma**2) if math.sqrt(sys.float_info.min) < sigma < math.inf else math.nan
@@ -148,7 +151,8 @@ def score_fold(
     estimators = []
     for i, learner in enumerate(learners):
         with patiently("while it was constructed", foreign=is_foreign(learner[TARGET]), otherwise={i: None}):
-            estimators.append(contract.for_rows(make(learner, resolved, seed), len(data.y_train)))
+            estimator = make(with_width(learner, data.X_train), resolved, seed)
+            estimators.append(contract.for_rows(estimator, len(data.y_train)))
     scores: list[Score] = [None] * len(estimators)
     metric = find(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s

@@ -15,8 +15,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
 
-from klr_bench import OSKL, Forgetron, KernelPegasos, fit_many, l1_path, lambda_max
+from klr_bench import fit_many, l1_path, lambda_max
 from tests.attack.test_estimators import CLASSES, X, Y, made
+from tests.estimators.one_pass import OSKL, Forgetron, KernelPegasos
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -71,7 +71,7 @@ def test_a_report_of_no_experiment(capsys: pytest.CaptureFixture[str], name: str
 @pytest.mark.parametrize(
     "argument",
     [
-        *("format=[]", "format=,", "format=", "format=pdf", "format=md,pdf", "format=MD", "table=", "output="),
+        *("format=[]", "format=,", "format=", "format=docx", "format=md,docx", "format=MD", "table=", "output="),
         *("table=9", "table=[/b]", "tables=1", "=x", "-x", "--quiet", "experiment=mine", "results_dir=~nobody-x/y"),
         *(f"results_dir={LONG}", "results_dir=/dev/null", "output=results/mine/records.csv", f"output={LONG}"),
     ],

@@ -23,7 +23,7 @@ from sklearn.metrics import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
-from klr_bench import BatchConfidenceWeighted, KernelPegasos, NonConservativeKLR
+from klr_bench import BatchConfidenceWeighted
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.clock import Clock
@@ -31,6 +31,7 @@ from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find, load_own, own_files
 from klr_bench.experiment.measure.predictions import TWO, Predictions, from_decision, reliability
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, measure
+from tests.estimators.one_pass import KernelPegasos, NonConservativeKLR
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((300, 3))

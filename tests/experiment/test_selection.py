@@ -12,7 +12,6 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics import log_loss
 from sklearn.svm import SVC
 
-from klr_bench import OSKL, NonConservativeKLR
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import selection
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
@@ -30,8 +29,10 @@ from klr_bench.experiment.selection import (
     sharing,
 )
 from klr_bench.experiment.splits import Prepared, fold_rows
+from tests.estimators.one_pass import OSKL, NonConservativeKLR
 
-NC = {"_target_": "klr_bench.NonConservativeKLR"}
+ONCE = {"n_epochs": 1, "shuffle": False}
+NC = {"_target_": "klr_bench.NonConservativeKLR", "eta": 1.0, **ONCE}
 
 
 def data(n=200):
@@ -78,7 +79,7 @@ def test_an_estimators_own_kernel_comes_first():
 
 def test_scores_are_the_held_out_accuracy_of_a_plain_fit():
     split = data()
-    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.OSKL", "G": 2.0}]
+    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.OSKL", "G": 2.0, **ONCE}]
     kernel = {"kernel": "rbf", "gamma": 3.0}
     rows, out = fold_rows(200, 4, 2)
     X, y = split.X_train, split.y_train
@@ -106,7 +107,7 @@ def test_scores_may_be_log_losses():
 def test_any_metric_of_predictions_with_a_direction_is_a_score(score):
     split = data()
     rows, out = fold_rows(200, 4, 2)
-    learners = [NC | {"eta": 0.1}, NC | {"eta": 2.0, "gamma": 1.0}, {"_target_": "klr_bench.OSKL", "G": 2.0}]
+    learners = [NC | {"eta": 0.1}, NC | {"eta": 2.0, "gamma": 1.0}, {"_target_": "klr_bench.OSKL", "G": 2.0, **ONCE}]
     kernel = {"kernel": "rbf", "gamma": 3.0}
     found = score_fold(learners, kernel, split, 2, folds=4, seed=9, score=score)
     sign = -1 if METRICS[score].better == "lower" else 1

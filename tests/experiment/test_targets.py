@@ -1,12 +1,8 @@
-"""Building from specs, what may be an algorithm, and the compiler's cache."""
+"""Building from specs, and what may be an algorithm."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from numbers import Real
-from pathlib import Path
 
 import pytest
 from sklearn.pipeline import Pipeline
@@ -124,48 +120,3 @@ def test_parameters_are_checked_without_a_call():
     check_parameters({"_target_": "sklearn.svm.SVC", "C": 2.0})
     with pytest.raises(ValueError, match="'C' parameter of SVC"):
         check_parameters({"_target_": "sklearn.svm.SVC", "C": -2.0})
-
-
-FIT = """
-import numpy as np
-from numba import config
-before = config.CACHE_DIR
-from klr_bench import OSKL
-from klr_bench.estimators.core.jit import cache_folder, is_cold
-from klr_bench.estimators.online import engine
-assert config.CACHE_DIR == before
-OSKL().fit(np.eye(4), [0, 1, 0, 1])
-hits = sum(engine._recursion.stats.cache_hits.values())
-print(cache_folder(), hits)
-"""
-
-
-def fit_in_new_process(environment, **options):
-    done = subprocess.run(
-        [sys.executable, "-c", FIT],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        **options,
-    )
-    folder, hits = done.stdout.split()
-    return Path(folder), int(hits)
-
-
-def test_compiled_code_is_shared_between_processes(tmp_path):
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    folder, hits = fit_in_new_process(environment)
-    assert (folder.parent, hits) == (tmp_path, 0)
-    files = sorted(folder.rglob("*"))
-    assert fit_in_new_process(environment) == (folder, 2)
-    assert sorted(folder.rglob("*")) == files
-
-
-def test_a_cache_that_cannot_be_written_is_replaced(tmp_path):
-    (tmp_path / "file").write_text("")
-    unwritable = str(tmp_path / "file" / "below")
-    environment = {"NUMBA_CACHE_DIR": unwritable, "XDG_CACHE_HOME": unwritable, "HOME": unwritable}
-    folder, _ = fit_in_new_process(environment)
-    assert folder.parent.name.startswith("klr-bench-numba-")
-    assert not folder.exists()

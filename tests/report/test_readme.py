@@ -1,4 +1,4 @@
-"""The tables of README.md that are made of the references are those that scripts/readme.py makes."""
+"""The tables of README.md and docs/ that are made of the references are those that scripts/readme.py makes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "readme.py"))
 
 
-def test_the_tables_are_those_of_the_records() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    made = SCRIPT["tables"](ROOT / "results" / "reference")
+@pytest.mark.parametrize(
+    ("page", "maker", "folder", "number"),
+    [("README.md", "tables", "", 3), ("docs/defaults.md", "defaults", "defaults", 4)],
+)
+def test_the_tables_are_those_of_the_records(page: str, maker: str, folder: str, number: int) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    made = SCRIPT[maker](ROOT / "results" / "reference" / folder)
     assert SCRIPT["with_tables"](text, made) == text, "make them anew: python scripts/readme.py"
-    assert [len(table.splitlines()) > 3 for table in made.values()] == [True] * 3
+    assert [len(table.splitlines()) > 3 for table in made.values()] == [True] * number
 
 
 def test_what_stands_between_the_lines_is_replaced_and_nothing_else() -> None:

@@ -55,6 +55,11 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return X, self._signs(y)
 
 
+def usual_lam(n):
+    """Return the weight of the squared norm for n rows where none is given: C = 10 in the terms of an SVM."""
+    return 0.1 / n
+
+
 class BatchKLR(ExpansionClassifier):
     """Kernel logistic regression by epochs of coordinate steps over all rows.
 
@@ -68,8 +73,9 @@ class BatchKLR(ExpansionClassifier):
 
     Parameters
     ----------
-    lam : float, default=1e-3
-        Weight of the squared norm, > 0.
+    lam : float or None, default=None
+        Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
+        if rows have weights.
     tol : float, default=1e-3
         The fit ends when (primal - dual) / primal <= tol; tol >= 0.
     max_iter : int, default=1000
@@ -81,7 +87,7 @@ class BatchKLR(ExpansionClassifier):
         Start from the coefficients of the last fit, which must have had as many rows.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float, {"scale", "median"} or None, default=None
+    gamma : float, {"scale", "median"} or None, default="scale"
         gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median"
         1 / (2 m^2) with the median distance m of rows.
     degree : float, default=3
@@ -116,7 +122,7 @@ class BatchKLR(ExpansionClassifier):
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "lam": [POSITIVE],
+        "lam": [POSITIVE, None],
         "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
         "cache_size": [POSITIVE],
@@ -126,14 +132,14 @@ class BatchKLR(ExpansionClassifier):
 
     def __init__(
         self,
-        lam=1e-3,
+        lam=None,
         *,
         tol=1e-3,
         max_iter=1000,
         cache_size=200,
         warm_start=False,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
@@ -181,12 +187,13 @@ class BatchKLR(ExpansionClassifier):
         before = getattr(self, "dual_coef_", None) if self.warm_start else None
         X, signs = self._begin(X, y)
         n = len(signs)
-        shares = self._shares(sample_weight, X, self.classes_[(signs > 0).astype(int)])
+        shares, total = self._shares(sample_weight, X, self.classes_[(signs > 0).astype(int)])
         if before is not None and len(before) != n:
             message = f"warm_start=True: the last fit was on {len(before)} rows, this one is on {n}."
             raise ValueError(message)
         blocks = KernelBlocks(self._fitted_kernel, self._by_index, self._origin, X, self.cache_size)
-        solver = self._solver(blocks, signs, self.lam, self._random, before, shares)
+        lam = usual_lam(total) if self.lam is None else self.lam
+        solver = self._solver(blocks, signs, lam, self._random, before, shares)
         self.support_vectors_, self.n_support_ = X.copy(), n
         self.n_iter_, self.objective_, self.dual_objective_, self.duality_gap_ = 0, np.log(2), 0.0, 1.0
         while self.n_iter_ < self.max_iter:
@@ -204,16 +211,16 @@ class BatchKLR(ExpansionClassifier):
         return self
 
     def _shares(self, sample_weight, X, y):
-        """Return the shares of the rows in the loss, (n,), which sum to 1."""
+        """Return the shares of the rows in the loss, (n,), which sum to 1, and the sum of their weights."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is None:
-            return np.full(X.shape[0], 1.0 / X.shape[0])
+            return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
         if not 0 < weights.sum() < np.inf:
             message = (
                 f"{type(self).__name__}: sample_weight: expected some weights above 0, got a sum of {weights.sum():g}."
             )
             raise ValueError(message)
-        return weights / weights.sum()
+        return weights / weights.sum(), weights.sum()
 
     def progress(self):
         """Return what a checkpoint keeps: support vectors, objective and duality gap of the last whole epoch."""

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
-from klr_bench.estimators.batch.base import ExpansionClassifier
+from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
 from klr_bench.estimators.batch.blocks import slices
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import learns
@@ -37,8 +37,9 @@ class ImportVectorMachine(ExpansionClassifier):
 
     Parameters
     ----------
-    lam : float, default=1e-3
-        Weight > 0 of the squared norm: min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    lam : float or None, default=None
+        Weight > 0 of the squared norm: min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))); None is
+        1 / (10 n_samples).
     max_import_vectors : int, default=100
         Largest number of import vectors.
     n_candidates : int or None, default=None
@@ -80,7 +81,7 @@ class ImportVectorMachine(ExpansionClassifier):
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "lam": [POSITIVE],
+        "lam": [POSITIVE, None],
         "max_import_vectors": [COUNT],
         "n_candidates": [COUNT, None],
         "tol": [NOT_NEGATIVE],
@@ -88,13 +89,13 @@ class ImportVectorMachine(ExpansionClassifier):
 
     def __init__(
         self,
-        lam=1e-3,
+        lam=None,
         *,
         max_import_vectors=100,
         n_candidates=None,
         tol=1e-3,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
@@ -136,7 +137,7 @@ class ImportVectorMachine(ExpansionClassifier):
             right = self._fitted_kernel.right(rows[columns], self._origin)
             return self._fitted_kernel.values(left, right).astype(np.float64)
 
-        machine = _Machine(kernel_values, signs, self.lam)
+        machine = _Machine(kernel_values, signs, usual_lam(len(signs)) if self.lam is None else self.lam)
         self.n_iter_ = 0
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)

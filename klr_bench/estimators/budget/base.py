@@ -74,6 +74,9 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         strategy, parameters = type(self)._strategy, [self.budget, *self._strategy_arguments()]
         return lambda X, signs, draws, *_: self._state.learn(strategy, parameters, X, signs, draws)
 
+    def _begin_pass(self):
+        """Keep the average: it is that of all passes."""
+
     def _end_pass(self):
         """Leave the support vectors as they are: they are replaced all the time."""
         self._count_again()

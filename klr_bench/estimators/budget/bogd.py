@@ -176,13 +176,13 @@ class BOGD(BudgetKernelClassifier):
         *,
         average=False,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
         n_epochs=1,
-        shuffle=False,
+        shuffle=True,
     ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.eta = eta

@@ -112,7 +112,7 @@ class Forgetron(BudgetKernelClassifier):
     >>> from klr_bench import Forgetron
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = Forgetron(budget=20, variant="self_tuned", gamma=2.0).fit(X, y)
+    >>> model = Forgetron(budget=20, variant="self_tuned", gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> model.n_support_ <= 20
@@ -132,13 +132,13 @@ class Forgetron(BudgetKernelClassifier):
         *,
         average=False,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
         n_epochs=1,
-        shuffle=False,
+        shuffle=True,
     ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.variant = variant

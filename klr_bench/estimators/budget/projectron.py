@@ -38,7 +38,7 @@ class Projectron(BudgetKernelClassifier):
     >>> from klr_bench import Projectron
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = Projectron(budget=6, gamma=2.0).fit(X, y)
+    >>> model = Projectron(budget=6, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, model.n_support_
     (True, 6)
     """
@@ -49,13 +49,13 @@ class Projectron(BudgetKernelClassifier):
         *,
         average=False,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
         n_epochs=1,
-        shuffle=False,
+        shuffle=True,
     ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
 
@@ -97,7 +97,7 @@ class ProjectronPlusPlus(Projectron):
     >>> from klr_bench import ProjectronPlusPlus
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = ProjectronPlusPlus(budget=6, gamma=2.0).fit(X, y)
+    >>> model = ProjectronPlusPlus(budget=6, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, model.n_support_
     (True, 6)
     """
@@ -111,13 +111,13 @@ class ProjectronPlusPlus(Projectron):
         *,
         average=False,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
         n_epochs=1,
-        shuffle=False,
+        shuffle=True,
     ):
         super().__init__(
             budget,

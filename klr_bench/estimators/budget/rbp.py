@@ -54,7 +54,7 @@ class RandomizedBudgetPerceptron(BudgetKernelClassifier):
     >>> from klr_bench import RandomizedBudgetPerceptron
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = RandomizedBudgetPerceptron(budget=6, gamma=2.0, random_state=0).fit(X, y)
+    >>> model = RandomizedBudgetPerceptron(budget=6, gamma=2.0, random_state=1).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> model.n_support_, model.n_updates_ > 6
@@ -69,12 +69,12 @@ class RandomizedBudgetPerceptron(BudgetKernelClassifier):
         *,
         average=False,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
         n_epochs=1,
-        shuffle=False,
+        shuffle=True,
     ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

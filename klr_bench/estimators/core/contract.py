@@ -12,6 +12,7 @@ runs, with a rising t, and ends where the callback returns True.
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -251,6 +252,8 @@ def warm_up(estimator: Any, *, sparse: bool = False) -> None:
         key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else "", sparse
         if key not in _WARM:
             _WARM.add(key)
+            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # else there is nothing to compile
+                jit.compile_all()
             stand_in.fit(*_few_rows(sparse=sparse))
 
 

@@ -47,7 +47,7 @@ class L1KLR(L1Classifier):
         Number D of Fourier features.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         Kernel for features="kernel": exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float, {"scale", "median"} or None, default=None
+    gamma : float, {"scale", "median"} or None, default="scale"
         gamma > 0 of the rbf and poly kernels, the paper's 1/sigma^2; None is 1 / n_features, "scale" 1 / (n_features
         X.var()), "median" 1 / (2 m^2) with the median distance m of rows.
     degree : float, default=3
@@ -153,7 +153,7 @@ class L1KLR(L1Classifier):
         features="kernel",
         n_components=500,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         fit_intercept=True,

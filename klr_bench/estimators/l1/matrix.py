@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 from numba import float32, float64, types, void
 
-from klr_bench.estimators.core.features import LinearFeatures
+from klr_bench.estimators.core.features import KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.jit import compiled
 
 BLOCK = 4_000_000
@@ -71,6 +71,8 @@ class FeatureMatrix:
                 f"The features of {self.shape[0]} x {self.shape[1]} take {self.size_mb:.0f} MB, more than "
                 f"memory_limit={self.memory_limit:g}: they are computed in blocks, again in every pass."
             )
+            if isinstance(self.features, KernelFeatures):
+                message += " That takes long; raise memory_limit, or approximate the kernel with features='fourier'."
             warnings.warn(message, stacklevel=5)
 
     def take(self, J):

@@ -61,13 +61,13 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
 
     Parameters
     ----------
-    eta : float or "R/sqrt(T)", default=1.0
+    eta : float or "R/sqrt(T)", default=3.0
         Step size > 0; T is the number of rows of the first call.
     R : float, default=1e3
         Radius > 0 of the ball in the kernel's space; `inf` for no projection.
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
         The auxiliary function.
-    aux_gamma : float, default=2.0
+    aux_gamma : float, default=1.1
         gamma >= 1 of the first two h; a larger one gives fewer support vectors.
     aux_delta : float, default=1.0
         delta of the third h.
@@ -90,11 +90,11 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     >>> from klr_bench import AuxiliaryKLR
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = AuxiliaryKLR(h="hard_cutoff", aux_delta=0.5, gamma=2.0).fit(X, y)
+    >>> model = AuxiliaryKLR(h="hard_cutoff", aux_delta=0.5, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> model.n_support_, model.t_
-    (31, 200)
+    (25, 1000)
     """
 
     _rule = step_on_auxiliary
@@ -110,21 +110,21 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
 
     def __init__(
         self,
-        eta=1.0,
+        eta=3.0,
         R=1e3,
         h="log_gamma",
-        aux_gamma=2.0,
+        aux_gamma=1.1,
         aux_delta=1.0,
         *,
         average=True,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
-        n_epochs=1,
-        shuffle=False,
+        n_epochs=None,
+        shuffle=True,
         class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

@@ -16,7 +16,7 @@ from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.parameters import COUNT, Number
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
-from klr_bench.estimators.online.many import SharedFit
+from klr_bench.estimators.online.many import SharedFit, order_key
 
 RADIUS = Number(Real, 0, None, closed="right")
 """Constraint of the radius of a ball; it may be infinite."""
@@ -40,7 +40,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         Predict with the average of the f_t; otherwise with the last one.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float, {"scale", "median"} or None, default=None
+    gamma : float, {"scale", "median"} or None, default="scale"
         gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median"
         1 / (2 m^2) with the median distance m of rows; by the rows of the fit, or of the first call of `partial_fit`.
     degree : float, default=3
@@ -53,12 +53,14 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  float32 takes
         half the time or less.  Coefficients, scale and norm are always float64.
     n_epochs : int, default=1
-        Passes of `fit` over the rows.  A row that is inserted in several passes is one support vector.
+        Passes of `fit` over the rows; each class has its own default.  A row that is inserted in several passes is one
+        support vector.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
         n_k rows of class k.
-    shuffle : bool, default=False
-        Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order.
+    shuffle : bool, default=True
+        Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order,
+        as `partial_fit` does.
 
     Attributes
     ----------
@@ -67,7 +69,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
         The inserted examples, in the order of their insertion; after several passes in the order of the rows.
     dual_coef_ : ndarray of shape (n_support_,), float64
-        Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
+        Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.  After several
+        passes the average is that of the f_t of the last one.
     n_support_, n_updates_ : int
         Number of inserted examples, and of insertions: several passes may insert an example more than once.  An
         insertion at the last step counts, although its weight in the average is 0.
@@ -123,10 +126,13 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         if not self.shuffle:
             warn_of_order(self, y)
         numbers = np.arange(len(y))
-        for _ in range(self.n_epochs):
-            order = self._random.permutation(len(y)) if self.shuffle else None
+        n_passes = self._passes(len(y))
+        for epoch in range(n_passes):
+            if epoch:
+                self._begin_pass()
+            order = self._order(len(y))
             stopped = self._learn(X, y, callback, order, numbers if order is None else order, weights)
-            if self.n_epochs > 1:
+            if n_passes > 1:
                 self._end_pass()
             if stopped:
                 break
@@ -175,12 +181,11 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
-        return n_samples * self.n_epochs, FIRST
+        return n_samples * self._passes(n_samples), FIRST
 
     def for_rows(self, n_samples):
-        """Set a step size of R/sqrt(T) to that of a fit to `n_samples` rows; return self."""
-        if getattr(self, "eta", None) == BY_RADIUS:
-            self.set_params(eta=self.R / math.sqrt(n_samples))
+        """Let a step size of R/sqrt(T) be that of a fit to `n_samples` rows; return self."""
+        self._rows_of_step = n_samples
         return self
 
     def progress(self):
@@ -198,11 +203,12 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     def pass_key(self, n_classes):
         """Return what learners must have in common to share a pass; None where this one cannot share.
 
-        A pass is for two classes, and for learners with the `fit` of this class, in the order of the rows.
+        A pass is for two classes, and for learners with the `fit` of this class that go through the rows in one order.
         """
-        if n_classes != 2 or self.shuffle or type(self).fit is not OnlineKernelClassifier.fit:
+        if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
-        return OnlineKernelClassifier, *(repr(getattr(self, name, None)) for name in SHARED)
+        passes = self._passes(1)  # which n_epochs=None does not tell
+        return OnlineKernelClassifier, order_key(self), passes, *(repr(getattr(self, name, None)) for name in SHARED)
 
     def fit_together(self, estimators, X, y, callback=None):
         """Fit learners with equal keys in one pass; return a `SharedFit`."""
@@ -249,6 +255,14 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self._publish()
         return False
 
+    def _passes(self, n):
+        """Return the number of passes over n rows."""
+        return self.n_epochs
+
+    def _order(self, n):
+        """Return the order in which a pass goes through n rows, (n,), or None for their own."""
+        return self._random.permutation(n) if self.shuffle else None
+
     def _new_state(self, X):
         """Return the state before the first example; X shows the layout and precision of the rows."""
         return engine.OnlineState(self._kernel(X), X)
@@ -262,6 +276,10 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
             self._state.learn_block(groups, X, signs, draws[None], numbers, None if factors is None else factors[None])
 
         return learn
+
+    def _begin_pass(self):
+        """Before a second or later pass, begin a new average."""
+        self._state.average_from_here()
 
     def _weighted(self, draws, weights):
         """Return the draws and the factors of the steps (b,), or None, for rows of these weights (b,), or None."""
@@ -302,7 +320,9 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     def _step_size(self):
         """Return eta as a number."""
-        return self.R / math.sqrt(self._n_first) if self.eta == BY_RADIUS else self.eta
+        if self.eta != BY_RADIUS:
+            return self.eta
+        return self.R / math.sqrt(getattr(self, "_rows_of_step", None) or self._n_first)
 
     def _refuse(self, t, f):
         """Raise the error for example t, which the learner refused; `f` was its f(x)."""

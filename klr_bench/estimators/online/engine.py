@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from numba import boolean, float32, float64, int64, types, uint32
 
 from klr_bench.estimators.core.expansion import evaluate, expand, layout_of
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, growing_like, in_layout
 
 BLOCK = 256
@@ -91,40 +91,34 @@ def _stores(real):
     return types.Tuple((matrix, matrix, matrix, real[:, ::1], uint32[:, ::1]))
 
 
-def _split_signature(real):
-    return types.void(_stores(real), _stores(real), int64, int64, int64)
-
-
-@compiled([_split_signature(float32), _split_signature(float64)])
-def _copy_row(stores, block, n, m, own):
-    """Copy row m to row `own`: the first n columns of the stores, and all columns of the block."""
-    coef, average, since, weights, inserted = stores
-    coef[own, :n], average[own, :n], since[own, :n] = coef[m, :n], average[m, :n], since[m, :n]
-    weights[own, :n], inserted[own, :n] = weights[m, :n], inserted[m, :n]
-    coef, average, since, weights, inserted = block
-    coef[own], average[own], since[own] = coef[m], average[m], since[m]
-    weights[own], inserted[own] = weights[m], inserted[m]
+@compiled()
+def _copy_row(matrices, n, m, own):
+    """Copy the first n columns of row m to row `own`."""
+    coef, average, since, weights, inserted = matrices
+    for j in range(n):
+        coef[own, j], average[own, j], since[own, j] = coef[m, j], average[m, j], since[m, j]
+        weights[own, j], inserted[own, j] = weights[m, j], inserted[m, j]
 
 
 def _signature(real):
     function = types.FunctionType(RULE_SIGNATURE)
     vector, numbers, matrix = float64[::1], int64[::1], float64[:, ::1]
     return types.void(
-        function, numbers, matrix, vector, vector, matrix, matrix, real[:, ::1], vector, int64, int64, numbers, matrix,
-        _stores(real), _stores(real), matrix, int64[:, ::1], float64,
+        function, numbers, matrix, vector, numbers, vector, matrix, matrix, real[:, ::1], vector, int64, int64, numbers,
+        matrix, _stores(real), _stores(real), matrix, int64[:, ::1], float64,
     )  # fmt: skip
 
 
 @compiled([_signature(float32), _signature(float64)])
 def _recursion(
-    rule, learners, parameters, radii, y, u, factors, gram, diagonal, t, n_support, row, f,
+    rule, learners, parameters, radii, begin, y, u, factors, gram, diagonal, t, n_support, row, f,
     stores, block, scalars, counts, tiny,
 ):  # fmt: skip
     """Run the given learners, which all have this rule, through a block of b examples.
 
-    `learners` are their numbers; parameters (len(learners), p) and radii (len(learners),) belong to them; the draws are
-    u (n_learners, b), and the steps c are multiplied by the factors (n_learners, b).  gram (b, b) and diagonal (b,) are
-    the block's own kernel values.
+    `learners` are their numbers; parameters (len(learners), p) and radii (len(learners),) belong to them, and the
+    example that each of them begins with, at first 0; the draws are u (n_learners, b), and the steps c are multiplied
+    by the factors (n_learners, b).  gram (b, b) and diagonal (b,) are the block's own kernel values.
 
     row (n_learners,) gives the row of each learner in all other matrices: f (n_learners, b), the sums so far, without
     the scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples
@@ -137,7 +131,6 @@ def _recursion(
     """
     coef, average, since, weights, _ = stores
     new_coef, new_average, new_since, new_weights, new_inserted = block
-    begin = np.zeros(len(learners), dtype=np.int64)
     for k in range(len(learners)):
         m = row[learners[k]]
         if counts[m, 2] or (k > 0 and row[learners[k - 1]] == m):
@@ -171,11 +164,18 @@ def _recursion(
                 break
             norm = math.sqrt(squared)
             while last > k and norm > radii[last]:
-                own = row.max() + 1
+                own = 0
+                for taken in row:
+                    own = max(own, taken + 1)
                 row[learners[last]], begin[last] = own, i + 1
-                _copy_row(stores, block, n_support, m, own)
-                f[own], counts[own] = f[m], counts[m]
-                scalars[own] = scale * radii[last] / norm, scale_sum, radii[last] ** 2, value
+                _copy_row(stores, n_support, m, own)
+                _copy_row(block, len(y), m, own)
+                for j in range(len(y)):
+                    f[own, j] = f[m, j]
+                for j in range(counts.shape[1]):
+                    counts[own, j] = counts[m, j]
+                scalars[own, 0], scalars[own, 1] = scale * radii[last] / norm, scale_sum
+                scalars[own, 2], scalars[own, 3] = radii[last] * radii[last], value
                 last -= 1
             if norm > radius:
                 scale *= radius / norm
@@ -197,7 +197,8 @@ class OnlineState:
     Attributes: `support` and `left`, the examples that any of them has inserted, as rows and as operands of the kernel;
     `row`, each learner's row in the matrices; `coef`, `average`, `since` (float64) and `weights` (in the kernel's
     precision); `inserted`, how often each learner has inserted which example; `numbers`, which rows the examples are;
-    `scalars` and `counts`, as in `_recursion`; `t`, the number of examples.
+    `scalars` and `counts`, as in `_recursion`; `t`, the number of examples, and `averaged_from`, those before the
+    average begins.
     """
 
     def __init__(self, kernel, X, row=(0,)):
@@ -220,7 +221,7 @@ class OnlineState:
         self.numbers = Growing((0,), np.int64)
         self.scalars = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
         self.counts = np.zeros((n, 3), dtype=np.int64)
-        self.t = 0
+        self.t = self.averaged_from = 0
 
     def learn_block(self, groups, X, y, u, numbers=None, factors=None):
         """Learn from rows X (b, d) with labels y (b,), -1.0 or +1.0, and uniform draws u (n_learners, b).
@@ -248,6 +249,12 @@ class OnlineState:
             store.append(columns[:, new])
         self.numbers.append((np.arange(self.t, self.t + len(y)) if numbers is None else numbers)[new])
         self.t += len(y)
+
+    def average_from_here(self):
+        """Let the average be that of the f_t from now on."""
+        self.average.columns[:] = 0.0
+        self.since.columns[:] = self.scalars[:, 1:2]
+        self.averaged_from = self.t
 
     def merge(self):
         """Give each row one place, however often it was inserted, in the order of the rows' numbers.
@@ -280,8 +287,8 @@ class OnlineState:
     def _run(self, groups, y, u, factors, gram, diagonal, f, stores, block, tiny):
         for rule, learners, parameters, radii in groups:
             _recursion(
-                rule, learners, parameters, radii, y, u, factors, gram, diagonal, self.t, len(self.support), self.row,
-                f, stores, block, self.scalars, self.counts, tiny,
+                rule, learners, parameters, radii, np.zeros_like(learners), y, u, factors, gram, diagonal, self.t,
+                len(self.support), self.row, f, stores, block, self.scalars, self.counts, tiny,
             )  # fmt: skip
 
     @property
@@ -295,7 +302,7 @@ class OnlineState:
         coef, since = self.coef.columns[m], self.since.columns[m]
         scale, scale_sum = self.scalars[m, :2]
         if average:
-            return (self.average.columns[m] + coef * (scale_sum - since)) / self.t
+            return (self.average.columns[m] + coef * (scale_sum - since)) / (self.t - self.averaged_from)
         return coef * scale
 
     def decide(self, weights, X):
@@ -315,7 +322,8 @@ class OnlineState:
         state.numbers.append(self.numbers.rows[rows])
         for name in ("coef", "average", "since", "weights", "inserted"):
             getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])
-        state.scalars, state.counts, state.t = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy(), self.t
+        state.scalars, state.counts = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy()
+        state.t, state.averaged_from = self.t, self.averaged_from
         state.counts[0, 1] = 0  # the places are numbered anew
         return state
 
@@ -329,7 +337,7 @@ def grouped(updates):
     groups = [list(numbers) for _, numbers in groupby(order, key=lambda i: id(updates[i].rule))]
     return [
         (
-            updates[numbers[0]].rule,
+            as_argument(updates[numbers[0]].rule, RULE_SIGNATURE),
             np.array(numbers),
             np.array([updates[number].parameters for number in numbers], dtype=np.float64),
             np.array([updates[number].radius for number in numbers], dtype=np.float64),

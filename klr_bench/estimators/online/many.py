@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from numbers import Integral
 
 import numpy as np
@@ -26,7 +25,8 @@ def fit_many(learners, X, y, sample_weight=None):
     """Fit several online learners in one pass; they must share kernel, dtype and number of epochs.
 
     The learners may be of any classes of `klr_bench.estimators.online`.  Each gets the result of its own `fit`, up to
-    rounding.  If y has more than two classes, or one of them shuffles, they are fitted one by one.
+    rounding.  If y has more than two classes, or if they do not all go through the rows in one order (those that
+    shuffle do with equal whole numbers as `random_state`), they are fitted one by one.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def fit_many(learners, X, y, sample_weight=None):
     True
     """
     _check(learners)
-    if len(distinct_labels(column_or_1d(y))) > 2 or any(learner.shuffle for learner in learners):
+    if len(distinct_labels(column_or_1d(y))) > 2 or len({order_key(learner) for learner in learners}) > 1:
         return [learner.fit(X, y, sample_weight) for learner in learners]
     fitted = SharedFit(learners, X, y, sample_weight=sample_weight)
     for i, learner in enumerate(learners):
@@ -72,6 +72,13 @@ def fit_many(learners, X, y, sample_weight=None):
         learner._publish()
         refuse_not_finite(learner)
     return list(learners)
+
+
+def order_key(learner):
+    """Return a key that is equal for learners that go through the rows of a fit in one order."""
+    if not learner.shuffle:
+        return "as they come"
+    return learner.random_state if isinstance(learner.random_state, Integral) else id(learner)
 
 
 def _check(learners):
@@ -115,7 +122,8 @@ class SharedFit:
             if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
         shared = {
-            (learner._kernel(X), learner.dtype, learner.n_epochs, repr(learner.class_weight)) for learner in learners
+            (learner._kernel(X), learner.dtype, learner._passes(len(y)), repr(learner.class_weight))
+            for learner in learners
         }
         if len(shared) > 1:
             message = (
@@ -128,21 +136,36 @@ class SharedFit:
         self.state = engine.OnlineState(first._kernel(X), X, engine.shared_rows(updates))
         groups = engine.grouped(updates)
         self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
-        signs, numbers = first._signs(y), np.arange(len(y))
-        for epoch, start in product(range(first.n_epochs), range(0, len(signs), engine.BLOCK)):
-            block = slice(start, start + engine.BLOCK)
-            drawn = [learner._random.random_sample(len(signs[block])) for learner in learners]
-            draws, factors = self._weighted(drawn, block)
-            self.state.learn_block(groups, X[block], signs[block], draws, numbers[block], factors)
-            if first.n_epochs > 1 and block.stop >= len(signs):
+        self._groups = groups
+        n_passes = first._passes(len(y))
+        for epoch in range(n_passes):
+            if epoch:
+                self.state.average_from_here()
+            stopped = self._learn(X, first._signs(y), epoch, callback)
+            if n_passes > 1:
                 self.state.merge()
-            if callback is not None and callback(self, epoch * len(signs) + min(block.stop, len(signs))):
+            if stopped:
                 break
 
-    def _weighted(self, drawn, block):
+    def _learn(self, X, signs, epoch, callback):
+        """Go through all rows once; return True if the callback asked to stop."""
+        n = len(signs)
+        order, *_ = [learner._order(n) for learner in self.learners]  # all draw theirs, as they would alone
+        for start in range(0, n, engine.BLOCK):
+            block = slice(start, min(start + engine.BLOCK, n))
+            rows = block if order is None else order[block]
+            drawn = [learner._random.random_sample(block.stop - start) for learner in self.learners]
+            draws, factors = self._weighted(drawn, rows)
+            numbers = np.arange(start, block.stop) if order is None else rows
+            self.state.learn_block(self._groups, X[rows], signs[rows], draws, numbers, factors)
+            if callback is not None and callback(self, epoch * n + block.stop):
+                return True
+        return False
+
+    def _weighted(self, drawn, rows):
         """Return the draws and the factors of the steps of all learners, (n_learners, b), for a block of rows."""
         weighted = [
-            learner._weighted(draws, None if weights is None else weights[block])
+            learner._weighted(draws, None if weights is None else weights[rows])
             for learner, draws, weights in zip(self.learners, drawn, self._weights, strict=True)
         ]
         factors = [np.ones(len(draws)) if factors is None else factors for draws, factors in weighted]

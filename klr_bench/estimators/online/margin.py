@@ -72,7 +72,7 @@ class MarginKLR(SoftmaxKernelClassifier):
     >>> model.score(X, y) > 0.9
     True
     >>> model.n_support_, model.t_
-    (16, 200)
+    (60, 1000)
     """
 
     _rule = gradient_step_by_margin
@@ -90,13 +90,13 @@ class MarginKLR(SoftmaxKernelClassifier):
         *,
         average=True,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
-        n_epochs=1,
-        shuffle=False,
+        n_epochs=None,
+        shuffle=True,
         class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

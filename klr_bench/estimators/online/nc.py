@@ -34,7 +34,7 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
 
     Parameters
     ----------
-    eta : float or "R/sqrt(T)", default=1.0
+    eta : float or "R/sqrt(T)", default=2.0
         Step size > 0; T is the number of rows of the first call.
     R : float, default=1e3
         Radius > 0 of the ball in the kernel's space; `inf` for no projection.
@@ -57,7 +57,7 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     >>> from klr_bench import NonConservativeKLR
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = NonConservativeKLR(gamma=2.0).fit(X, y)
+    >>> model = NonConservativeKLR(gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> model.predict_proba(X).shape, model.n_support_
@@ -74,18 +74,18 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
 
     def __init__(
         self,
-        eta=1.0,
+        eta=2.0,
         R=1e3,
         *,
         average=True,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
-        n_epochs=1,
-        shuffle=False,
+        n_epochs=None,
+        shuffle=True,
         class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

@@ -52,11 +52,11 @@ class KernelOGD(OnlineKernelClassifier):
     >>> from klr_bench import KernelOGD
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = KernelOGD(eta=0.5, gamma=2.0).fit(X, y)
+    >>> model = KernelOGD(eta=0.5, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> model.n_support_, model.t_
-    (43, 200)
+    (42, 200)
     """
 
     _rule = loss_gradient_step
@@ -73,13 +73,13 @@ class KernelOGD(OnlineKernelClassifier):
         *,
         average=False,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
         n_epochs=1,
-        shuffle=False,
+        shuffle=True,
         class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

@@ -78,10 +78,11 @@ class OSKL(SoftmaxKernelClassifier):
     >>> model.score(X, y) > 0.9
     True
     >>> model.n_support_, model.t_
-    (21, 200)
+    (56, 2000)
     """
 
     _rule = sampled_sign_step
+    _most_passes = 10
     _rule_of_many = sampled_direction_step
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "class_weight": CLASS_WEIGHT,
@@ -102,13 +103,13 @@ class OSKL(SoftmaxKernelClassifier):
         *,
         average=True,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
-        n_epochs=1,
-        shuffle=False,
+        n_epochs=None,
+        shuffle=True,
         class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

@@ -50,11 +50,11 @@ class KernelPegasos(OnlineKernelClassifier):
     >>> from klr_bench import KernelPegasos
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> model = KernelPegasos(lam=0.01, gamma=2.0).fit(X, y)
+    >>> model = KernelPegasos(lam=0.01, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> model.n_support_, model.t_
-    (41, 200)
+    (40, 200)
     """
 
     _rule = hinge_step
@@ -71,13 +71,13 @@ class KernelPegasos(OnlineKernelClassifier):
         *,
         average=False,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         random_state=None,
         dtype=None,
         n_epochs=1,
-        shuffle=False,
+        shuffle=True,
         class_weight=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

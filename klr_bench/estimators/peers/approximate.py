@@ -41,7 +41,7 @@ class ApproximateKernelLR(Classifier):
         Weight of the loss, > 0.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float, {"scale", "median"} or None, default=None
+    gamma : float, {"scale", "median"} or None, default="scale"
         gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median"
         1 / (2 m^2) with the median distance m of rows.
     degree : float, default=3
@@ -101,7 +101,7 @@ class ApproximateKernelLR(Classifier):
         C: float = 1.0,
         *,
         kernel: str = "rbf",
-        gamma: float | str | None = None,
+        gamma: float | str | None = "scale",
         degree: float = 3,
         coef0: float = 1.0,
         max_iter: int = 1000,

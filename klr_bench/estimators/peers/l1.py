@@ -88,7 +88,7 @@ class L1Peer(L1KLR):
         features="kernel",
         n_components=500,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1.0,
         tol=1e-4,

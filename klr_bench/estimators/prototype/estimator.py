@@ -47,7 +47,7 @@ class PrototypeKLR(PrototypeClassifier):
         With learn_coef=False all b are drawn once from [-1, 1].  learn_width has no effect with kernel="linear".
     l1 : float, default=0.0
         Weight >= 0 of the Laplacian prior on the prototypes: some of their entries become 0.
-    l2 : float, default=0.0
+    l2 : float, default=1e-4
         Weight >= 0 of a Gaussian prior on all b but b_y0.
     solver : {"auto", "adam", "lbfgs", "alternating", "gradient"}, default="auto"
         "adam" and "lbfgs" move all parameters at once, on mini-batches and on all rows.  "alternating" makes a pass for
@@ -150,7 +150,7 @@ class PrototypeKLR(PrototypeClassifier):
         l1=0.0,
         *,
         learn_coef=True,
-        l2=0.0,
+        l2=1e-4,
         solver="auto",
         learning_rate=0.1,
         batch_size=128,

@@ -166,6 +166,7 @@ MAKERS: dict[str, type[Any]] = {
     f"{_BUNDLED}.digits": Made,
     f"{_BUNDLED}.ten_digits": Made,
     f"{_BUNDLED}.breast_cancer": Made,
+    f"{_BUNDLED}.wine": Made,
     "klr_bench.experiment.data.deformed.deformed": Deformed,
 }
 """By dotted name; that of `deformed` gets the arrays of the files, too."""

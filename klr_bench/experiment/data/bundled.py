@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 
 def digits() -> tuple[Any, NDArray[np.str_]]:
@@ -25,3 +25,9 @@ def breast_cancer() -> tuple[Any, NDArray[np.str_]]:
     """Return the Wisconsin diagnostic measurements (569, 30) and whether each tumour is malignant."""
     data = load_breast_cancer()
     return data.data, data.target_names[data.target]
+
+
+def wine() -> tuple[Any, NDArray[np.int64]]:
+    """Return the chemical measurements of wines (178, 13) and their three cultivars."""
+    X, y = load_wine(return_X_y=True)
+    return X, y

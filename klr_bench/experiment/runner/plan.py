@@ -31,6 +31,7 @@ from klr_bench.experiment.selection import EstimatorSpec, candidates, kernel_of
 from klr_bench.experiment.strangers import asked
 from klr_bench.experiment.targets import TARGET, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
+from klr_bench.experiment.widths import to_be_checked
 
 SPLITTING = ("klr_bench.experiment.splits", "klr_bench.experiment.config.splitting")
 SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
@@ -292,10 +293,11 @@ def check_candidates(
 def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -> None:
     for estimator in estimators:
         try:
-            check_parameters(estimator)
+            checked = to_be_checked(estimator)
+            check_parameters(checked)
             if construct:
                 with restored():
-                    contract.check_parameters(build(estimator))
+                    contract.check_parameters(build(checked))
         except (KlrBenchError, ValueError, TypeError) as error:
             raise KlrBenchError(str(error)) from error
         except (Exception, SystemExit, GeneratorExit) as error:

@@ -32,6 +32,7 @@ from klr_bench.experiment.selection import EstimatorSpec, Score, make, resolve_k
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
 from klr_bench.experiment.strangers import is_foreign, is_own
 from klr_bench.experiment.targets import TARGET
+from klr_bench.experiment.widths import with_width
 
 
 def run_fold(fold: Fold) -> list[Score]:
@@ -52,7 +53,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
     with threadpool_limits(1), restored():
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
         with patiently("while it was constructed", foreign=is_foreign(chosen[TARGET])):
-            estimator = make(chosen, kernel, seed)
+            estimator = make(with_width(chosen, data.X_train), kernel, seed)
         compiles = is_own(chosen[TARGET])
         with limited(patient(cell.time_limit_s) if compiles else cell.time_limit_s, "in a fit to four rows"):
             contract.warm_up(estimator, sparse=sp.issparse(data.X_train))

@@ -181,7 +181,7 @@ def test_refuses_lam_that_is_not_positive(learner, lam):
 
 def test_refuses_what_is_not_finite():
     X, y = toy()
-    learner = DualCDKLR(kernel="poly", degree=6)
+    learner = DualCDKLR(kernel="poly", degree=6, gamma=0.25)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"the objective is (nan|inf); .* scale X"):
         learner.fit((1e8 * X).astype(np.float32), y)
 

@@ -11,7 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from klr_bench import (
+from klr_bench.estimators.budget import engine, projection
+from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
+from klr_bench.estimators.core import expansion
+from tests.cover import cover
+from tests.estimators.one_pass import (
     BOGD,
     BOGDPlusPlus,
     Forgetron,
@@ -20,10 +24,6 @@ from klr_bench import (
     ProjectronPlusPlus,
     RandomizedBudgetPerceptron,
 )
-from klr_bench.estimators.budget import engine, projection
-from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
-from klr_bench.estimators.core import expansion
-from tests.cover import cover
 from tests.estimators.samples import KERNELS, LAYOUTS, draws, toy
 from tests.reference import kernel as reference
 

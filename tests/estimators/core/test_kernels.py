@@ -9,16 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from klr_bench import (
-    L1KLR,
-    OSKL,
-    ApproximateKernelLR,
-    DualCDKLR,
-    Forgetron,
-    ImportVectorMachine,
-    NonConservativeKLR,
-    fit_many,
-)
+from klr_bench import L1KLR, ApproximateKernelLR, DualCDKLR, ImportVectorMachine, fit_many
 from klr_bench.estimators.core.kernels import KERNELS as NAMES
 from klr_bench.estimators.core.kernels import (
     Kernel,
@@ -30,6 +21,7 @@ from klr_bench.estimators.core.kernels import (
     sparse_products,
     sum_exp_negative,
 )
+from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR
 from tests.estimators.samples import KERNELS
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from klr_bench import OSKL, AuxiliaryKLR, KernelOGD, KernelPegasos, KernelPerceptron, MarginKLR, NonConservativeKLR
+from tests.estimators.one_pass import (
+    OSKL,
+    AuxiliaryKLR,
+    KernelOGD,
+    KernelPegasos,
+    KernelPerceptron,
+    MarginKLR,
+    NonConservativeKLR,
+)
 from tests.reference import kernel as reference
 
 CASES = {

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from klr_bench import OSKL, AuxiliaryKLR, KernelPegasos, KernelPerceptron, MarginKLR, NonConservativeKLR
+from tests.estimators.one_pass import OSKL, AuxiliaryKLR, KernelPegasos, KernelPerceptron, MarginKLR, NonConservativeKLR
 from tests.estimators.samples import toy
 
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from klr_bench import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR, fit_many
+from klr_bench import fit_many
 from klr_bench.estimators.online.many import SharedFit
+from tests.estimators.one_pass import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR
 from tests.estimators.online.cases import CASES
 from tests.estimators.samples import KERNELS, toy
 
@@ -109,12 +110,32 @@ def test_one_that_refuses_an_example_does_not_stop_the_others():
         fit_many([clone(learner) for learner in learners], X, y)
 
 
-def test_learners_that_shuffle_are_fitted_one_by_one():
+@pytest.mark.parametrize("n_epochs", [1, 3, None])
+def test_learners_that_shuffle_share_a_pass_if_they_have_one_seed(n_epochs):
     X, y = toy()
-    learners = [OSKL(R=R, random_state=1, shuffle=True, n_epochs=2) for R in (1.0, 10.0)]
-    assert learners[0].pass_key(2) is None
+    learners = [OSKL(R=R, random_state=1, shuffle=True, n_epochs=n_epochs) for R in (1.0, 10.0)]
+    assert learners[0].pass_key(2) == learners[1].pass_key(2) is not None
     for together, learner in zip(fit_many([clone(one) for one in learners], X, y), learners, strict=True):
-        np.testing.assert_array_equal(together.dual_coef_, learner.fit(X, y).dual_coef_)
+        assert_same(together, learner.fit(X, y), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (None, None)])
+def test_learners_that_shuffle_by_other_seeds_are_fitted_one_by_one(seeds):
+    X, y = toy()
+    learners = [OSKL(random_state=seed, shuffle=True, n_epochs=2) for seed in seeds]
+    assert learners[0].pass_key(2) != learners[1].pass_key(2)
+    for together, learner in zip(fit_many(learners, X, y), learners, strict=True):
+        if learner.random_state is not None:
+            np.testing.assert_array_equal(together.dual_coef_, clone(learner).fit(X, y).dual_coef_)
+
+
+def test_as_many_passes_as_the_class_has_are_another_number():
+    assert OSKL(n_epochs=None).pass_key(2) != NonConservativeKLR(n_epochs=None).pass_key(2)
+    assert OSKL(n_epochs=2).pass_key(2) == NonConservativeKLR(n_epochs=2).pass_key(2)
+    assert OSKL(n_epochs=None).steps(6000) == (60_000, 256)
+    assert OSKL(n_epochs=None).steps(50_000)[0] == AuxiliaryKLR(n_epochs=None).steps(50_000)[0] == 100_000
+    assert AuxiliaryKLR(n_epochs=None).steps(100)[0] == 500
+    assert AuxiliaryKLR(n_epochs=None).steps(10**6)[0] == 2 * 10**6
 
 
 def test_learners_must_share_the_kernel():

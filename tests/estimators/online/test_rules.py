@@ -7,7 +7,11 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 
-from klr_bench import (
+from klr_bench import fit_many
+from klr_bench.estimators.online.many import SharedFit
+from klr_bench.experiment.selection import score_fold
+from klr_bench.experiment.splits import Prepared
+from tests.estimators.one_pass import (
     OSKL,
     AuxiliaryKLR,
     KernelOGD,
@@ -15,9 +19,7 @@ from klr_bench import (
     KernelPerceptron,
     MarginKLR,
     NonConservativeKLR,
-    fit_many,
 )
-from klr_bench.estimators.online.many import SharedFit
 from tests.estimators.samples import toy
 
 LOGISTIC = [NonConservativeKLR(), MarginKLR(), AuxiliaryKLR(), OSKL(), KernelOGD(loss="logit")]
@@ -105,3 +107,18 @@ def test_a_step_size_by_radius_that_margin_cannot_take():
         MarginKLR(R=100.0, eta="R/sqrt(T)").fit(X, y)
     shared = SharedFit([MarginKLR(R=R, eta="R/sqrt(T)") for R in (100.0, 1.0)], X, y)
     assert shared.refused.tolist() == [True, False]
+
+
+def test_a_step_that_is_too_large_for_one_does_not_stop_those_that_share_its_pass():
+    X, y = toy()
+    steps = {"eta": "R/sqrt(T)", "n_epochs": 1, "shuffle": False}
+    learners = [
+        {"_target_": f"klr_bench.{name}", "R": R, **steps}
+        for name in ("NonConservativeKLR", "MarginKLR")
+        for R in (1.0, 1e5)
+    ]
+    nc, nc_large, margin, refused = score_fold(
+        learners, {"kernel": "rbf", "gamma": 1.0}, Prepared(X, y, X, y), 0, folds=3, seed=0
+    )
+    assert None not in (nc, nc_large, margin)
+    assert refused is None

@@ -9,7 +9,8 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import has_fit_parameter
 
-from klr_bench import OSKL, AuxiliaryKLR, Forgetron, KernelPerceptron, NonConservativeKLR, fit_many
+from klr_bench import fit_many
+from tests.estimators.one_pass import OSKL, AuxiliaryKLR, Forgetron, KernelPerceptron, NonConservativeKLR
 from tests.estimators.online.cases import CASES
 from tests.estimators.online.test_engine import assert_same_learner
 from tests.estimators.samples import toy

@@ -52,9 +52,9 @@ def test_all_solvers_learn_and_learned_beats_random(solver, sparse):
     rows = sp.csr_matrix(X) if sparse else X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        learned = PrototypeKLR(5, solver=solver, batch_size=32, random_state=0, max_iter=60).fit(rows, y)
-    fixed = PrototypeKLR(5, learn_prototypes=False, learn_width=False, random_state=0).fit(rows, y)
-    best = PrototypeKLR(5, solver="lbfgs", random_state=0, max_iter=500).fit(X, y)
+        learned = PrototypeKLR(5, l2=0.0, solver=solver, batch_size=32, random_state=0, max_iter=60).fit(rows, y)
+    fixed = PrototypeKLR(5, l2=0.0, learn_prototypes=False, learn_width=False, random_state=0).fit(rows, y)
+    best = PrototypeKLR(5, l2=0.0, solver="lbfgs", random_state=0, max_iter=500).fit(X, y)
     assert learned.objective_ < 0.97 * fixed.objective_
     assert learned.objective_ < 1.15 * best.objective_
     assert learned.objective_ == pytest.approx(log_loss(y, learned.predict_proba(rows)), rel=1e-6)

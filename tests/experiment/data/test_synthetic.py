@@ -199,6 +199,12 @@ def test_breast_cancer_has_212_malignant_tumours() -> None:
     assert (y == "malignant").sum() == 212
 
 
+def test_wine_has_three_cultivars() -> None:
+    X, y = bundled.wine()
+    assert X.shape == (178, 13)
+    assert np.bincount(y).tolist() == [59, 71, 48]
+
+
 def test_dense_factors_are_of_norm_one_and_a_linear_rule_of_the_whitened_rows_classifies_them() -> None:
     X, y = synthetic.dense_factors(6000, 40, 5, 0.5, 0.0, 0)
     assert X.dtype == np.float32

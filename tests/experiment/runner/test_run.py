@@ -230,9 +230,11 @@ def test_without_nesting_the_repeats_of_a_partition_share_the_choice_that_is_bes
 
 
 def test_a_learner_may_be_selected_as_another_one(config):
-    other = {"_target_": "klr_bench.NonConservativeKLR"}
-    margin = algorithm("klr_bench.MarginKLR", {"R": [1.0, 100.0], "eta": [0.1, 1.0]}) | {"selected_as": other}
-    config = replace(config, algorithms={"nc": NC, "margin": margin}, sweep={}, repeats=1)
+    other, once = {"_target_": "klr_bench.NonConservativeKLR"}, {"n_epochs": 1, "shuffle": False}
+    grid = {"R": [1.0, 100.0], "eta": [0.1, 1.0]}
+    margin = algorithm("klr_bench.MarginKLR", grid, **once) | {"selected_as": other}
+    nc = algorithm("klr_bench.NonConservativeKLR", grid, **once)
+    config = replace(config, algorithms={"nc": nc, "margin": margin}, sweep={}, repeats=1)
     nc, as_nc = plan_cells(config, Path(config.data.cache))
     assert [one.key for one in as_nc.candidates] == [one.key for one in nc.candidates]
     assert len(group_folds([nc, as_nc])[0].candidates) == 4, "each is scored once"

@@ -1,0 +1,54 @@
+"""Gradient boosting of scikit-learn, for sparse rows too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+LARGEST = 500_000_000
+"""Most numbers, rows times features, that sparse rows may have as dense ones."""
+
+
+class GradientBoosting(HistGradientBoostingClassifier):
+    """scikit-learn's `HistGradientBoostingClassifier`, which gets sparse rows as dense ones.
+
+    Parameters, attributes and results are those of the base class.
+
+    Raises
+    ------
+    ValueError
+        If sparse rows have more than LARGEST numbers as dense ones.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GradientBoosting:
+        """Fit to rows X (n_samples, n_features), dense or sparse, with classes y (n_samples,); return self."""
+        return super().fit(dense(X), y, sample_weight)  # type: ignore[no-any-return]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted classes, (n_samples,)."""
+        return super().predict(dense(X))  # type: ignore[no-any-return]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        return super().predict_proba(dense(X))  # type: ignore[no-any-return]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the raw scores, (n_samples,), or (n_samples, n_classes) for more than two classes."""
+        return super().decision_function(dense(X))  # type: ignore[no-any-return]
+
+
+def dense(X: Any) -> Any:
+    """Return sparse rows as dense ones; anything else as it is."""
+    if not sp.issparse(X):
+        return X
+    if X.shape[0] * X.shape[1] > LARGEST:
+        message = (
+            f"gradient boosting: {X.shape[0]} sparse rows of {X.shape[1]} features are too many to make them dense; "
+            "leave it out."
+        )
+        raise ValueError(message)
+    return X.toarray()

@@ -1,0 +1,115 @@
+"""The compiler: nothing is compiled before it is needed, once for all processes, and types are the declared ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import float32, float64
+from numba.core.errors import TypingError
+
+from klr_bench.estimators.core.jit import as_argument, compile_all, compiled
+
+FIT = """
+import json, sys
+import numpy as np
+from numba import config
+before = config.CACHE_DIR
+from klr_bench import *
+from klr_bench.estimators.core.jit import cache_folder, is_cold
+from klr_bench.estimators.online import engine
+assert config.CACHE_DIR == before
+imported = len(list(cache_folder().rglob("*.nbc")))
+X = np.array([[0, 1], [1, 0], [1, 1], [0, 0]], dtype=sys.argv[1])
+model = OSKL(random_state=0, shuffle=False).fit(X, [0, 1, 0, 1])
+hits = sum(engine._recursion.stats.cache_hits.values())
+signatures = [str(signature) for signature in engine._recursion.signatures]
+print(json.dumps([str(cache_folder()), imported, hits, signatures, model.decision_function(X).tolist()]))
+"""
+
+
+def in_new_process(environment, dtype="float64"):
+    done = subprocess.run(
+        [sys.executable, "-c", FIT, dtype], env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    folder, *numbers = json.loads(done.stdout)
+    return Path(folder), *numbers, done.stderr
+
+
+def test_compiled_code_is_shared_between_processes(tmp_path):
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    folder, _, hits, signatures, values, said = in_new_process(environment)
+    assert (folder.parent, hits, len(signatures)) == (tmp_path, 0, 1)
+    assert said.count("compiles what this fit needs") == 1
+    files = sorted(folder.rglob("*"))
+    again = in_new_process(environment)
+    assert (again[0], again[2], again[4], again[5]) == (folder, 1, values, "")
+    assert sorted(folder.rglob("*")) == files
+
+
+def test_imports_compile_nothing_and_a_fit_what_it_needs(tmp_path):
+    folder, imported, _, signatures, _, _ = in_new_process({"NUMBA_CACHE_DIR": str(tmp_path)}, "float32")
+    assert imported == 0
+    assert len(signatures) == 1
+    assert "float32" in signatures[0]
+    compiled_modules = {path.name.split(".")[0] for path in folder.rglob("*.nbc")}
+    assert compiled_modules <= {"engine", "losses", "oskl", "kernels"}
+
+
+def test_a_cache_that_cannot_be_written_is_replaced(tmp_path):
+    (tmp_path / "file").write_text("")
+    unwritable = str(tmp_path / "file" / "below")
+    environment = {"NUMBA_CACHE_DIR": unwritable, "XDG_CACHE_HOME": unwritable, "HOME": unwritable}
+    folder, *_ = in_new_process(environment)
+    assert folder.parent.name.startswith("klr-bench-numba-")
+    assert not folder.exists()
+
+
+def test_types_are_the_declared_ones():
+    @compiled(float64(float64))
+    def half(x):
+        return 0.5 * x
+
+    @compiled([float64(float64[::1], float64), float32(float32[::1], float64)])
+    def scaled_sum(values, factor):
+        total = 0.0
+        for value in values:
+            total += value * half(factor)
+        return total
+
+    assert scaled_sum(np.ones(3), 4) == 6.0
+    assert [str(one) for one in scaled_sum.signatures] == ["(Array(float64, 1, 'C', False, aligned=True), float64)"]
+    assert half.signatures == [(float64,)]  # though it was called with a whole number first
+    assert scaled_sum(np.ones(3, dtype=np.float32), 4.0) == 6.0
+    assert len(scaled_sum.signatures) == 2
+    with pytest.raises(TypingError, match="No matching definition"):
+        scaled_sum(np.ones((3, 2)), 4.0)
+    assert len(scaled_sum.signatures) == 2
+
+
+def test_all_can_be_compiled_ahead():
+    @compiled([float64(float64[::1]), float32(float32[::1])])
+    def first(values):
+        return values[0]
+
+    compile_all()
+    assert len(first.signatures) == 2
+    compile_all()
+    assert len(first.signatures) == 2
+
+
+def test_a_compiled_function_is_the_argument_of_another():
+    signature = float64(float64)
+
+    @compiled(signature)
+    def twice(x):
+        return 2.0 * x
+
+    given = as_argument(twice, signature)
+    assert given.signature() == signature
+    assert twice.signatures == [(float64,)]
