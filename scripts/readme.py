@@ -58,7 +58,7 @@ def defaults(folder: Path) -> dict[str, str]:
         "accuracy": table("accuracy", (*OURS, *OTHERS), 1, 100.0),
         "log_loss": table("log_loss", (*OURS, *OTHERS[1:]), 3),
         "time": table("fit_time_s", (*OURS, *OTHERS[:3]), 3),
-        "verdict": pipe_table(_verdict(means, list(labels), names)),
+        "verdict": pipe_table(_verdict(means, labels, names)),
     }
 
 
@@ -67,20 +67,20 @@ def _number(means: pd.DataFrame, dataset: str, algorithm: str, metric: str, digi
     return "-" if found is None or pd.isna(found) else f"{found * scale:.{digits}f}"
 
 
-def _verdict(means: pd.DataFrame, datasets: list[str], names: Mapping[str, str]) -> Grid:
+def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str, str]) -> Grid:
     """Return how each of ours compares with SVC in accuracy and time, and with logistic regression in log loss."""
     accuracy, loss = means["accuracy"].unstack(), means["log_loss"].unstack()
     times = means["fit_time_s"].unstack()[means["n_train"].unstack().max(axis=1) >= LARGE]
     rows = []
     for name in OURS:
-        behind = (100 * (accuracy["svc"] - accuracy[name])).loc[datasets].dropna()
-        ratio = (loss[name] / loss["lr_linear"]).loc[datasets].dropna()
+        behind = (100 * (accuracy["svc"] - accuracy[name])).loc[list(labels)].dropna()
+        ratio = (loss[name] / loss["lr_linear"]).loc[list(labels)].dropna()
         taken = (times[name] / times["svc"]).dropna()
         rows.append(
             [
                 names[name],
                 f"{(behind <= 1.0).sum()} of {len(behind)}",
-                f"{behind.max():.1f} ({behind.idxmax()})",
+                f"{behind.max():.1f} ({labels[behind.idxmax()]})",
                 f"{(ratio <= 1.15).sum()} of {len(ratio)}",
                 f"{taken.median():.2f}",
             ]
