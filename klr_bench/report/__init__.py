@@ -40,18 +40,18 @@ def report(
     check_formats(formats)
 
     from klr_bench.report import render
-    from klr_bench.report.columns import with_columns
+    from klr_bench.report.columns import asking_for, check_shown
     from klr_bench.report.figures import Inputs, draw_all
     from klr_bench.report.load import read_results
     from klr_bench.report.table import beside_papers
 
-    results = read_results(folder)
+    results = asking_for(read_results(folder), columns)
     built = beside_papers(results, table)
-    shown = with_columns(built, columns)
-    said = render.document(shown)
+    check_shown(built, columns)
+    said = render.document(built)
     if "terminal" in formats:
         render.show(said, console)
-    files = {name: text.encode() for name, text in render.table_files(shown, said, formats, placing).items()}
+    files = {name: text.encode() for name, text in render.table_files(built, said, formats, placing).items()}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     drawn = draw_all(inputs, built.figures, own=own_figures, also=as_files(formats))
     for note in drawn.notes:

@@ -1,4 +1,4 @@
-"""The columns of a table that a reader asks for."""
+"""The columns of a table that a reader asks for, in place of those that its run names."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.report.load import Results
 from klr_bench.report.table import Table
 
 
-def with_columns(table: Table, names: Sequence[str] | None) -> Table:
-    """Return a table with the metrics of these names alone, in this order; None: all that it has.
+def asking_for(results: Results, names: Sequence[str] | None) -> Results:
+    """Return results whose table has the metrics of these names, in this order; None: as the run has it.
 
-    Raises KlrBenchError for a metric that the table does not have.
+    Raises KlrBenchError for a name of no metric.
     """
     if names is None:
-        return table
+        return results
+    manifest = results.manifest
     for name in names:
-        if name not in table.shown:
-            has = ", ".join(table.shown)
-            message = f"columns: {name!r} is none of this table, which has {has}.{nearest(name, table.shown)}"
+        if name not in manifest.metrics:
+            message = f"columns: expected names of metrics, got {name!r}.{nearest(name, manifest.metrics)}"
             raise KlrBenchError(message)
-    blocks = [
-        replace(block, metrics=[metric for name in names for metric in block.metrics if metric.name == name])
-        for block in table.blocks
-    ]
-    return replace(table, blocks=blocks)
+    return replace(results, manifest=replace(manifest, config=replace(manifest.config, metrics=list(names))))
+
+
+def check_shown(table: Table, names: Sequence[str] | None) -> None:
+    """Raise KlrBenchError where a table has no value of a metric that is asked for."""
+    for name in names or ():
+        if name not in table.shown:
+            has = ", ".join(table.shown) or "none of those that are asked for"
+            message = f"columns: no record of {table.experiment} has {name}; it has {has}. Leave it out."
+            raise KlrBenchError(message)

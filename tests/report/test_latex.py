@@ -76,6 +76,9 @@ def test_columns_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.Cap
     capsys.readouterr()
     assert main([*arguments, "columns=acuracy"]) == 2
     assert "Did you mean 'accuracy'?" in capsys.readouterr().err
+    assert main([*arguments, "columns=objective"]) == 2
+    assert "no record of oskl_magic has objective" in capsys.readouterr().err
+    assert main([*arguments, "columns=ece"]) == 0, "also what the run did not ask for"
 
 
 @pytest.mark.parametrize(
