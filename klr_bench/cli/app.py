@@ -80,6 +80,7 @@ class Task:
         self.running = True
         job = HydraConfig.get()
         console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
+        score = None
         try:
             if jit.is_cold() and not self.quiet:
                 console.print("Compiling the solvers, once for this version: a few seconds.")
@@ -107,10 +108,9 @@ class Task:
             self.statuses.append(EXIT_BAD_INPUT)
         else:
             self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
-            self.running = False
-            return outcome.score
+            score = outcome.score
         self.running = False
-        return None
+        return score
 
     def _take(self, place: Path) -> None:
         """Refuse a results folder that an earlier job of the same sweep has filled."""

@@ -7,10 +7,8 @@ numbers, texts that hardly repeat and columns of one value are left out.  All th
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,98 +20,13 @@ from numpy.typing import NDArray
 from klr_bench.errors import KlrBenchError, nearest, shown
 from klr_bench.experiment.data.delimited import WIDE, Layout, Piece, layout_of, pieces_of, rows_and_codes
 from klr_bench.experiment.data.labels import LARGEST, Labels, number, some
+from klr_bench.experiment.data.seen import MOST_COUNTED, SELDOM, Seen, is_missing, is_odd, numbers_of
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
-"""What stands for a missing value, in small letters."""
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
 """Share of numbers in a column above which another value is taken for a mistake."""
 MOST_VALUES = 100
 """Values of a text that get a column; the rarer ones have none."""
-MOST_COUNTED = 1000
-"""Different values of a column that are counted."""
-SELDOM = 20
-"""Different values that a text may have however few rows there are."""
-LARGEST_WHOLE = 2**53
-DATE = re.compile(
-    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))"
-    r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
-)
-DECIMAL_COMMA = re.compile(r"[+-]?\d[\d.]*,\d+")
-IDENTIFIER = re.compile(r"(.*[^a-z0-9])?(id|uuid|guid|index|row|rowid)", re.IGNORECASE)
-
-
-@dataclass
-class Seen:
-    """What a first look at all rows tells of a column."""
-
-    n: int = 0
-    n_missing: int = 0
-    n_numbers: int = 0
-    counts: Counter[str] | None = field(default_factory=Counter)
-    """Of the values that are not missing; None where there are more than MOST_COUNTED."""
-    dated: bool = False
-    """Whether the first of them were dates, where there are more."""
-    with_comma: bool = False
-    """Whether some value is a number with a decimal comma."""
-    odd: tuple[int, str] | None = None
-    """The line and the text of the first value that is no number."""
-    whole: bool = True
-    """Whether all numbers are whole."""
-    low: float = math.inf
-    high: float = -math.inf
-    total: float = 0.0
-    """The sum of whole numbers."""
-
-    def take(self, lines: Sequence[int], texts: Sequence[str]) -> None:
-        """Look at some rows more."""
-        self.n += len(texts)
-        numbers = _numbers(texts)
-        values = texts if numbers is not None else [text for text in texts if not is_missing(text)]
-        self.n_missing += len(texts) - len(values)
-        if self.counts is not None:
-            self.counts.update(values)
-            if len(self.counts) > MOST_COUNTED:
-                self.dated, self.counts = _are_dates(self.counts), None
-        numbers = _numbers(values) if numbers is None else numbers
-        if numbers is not None:
-            self._take_numbers(numbers)
-            return
-        self.whole = False
-        self.n_numbers += sum(number(text) is not None for text in values)
-        self.with_comma = self.with_comma or any(map(DECIMAL_COMMA.fullmatch, values))
-        if self.odd is None:
-            self.odd = next((line, text) for line, text in zip(lines, texts, strict=True) if _is_odd(text))
-
-    def _take_numbers(self, numbers: NDArray[np.float64]) -> None:
-        self.n_numbers += len(numbers)
-        self.whole = self.whole and bool(
-            (numbers == np.round(numbers)).all() and (np.abs(numbers) < LARGEST_WHOLE).all()
-        )
-        if self.whole and len(numbers):
-            self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
-            self.total += float(numbers.sum())
-
-    def numbers_rows(self, place: int, name: str) -> bool:
-        """Say whether whole numbers number the rows: without gaps in the first column, or most differ and are named so.
-
-        They are the numbers in between, each once, if their sum is that of these; others hardly have it.
-        """
-        if not self.whole or self.n_missing or self.n < SELDOM:
-            return False
-        if IDENTIFIER.fullmatch(name):
-            return self.counts is None or len(self.counts) > self.n / 2
-        gapless = self.high - self.low == self.n - 1 and 2 * self.total == self.n * (self.low + self.high)
-        return place == 0 and gapless
-
-    @property
-    def n_there(self) -> int:
-        """Number of values that are not missing."""
-        return self.n - self.n_missing
-
-    def dates(self) -> bool:
-        """Say whether the values are dates, the first MOST_COUNTED of them where there are more."""
-        return self.dated or _are_dates(self.counts or ())
 
 
 @dataclass(frozen=True)
@@ -139,7 +52,7 @@ class Column:
         """Return the columns of X for some rows, (n, width); ValueError where one is to be a number and is none."""
         columns: NDArray[np.float64]
         if self.kind == NUMBER:
-            numbers = _numbers(texts)
+            numbers = numbers_of(texts)
             if numbers is None:
                 there = [math.nan if is_missing(text) else number(text) for text in texts]
                 if None in there:
@@ -207,21 +120,6 @@ def read_table(
         message = f"{path}: values are missing; with more than {WIDE:,} columns they cannot be filled in. Fill them."
         raise KlrBenchError(message)
     return X, codes, like or Table(layout, tuple(columns))
-
-
-def is_missing(text: str) -> bool:
-    """Say whether a field stands for a missing value."""
-    return len(text) <= 4 and text.lower() in MISSING
-
-
-def _numbers(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the numbers that all of some texts stand for, as `number` takes them; None where one is none, or NaN."""
-    try:
-        numbers = np.array(texts, dtype=np.float64)
-    except ValueError:
-        return None
-    joined = "".join(texts)
-    return numbers if joined.isascii() and "_" not in joined and not np.isnan(numbers).any() else None
 
 
 def _columns(path: Path, layout: Layout, asked: Mapping[str, str]) -> list[Column]:
@@ -319,7 +217,7 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: Piece)
             values = column.features(texts[column.place])
             wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         except ValueError:
-            wrong = np.array([i for i, text in enumerate(texts[column.place]) if _is_odd(text)])
+            wrong = np.array([i for i, text in enumerate(texts[column.place]) if is_odd(text)])
         if len(wrong):
             line, row = piece[wrong[0]]
             what = f"{shown(repr(row[column.place]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
@@ -327,16 +225,6 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: Piece)
             raise KlrBenchError(message)
         found.append(values)
     return np.concatenate(found, axis=1).astype(np.float32)
-
-
-def _is_odd(text: str) -> bool:
-    """Say whether a field is neither missing nor a number."""
-    value = number(text)
-    return (value is None or math.isnan(value)) and not is_missing(text)
-
-
-def _are_dates(texts: Collection[str]) -> bool:
-    return len(texts) > 0 and all(DATE.fullmatch(text) for text in texts)
 
 
 def _columns_of(what: Collection[object]) -> str:

@@ -14,7 +14,8 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import Share
 from klr_bench.experiment.data import load
 from klr_bench.experiment.data.labels import Labels
-from klr_bench.experiment.data.table import Column, is_missing, read_table
+from klr_bench.experiment.data.seen import is_missing
+from klr_bench.experiment.data.table import Column, read_table
 from klr_bench.experiment.splits import make_split, prepare
 
 N = 40
