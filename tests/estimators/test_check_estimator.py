@@ -73,7 +73,6 @@ def expected_to_fail(estimator):
     return {
         "check_sample_weight_equivalence_on_dense_data": steps,
         "check_sample_weight_equivalence_on_sparse_data": steps,
-        "check_class_weight_classifiers": "its rows are so far apart that the usual kernel sees the nearest one alone",
     }
 
 

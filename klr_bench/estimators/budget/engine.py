@@ -24,10 +24,10 @@ from collections import namedtuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, from_dtype, int64, types
+from numba import float32, float64, int64, types
 
 from klr_bench.estimators.core.expansion import layout_of
-from klr_bench.estimators.core.jit import as_argument, compiled
+from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, finish
 from klr_bench.estimators.core.rows import growing_like, grown, in_layout
 from klr_bench.estimators.online.engine import FOLD_BELOW
@@ -270,7 +270,6 @@ class BudgetState:
 
     def _learn_dense(self, strategy, parameters, size, X, y, u, lengths):
         """Learn from all rows; return their number."""
-        strategy = as_argument(strategy, _strategy(from_dtype(X.dtype)))
         _learn(
             strategy, parameters, self.budget, size, self.by_age, KERNELS.index(self.kernel.name), self.kernel.degree,
             self.kernel.left(X, self.origin), self.kernel.right(X, self.origin).T, lengths, y, u,

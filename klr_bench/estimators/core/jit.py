@@ -26,7 +26,6 @@ import platformdirs
 from numba import config, njit
 from numba.core import errors
 from numba.core.sigutils import normalize_signature
-from numba.core.types.function_type import CompileResultWAP
 
 logger = logging.getLogger("klr_bench")
 
@@ -84,11 +83,6 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
     return decorate
 
 
-def as_argument(function: Any, signature: Any) -> Any:
-    """Return a compiled function as an argument of another, for a parameter of type `FunctionType(signature)`."""
-    return CompileResultWAP(function.get_compile_result(signature))
-
-
 def compile_all() -> None:
     """Compile, or load from the cache, all functions of the modules that have been imported, for all signatures."""
     _unsaid.clear()
@@ -102,26 +96,54 @@ _waiting: list[Callable[[], Any]] = []
 
 
 def _restrict(dispatcher: Any, signatures: Sequence[Any]) -> None:
-    """Let a function that numba would compile for any types be compiled for the declared ones alone.
+    """Let a function that numba would compile for any types be compiled for the declared ones alone, when needed.
 
-    numba asks `Dispatcher.compile` both for a call from Python and for one from another compiled function.
+    numba asks `compile` at the first call from Python and `_search_new_conversions` at a later one with other types,
+    `get_call_template` where another compiled function calls it, and `get_compile_result` where it is the argument of
+    one.  After the first time compilation is disabled: then a call takes arguments that can be converted, as with
+    signatures that are compiled at once.
     """
-    compile_for = dispatcher.compile
-    types = dispatcher.typingctx
+    compile_for, search = dispatcher.compile, dispatcher._search_new_conversions
+    template, result = dispatcher.get_call_template, dispatcher.get_compile_result
+    convertible = dispatcher.typingctx.can_convert
+
+    def ensure(given: Sequence[Any]) -> Any:
+        for declared in signatures:
+            wanted, _ = normalize_signature(declared)
+            if len(given) == len(wanted) and None not in map(convertible, given, wanted):
+                _say_once()
+                dispatcher.disable_compile(False)
+                try:
+                    return compile_for(declared)
+                finally:
+                    dispatcher.disable_compile(bool(dispatcher.signatures))
+        return None
 
     def compile_declared(signature: Any) -> Any:
         given, _ = normalize_signature(signature)
-        for declared in signatures:
-            wanted, _ = normalize_signature(declared)
-            if len(given) == len(wanted) and None not in map(types.can_convert, given, wanted):
-                types.install_possible_conversions(given, wanted)  # the next call finds it without asking again
-                _say_once()
-                return compile_for(declared)
-        message = f"No matching definition for argument type(s) {', '.join(map(str, given))}"
-        raise errors.TypingError(message)
+        entry = ensure(given)
+        if entry is None:
+            message = f"No matching definition for argument type(s) {', '.join(map(str, given))}"
+            raise errors.TypingError(message)
+        return entry
 
-    dispatcher.compile = compile_declared
-    _waiting.extend(partial(compile_for, declared) for declared in signatures)
+    def search_or_compile(*arguments: Any) -> bool:
+        if search(*arguments):
+            return True
+        return ensure([dispatcher.typeof_pyval(one) for one in arguments]) is not None and search(*arguments)
+
+    def call_template(given: Any, kws: Any) -> Any:
+        ensure(given)
+        return template(given, kws)
+
+    def compile_result(signature: Any) -> Any:
+        if tuple(signature.args) not in dispatcher.overloads:  # it is asked at every call
+            ensure(signature.args)
+        return result(signature)
+
+    dispatcher.compile, dispatcher._search_new_conversions = compile_declared, search_or_compile
+    dispatcher.get_call_template, dispatcher.get_compile_result = call_template, compile_result
+    _waiting.extend(partial(ensure, normalize_signature(declared)[0]) for declared in signatures)
 
 
 _unsaid = ["klr-bench compiles what this fit needs, once for this version: it takes a few seconds."]

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
-from klr_bench.estimators.core.jit import as_argument
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.blocked import Blocked
-from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, RULE_SIGNATURE, UPDATES, Diagonal, Full
+from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
 CONFIDENCE = Number(Real, 0.5, 1, closed="neither")
 """Constraint of a probability above 0.5."""
@@ -180,7 +179,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
         """Learn from all rows, a few at a time; return True if the callback asked to stop."""
         X, state = without_duplicates(X), self._state
         rule, parameters = self._update()
-        rule, parameters = as_argument(rule, RULE_SIGNATURE), np.array(parameters, dtype=np.float64)
+        parameters = np.array(parameters, dtype=np.float64)
         for start in range(0, len(signs), state.rows):
             block = slice(start, start + state.rows)
             state.learn(rule, parameters, X[block], signs[block])

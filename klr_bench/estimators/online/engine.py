@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from numba import boolean, float32, float64, int64, types, uint32
 
 from klr_bench.estimators.core.expansion import evaluate, expand, layout_of
-from klr_bench.estimators.core.jit import as_argument, compiled
+from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, growing_like, in_layout
 
 BLOCK = 256
@@ -337,7 +337,7 @@ def grouped(updates):
     groups = [list(numbers) for _, numbers in groupby(order, key=lambda i: id(updates[i].rule))]
     return [
         (
-            as_argument(updates[numbers[0]].rule, RULE_SIGNATURE),
+            updates[numbers[0]].rule,
             np.array(numbers),
             np.array([updates[number].parameters for number in numbers], dtype=np.float64),
             np.array([updates[number].radius for number in numbers], dtype=np.float64),

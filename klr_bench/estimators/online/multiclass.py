@@ -7,11 +7,10 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.classifier import decides
-from klr_bench.estimators.core.jit import as_argument
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.base import OnlineKernelClassifier
-from klr_bench.estimators.online.softmax import RULE_SIGNATURE, SoftmaxState
+from klr_bench.estimators.online.softmax import SoftmaxState
 
 ENOUGH = 100_000
 """Steps after which a further pass gains little."""
@@ -90,7 +89,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         if not self._has_many():
             return super()._learning()
         parameters, radius = self._rule_arguments()
-        update = engine.Update(as_argument(type(self)._rule_of_many, RULE_SIGNATURE), parameters, radius)
+        update = engine.Update(type(self)._rule_of_many, parameters, radius)
 
         def learn(X, codes, draws, numbers, weights):
             draws, factors = self._weighted(draws, weights)
