@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from klr_bench import load_results
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.report.load import read_results
 from klr_bench.report.paper import paper_files
@@ -41,7 +40,8 @@ def tables(results_dir: Path) -> dict[str, str]:
 
 def defaults(folder: Path) -> dict[str, str]:
     """Return the tables of the experiment `defaults`: the means over its repeats, a row a data set."""
-    records, manifest = load_results(folder), read_results(folder).manifest
+    results = read_results(folder)
+    records, manifest = results.records, results.manifest
     means = records[records["status"] == "ok"].groupby(["dataset", "algorithm"]).mean(numeric_only=True)
     labels = {name: manifest.dataset_label(name) for name in manifest.config.datasets}
     names = {name: manifest.algorithm_label(name) for name in (*OURS, *OTHERS)}

@@ -74,6 +74,11 @@ Exit status: 0 ok, 1 some cell failed, 2 bad input, 130 interrupted.
 """
 KINDS = ("experiment", "dataset", "source", "algorithm")
 DATA_VERBS = ("list", "fetch", "verify", "info")
+PLACED = ("caption", "label", "note", "orientation")
+"""Keys of a report that are for LaTeX."""
+OF_EXPERIMENT = ("experiment", "columns", *PLACED, "own_figures")
+"""Keys of a report that a whole paper does not have."""
+REPORT_KEYS = ("experiment", "paper", "results_dir", "table", "format", "output", *OF_EXPERIMENT[1:])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -167,12 +172,9 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
 
 
 def _report(arguments: list[str]) -> int:
-    placed = ("caption", "label", "note", "orientation")
-    of_experiment = ("experiment", "columns", *placed, "own_figures")
-    keys = ("experiment", "paper", "results_dir", "table", "format", "output", *of_experiment[1:])
-    words, values = split_keys(arguments, keys)
-    if "paper" in values and values.keys() & set(of_experiment):
-        other = next(key for key in of_experiment if key in values)
+    words, values = split_keys(arguments, REPORT_KEYS)
+    if "paper" in values and values.keys() & set(OF_EXPERIMENT):
+        other = next(key for key in OF_EXPERIMENT if key in values)
         message = f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out."
         raise KlrBenchError(message)
     if words or not values.keys() & {"experiment", "paper"}:
@@ -188,11 +190,11 @@ def _report(arguments: list[str]) -> int:
         return _report_papers(values, console)
     names = _items("experiment", values["experiment"])
     formats = _items("format", values.get("format", "terminal"))
-    for key in placed:
+    for key in PLACED:
         if key in values and "tex" not in formats:
             message = f"{key}={values[key]}: has no effect, because it is for LaTeX; add tex to format=."
             raise KlrBenchError(message)
-    placing = Placing(**{key: values[key] for key in placed if key in values})
+    placing = Placing(**{key: values[key] for key in PLACED if key in values})
     own_figures = _is_true("own_figures", values.get("own_figures", "false"))
     for name in names:
         if not is_file_name(name):

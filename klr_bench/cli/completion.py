@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from klr_bench.cli import DATA_VERBS, KINDS, REPORT_KEYS
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
@@ -15,12 +16,6 @@ from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
 VERBS = ("run", "report", "data", "list", "show", "completion")
-DATA_VERBS = ("list", "fetch", "verify", "info")
-KINDS = ("experiment", "dataset", "source", "algorithm")
-REPORT_KEYS = (
-    "experiment", "paper", "results_dir", "table", "format", "output", "columns", "caption", "label", "note",
-    "orientation", "own_figures",
-)  # fmt: skip
 DATA_KEYS = ("data.mirror", "data.cache")
 
 # Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what stands behind

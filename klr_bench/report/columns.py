@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.typed import check_choice
 from klr_bench.report.load import Results
 from klr_bench.report.table import Table
 
@@ -19,9 +20,7 @@ def asking_for(results: Results, names: Sequence[str] | None) -> Results:
         return results
     manifest = results.manifest
     for name in names:
-        if name not in manifest.metrics:
-            message = f"columns: expected names of metrics, got {name!r}.{nearest(name, manifest.metrics)}"
-            raise KlrBenchError(message)
+        check_choice("columns", name, manifest.metrics)
     return replace(results, manifest=replace(manifest, config=replace(manifest.config, metrics=list(names))))
 
 

@@ -134,20 +134,19 @@ class SharedFit:
         self.learners = list(learners)
         updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
         self.state = engine.OnlineState(first._kernel(X), X, engine.shared_rows(updates))
-        groups = engine.grouped(updates)
         self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
-        self._groups = groups
+        groups, signs = engine.grouped(updates), first._signs(y)
         n_passes = first._passes(len(y))
         for epoch in range(n_passes):
             if epoch:
                 self.state.average_from_here()
-            stopped = self._learn(X, first._signs(y), epoch, callback)
+            stopped = self._learn(groups, X, signs, epoch, callback)
             if n_passes > 1:
                 self.state.merge()
             if stopped:
                 break
 
-    def _learn(self, X, signs, epoch, callback):
+    def _learn(self, groups, X, signs, epoch, callback):
         """Go through all rows once; return True if the callback asked to stop."""
         n = len(signs)
         order, *_ = [learner._order(n) for learner in self.learners]  # all draw theirs, as they would alone
@@ -157,7 +156,7 @@ class SharedFit:
             drawn = [learner._random.random_sample(block.stop - start) for learner in self.learners]
             draws, factors = self._weighted(drawn, rows)
             numbers = np.arange(start, block.stop) if order is None else rows
-            self.state.learn_block(self._groups, X[rows], signs[rows], draws, numbers, factors)
+            self.state.learn_block(groups, X[rows], signs[rows], draws, numbers, factors)
             if callback is not None and callback(self, epoch * n + block.stop):
                 return True
         return False

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from itertools import count
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.typed import check_choice
 from klr_bench.report.render.document import Document
 from klr_bench.report.writing import ORIENTATIONS
 
@@ -41,10 +42,7 @@ class Placing:
     orientation: str = "column"
 
     def __post_init__(self) -> None:
-        if self.orientation not in ORIENTATIONS:
-            known = list(ORIENTATIONS)
-            message = f"orientation={self.orientation}: expected one of {', '.join(known)}."
-            raise KlrBenchError(message + nearest(self.orientation, known))
+        check_choice("orientation", self.orientation, ORIENTATIONS)
         if self.label is not None and not LABEL.fullmatch(self.label):
             message = f"label: expected letters, digits, and : . _ - as in tab:magic, got {self.label!r}."
             raise KlrBenchError(message)
