@@ -189,10 +189,11 @@ def test_other_parameters_may_change_between_two_calls(name: str) -> None:
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_a_loss_for_two_classes_is_refused_after_three() -> None:
-    model = OSKL().partial_fit(X, np.arange(24) % 3).set_params(loss="square")
-    with pytest.raises(ValueError, match="loss='square' is for two classes, got 3"):
-        model.partial_fit(X, np.arange(24) % 3)
+def test_with_three_classes_a_loss_cannot_follow_another() -> None:
+    for losses in (("logit", "square"), ("square", "logit")):
+        model = OSKL(loss=losses[0], G=9.0, R=1.0).partial_fit(X, np.arange(24) % 3).set_params(loss=losses[1])
+        with pytest.raises(ValueError, match=f"loss='{losses[1]}' cannot follow the loss of the first call"):
+            model.partial_fit(X, np.arange(24) % 3)
 
 
 LEARNER = OSKL()

@@ -20,6 +20,7 @@ from klr_bench.estimators.core import contract
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
 from tests.estimators.one_pass import OSKL, Forgetron, KernelPegasos, NonConservativeKLR
+from tests.experiment.runner.learners import OfTwoClasses
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 2))
@@ -271,5 +272,6 @@ def test_parameters_are_refused_before_a_fit():
 
 def test_how_many_classes_an_estimator_takes():
     assert contract.takes_many_classes(OSKL())
-    assert not contract.takes_many_classes(KernelPegasos())
+    assert contract.takes_many_classes(KernelPegasos())
+    assert not contract.takes_many_classes(OfTwoClasses())
     assert contract.takes_many_classes(SVC())

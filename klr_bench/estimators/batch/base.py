@@ -9,11 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.blocks import KernelBlocks
-from klr_bench.estimators.core.binary import BinaryKernelClassifier, row_weights
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.expansion import decide, layout_of
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.one_against_rest import spread
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
+from klr_bench.estimators.core.telling import telling
+from klr_bench.estimators.core.weights import row_weights
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
@@ -21,13 +24,14 @@ class ExpansionClassifier(BinaryKernelClassifier):
 
     @decides
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
-        return decide(self._fitted_kernel, self._by_index, self._origin, self.support_vectors_, self.dual_coef_, X)
+        f = decide(self._fitted_kernel, self._by_index, self._origin, self.support_vectors_, self.dual_coef_, X)
+        return spread(self, f)
 
     def predict_proba(self, X):
-        """Return the probabilities of the two classes, (n_samples, 2)."""
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._probabilities(X)
 
     def steps(self, n_samples):
@@ -42,17 +46,30 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return what the fit has led to: support vectors, iterations and the objective."""
-        return {"n_support": self.n_support_, "n_iter": self.n_iter_, "objective": self.objective_}
+        """Return what the fit has led to: support vectors, iterations and the objective, the sum of all problems'."""
+        n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
+        return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
+
+    def _shares(self, sample_weight, X, y):
+        """Return the shares of the rows in the loss, (n,), which sum to 1, and the sum of their weights."""
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        if weights is None:
+            return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
+        if not 0 < weights.sum() < np.inf:
+            message = (
+                f"{type(self).__name__}: sample_weight: expected some weights above 0, got a sum of {weights.sum():g}."
+            )
+            raise ValueError(message)
+        return weights / weights.sum(), weights.sum()
 
     def _begin(self, X, y):
-        """Validate parameters and data, forget an earlier fit; return X, in its precision, and y as -1.0 or 1.0."""
+        """Validate parameters and data, forget an earlier fit; return X, in its precision, and y."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
         self._fitted_kernel = self._kernel(X)
         self._by_index, self._origin = layout_of(X)
-        return X, self._signs(y)
+        return X, y
 
 
 def usual_lam(n):
@@ -64,12 +81,13 @@ class BatchKLR(ExpansionClassifier):
     """Kernel logistic regression by epochs of coordinate steps over all rows.
 
     The problem is  min_f (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).  With weights w it is
-    min_f (lam/2) ||f||^2 + sum_i (w_i / sum_j w_j) log(1 + exp(-y_i f(x_i))).
+    min_f (lam/2) ||f||^2 + sum_i (w_i / sum_j w_j) log(1 + exp(-y_i f(x_i))).  With more than two classes there is one
+    such problem for each, against the rest; all are solved together, and each kernel value is computed once for all.
 
-    A subclass returns from `_solver(blocks, signs, lam, random, b, shares)`, where shares (n,) are the w_i / sum_j w_j,
-    an object with the coefficients `b` (n,), float64;
-    `epoch()`, which goes through all rows and yields the number of rows done after each block; and `objectives()`,
-    which ends an epoch and returns the primal and the dual objective.
+    A subclass returns from `_solver(blocks, signs, lam, random, b, shares)`, where the signs are (m, n) of m problems
+    and the shares (n,) are the w_i / sum_j w_j, an object with the coefficients `b` (m, n), float64; `epoch()`, which
+    goes through all rows and yields the number of rows done after each block; and `objectives()`, which ends an epoch
+    and returns the primal and the dual objectives, (m,).
 
     Parameters
     ----------
@@ -77,7 +95,7 @@ class BatchKLR(ExpansionClassifier):
         Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
         if rows have weights.
     tol : float, default=1e-3
-        The fit ends when (primal - dual) / primal <= tol; tol >= 0.
+        The fit ends when (primal - dual) / primal <= tol, in all problems; tol >= 0.
     max_iter : int, default=1000
         Largest number of epochs.
     cache_size : float, default=200
@@ -100,22 +118,24 @@ class BatchKLR(ExpansionClassifier):
         Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  f and the
         coefficients are always float64.  With float32 kernel values a gap below about 1e-6 is not meaningful.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (2 n_k) for n_k
-        rows of class k.
+        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k.
+    verbose : int or bool, default=False
+        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         The classes in sorted order.
     support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
         All training rows.
-    dual_coef_ : ndarray of shape (n_samples,), float64
+    dual_coef_ : ndarray of shape (n_samples,), or (n_classes, n_samples) for more than two classes, float64
         b of f = sum_i b_i k(x_i, .).
     n_support_ : int
         Number of training rows.
     n_iter_ : int
         Number of whole epochs.
-    objective_, dual_objective_, duality_gap_ : float
+    objective_, dual_objective_, duality_gap_ : float, or ndarray of shape (n_classes,) for more than two classes
         Primal and dual objective and (primal - dual) / primal after the last whole epoch.
     n_features_in_ : int
         Number of features.
@@ -128,6 +148,7 @@ class BatchKLR(ExpansionClassifier):
         "cache_size": [POSITIVE],
         "warm_start": ["boolean"],
         "class_weight": CLASS_WEIGHT,
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -145,6 +166,7 @@ class BatchKLR(ExpansionClassifier):
         random_state=None,
         dtype=None,
         class_weight=None,
+        verbose=False,
     ):
         self.lam = lam
         self.tol = tol
@@ -158,6 +180,7 @@ class BatchKLR(ExpansionClassifier):
         self.random_state = random_state
         self.dtype = dtype
         self.class_weight = class_weight
+        self.verbose = verbose
 
     @learns
     def fit(self, X, y, sample_weight=None, callback=None):
@@ -167,7 +190,7 @@ class BatchKLR(ExpansionClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any type; decision values above 0 mean the second in sorted order.
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
@@ -184,56 +207,54 @@ class BatchKLR(ExpansionClassifier):
         ValueError
             If parameters or data are refused, or kernel values are so large that an objective is not finite.
         """
-        before = getattr(self, "dual_coef_", None) if self.warm_start else None
-        X, signs = self._begin(X, y)
-        n = len(signs)
-        shares, total = self._shares(sample_weight, X, self.classes_[(signs > 0).astype(int)])
-        if before is not None and len(before) != n:
-            message = f"warm_start=True: the last fit was on {len(before)} rows, this one is on {n}."
+        before = np.atleast_2d(self.dual_coef_) if self.warm_start and "dual_coef_" in vars(self) else None
+        X, y = self._begin(X, y)
+        signs = np.atleast_2d(self._signs(y))
+        m, n = signs.shape
+        shares, total = self._shares(sample_weight, X, y)
+        if before is not None and before.shape != signs.shape:
+            what, last, now = ("rows", before.shape[1], n) if len(before) == m else ("functions", len(before), m)
+            message = f"warm_start=True: the last fit was on {last} {what}, this one is on {now}."
             raise ValueError(message)
+        callback = telling(self, callback)
         blocks = KernelBlocks(self._fitted_kernel, self._by_index, self._origin, X, self.cache_size)
         lam = usual_lam(total) if self.lam is None else self.lam
         solver = self._solver(blocks, signs, lam, self._random, before, shares)
-        self.support_vectors_, self.n_support_ = X.copy(), n
-        self.n_iter_, self.objective_, self.dual_objective_, self.duality_gap_ = 0, np.log(2), 0.0, 1.0
+        self.support_vectors_, self.n_support_, self.n_iter_ = X.copy(), n, 0
+        self._publish(np.full(m, np.log(2)), np.zeros(m))
         while self.n_iter_ < self.max_iter:
             for behind in solver.epoch():
                 if behind == n:
-                    self._measure(*solver.objectives())
+                    self.n_iter_ += 1
+                    self._publish(*solver.objectives())
                     behind = 0
-                self.dual_coef_ = solver.b
+                b = solver.b
+                self.dual_coef_ = b if m > 1 else b[0]
                 if callback is not None and callback(self, self.n_iter_ * n + behind):
                     return self
-            if self.duality_gap_ <= self.tol:
+            if np.max(self.duality_gap_) <= self.tol:
                 return self
-        message = f"{type(self).__name__}: the gap is {self.duality_gap_:.2g} > tol after max_iter={self.max_iter}."
+        gap = np.max(self.duality_gap_)
+        message = f"{type(self).__name__}: the gap is {gap:.2g} > tol after max_iter={self.max_iter}."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _shares(self, sample_weight, X, y):
-        """Return the shares of the rows in the loss, (n,), which sum to 1, and the sum of their weights."""
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
-        if weights is None:
-            return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
-        if not 0 < weights.sum() < np.inf:
-            message = (
-                f"{type(self).__name__}: sample_weight: expected some weights above 0, got a sum of {weights.sum():g}."
-            )
-            raise ValueError(message)
-        return weights / weights.sum(), weights.sum()
-
     def progress(self):
         """Return what a checkpoint keeps: support vectors, objective and duality gap of the last whole epoch."""
-        return {**super().progress(), "objective": self.objective_, "duality_gap": self.duality_gap_}
+        objective, gap = float(np.sum(self.objective_)), float(np.max(self.duality_gap_))
+        return {**super().progress(), "objective": objective, "duality_gap": gap}
 
     def summary(self):
         """Return what the fit has led to: support vectors, epochs, objective and duality gap."""
-        return {**super().summary(), "duality_gap": self.duality_gap_}
+        return {**super().summary(), "duality_gap": float(np.max(self.duality_gap_))}
 
-    def _measure(self, primal, dual):
-        if not np.isfinite(primal):
-            message = f"{type(self).__name__}: the objective is {primal:g}; values are too large, scale X or lam."
+    def _publish(self, primal, dual):
+        """Set the objectives (m,) and their gaps."""
+        if not np.isfinite(primal).all():
+            message = f"{type(self).__name__}: the objective is {max(primal):g}; values are too large, scale X or lam."
             raise ValueError(message)
-        self.n_iter_ += 1
-        self.objective_, self.dual_objective_ = float(primal), float(dual)
-        self.duality_gap_ = (self.objective_ - self.dual_objective_) / self.objective_
+        gap = (primal - dual) / primal
+        one = len(primal) == 1
+        self.objective_, self.dual_objective_, self.duality_gap_ = (
+            float(values[0]) if one else values for values in (primal, dual, gap)
+        )

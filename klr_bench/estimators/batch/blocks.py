@@ -66,11 +66,11 @@ class KernelBlocks:
         return block, np.arange(len(rows))
 
     def times(self, b):
-        """Return the product of the kernel matrix and b (n,), float64 (n,)."""
+        """Return the products of the kernel matrix and the rows of b (m, n), float64 (m, n)."""
         b = b.astype(self._rows.dtype)
         if self.whole is not None:
-            return (self.whole @ b).astype(np.float64)
-        return evaluate(self.kernel, self.origin, self.left(slice(None)), b[None], self._rows)[0]
+            return (b @ self.whole).astype(np.float64)
+        return evaluate(self.kernel, self.origin, self.left(slice(None)), b, self._rows)
 
 
 def slices(n, size):

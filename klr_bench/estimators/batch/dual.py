@@ -53,40 +53,41 @@ def _step(z, a, q):
 
 
 def _signature(real):
-    vector = float64[::1]
-    return void(real[:, ::1], int64[:, ::1], vector, vector, vector, vector, vector)
+    matrix = float64[:, ::1]
+    return void(real[:, ::1], int64[:, ::1], matrix, matrix, matrix, matrix, float64[::1])
 
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(gram, orders, y, f, a, margin, scale):
     """Step through b coordinates in the given orders (sweeps, b), on their own kernel matrix (b, b).
 
-    y, f, a, margin and scale are (b,); f, a and margin are updated in place.
+    y, f, a and margin are (m, b) of m problems, scale is (b,); f, a and margin are updated in place.
     """
     for order in orders:
         for i in order:
-            margin[i] = _step(y[i] * f[i], a[i], scale[i] * gram[i, i])
-            new = sigmoid(-margin[i])
-            change = (new - a[i]) * y[i] * scale[i]
-            a[i] = new
             row = gram[i]
-            for j in range(len(f)):
-                f[j] += change * row[j]
+            for k in range(len(y)):
+                margin[k, i] = _step(y[k, i] * f[k, i], a[k, i], scale[i] * row[i])
+                new = sigmoid(-margin[k, i])
+                change = (new - a[k, i]) * y[k, i] * scale[i]
+                a[k, i] = new
+                values = f[k]
+                for j in range(len(values)):
+                    values[j] += change * row[j]
 
 
 class _Ascent:
-    """The state of the dual: a, the margins m with a = sigma(-m), and f at all rows, each (n,) float64.
+    """The state of m duals: a, the margins with a = sigma(-margin), and f at all rows, each (m, n) float64.
 
     b_i = scale_i a_i y_i, and scale_i is the share of row i in the loss divided by lam: 1 / (n lam) without weights.
     """
 
     def __init__(self, blocks, signs, lam, random, b, shares):
-        n = len(signs)
         self.blocks, self.y, self.lam, self.random = blocks, signs, lam, random
         self.shares, self.scale = shares, shares / lam
-        self.margin, self.f = np.full(n, FAR), np.zeros(n)
+        self.margin, self.f = np.full(signs.shape, FAR), np.zeros(signs.shape)
         if b is not None:
-            a = np.divide(b * signs, self.scale, out=np.full(n, 0.5), where=self.scale > 0)
+            a = np.divide(b * signs, self.scale, out=np.full(signs.shape, 0.5), where=self.scale > 0)
             a = np.clip(a, 1e-15, 1 - 1e-15)
             self.margin = np.log1p(-a) - np.log(a)
         self.a = np.exp(-np.logaddexp(0, self.margin))
@@ -99,44 +100,45 @@ class _Ascent:
 
     def epoch(self):
         """Go through all rows in a new random order; yield the number of rows done after each block."""
-        n, blocks = len(self.y), self.blocks
+        n, blocks = len(self.scale), self.blocks
         order = self.random.permutation(n)
         if blocks.whole is not None:
             _sweep(blocks.whole, order[None], self.y, self.f, self.a, self.margin, self.scale)
             yield n
             return
         left = blocks.left(order)
-        changes = np.zeros(n, dtype=left.dtype)  # changes of b in this epoch, in the order of its rows
+        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes of b in this epoch, in the order of its rows
         for block in slices(n, blocks.size):
             rows = order[block]
             right = blocks.right(rows)
             earlier = slices(block.start, TILE)
             tiles = [blocks.values(left[tile], right) for tile in earlier]
-            y, f, a, margin = self.y[rows], self.f[rows], self.a[rows], self.margin[rows]
+            y, f, a, margin = (values.take(rows, axis=1) for values in (self.y, self.f, self.a, self.margin))
             for tile, values in zip(earlier, tiles, strict=True):
-                f += changes[tile] @ values
+                f += changes[:, tile] @ values
+            before = a.copy()
             gram = np.ascontiguousarray(blocks.values(left[block], right))
             orders = np.array([self.random.permutation(len(rows)) for _ in range(SWEEPS)])
             scale = self.scale[rows]
             _sweep(gram, orders, y, f, a, margin, scale)
-            changes[block] = (a - self.a[rows]) * y * scale
-            self.f[rows], self.a[rows], self.margin[rows] = f, a, margin
+            changes[:, block] = (a - before) * y * scale
+            self.f[:, rows], self.a[:, rows], self.margin[:, rows] = f, a, margin
             for tile, values in zip(earlier, tiles, strict=True):
-                self.f[order[tile]] += values @ changes[block]
+                self.f[:, order[tile]] += changes[:, block] @ values.T
             tiles = values = None  # frees their memory for the next tiles
             yield block.stop
 
     def objectives(self):
-        """Return the primal and the dual objective; their difference is a sum of non-negative terms.
+        """Return the primal and the dual objectives, (m,); their difference is a sum of non-negative terms.
 
         primal - dual = sum_i s_i [ l(z_i) - l(m_i) + a_i (z_i - m_i) ],  l(z) = log(1 + exp(-z)), l'(m_i) = -a_i, with
         the shares s_i of the rows in the loss.
         """
         z = self.y * self.f
         loss = np.logaddexp(0, -z)
-        primal = self.shares @ (self.a * z / 2 + loss)
+        primal = (self.a * z / 2 + loss) @ self.shares
         terms = loss - np.logaddexp(0, -self.margin) + self.a * (z - self.margin)
-        return primal, primal - self.shares @ np.maximum(terms, 0)
+        return primal, primal - np.maximum(terms, 0) @ self.shares
 
 
 class DualCDKLR(BatchKLR):
@@ -148,7 +150,7 @@ class DualCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight
+    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight, verbose
         See `BatchKLR`.
 
     Attributes

@@ -1,9 +1,10 @@
 """The import vector machine: kernel logistic regression on a few rows, which are added one at a time.
 
 Let K (n, q) be the kernel values of all rows with the q import vectors, G (q, q) those among the import vectors,
-f = K a, s_j = sigma(-y_j f(x_j)) and w_j = s_j (1 - s_j).  A Newton step gives the solution of
+f = K a, s_j = sigma(-y_j f(x_j)), v_j the share of row j in the loss, 1/n without weights, and
+w_j = v_j s_j (1 - s_j).  A Newton step gives the solution of
 
-    (K'WK + n lam G) a = K'(W f + y s).
+    (K'WK + lam G) a = K'(W f + v y s).
 
 In each round, one such step is taken for every candidate as an additional import vector; the candidate with the lowest
 objective is kept.
@@ -21,8 +22,10 @@ from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
 from klr_bench.estimators.batch.blocks import slices
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import learns
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.one_against_rest import gather, in_common, one_against_rest
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.core.telling import telling
 
 CANDIDATES = 64
 """Candidates per tile: their kernel values and f are (n, CANDIDATES) in float64."""
@@ -35,18 +38,20 @@ singular.
 class ImportVectorMachine(ExpansionClassifier):
     """Kernel logistic regression on greedily chosen import vectors.
 
+    With more than two classes there is one machine for each, which tells it from the rest, in `estimators_`.
+
     Parameters
     ----------
     lam : float or None, default=None
-        Weight > 0 of the squared norm: min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))); None is
-        1 / (10 n_samples).
+        Weight > 0 of the squared norm: min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))), where weights of
+        rows, as shares, stand for 1/n; None is 1 / (10 n_samples), or 1 / (10 times the sum of the weights).
     max_import_vectors : int, default=100
-        Largest number of import vectors.
+        Largest number of import vectors; with more than two classes, of each.
     n_candidates : int or None, default=None
         Number of rows, drawn at random, that are tried in each round; None is all rows.
     tol : float, default=1e-3
         The fit ends when a round lowers the objective by at most this share of it; tol >= 0.
-    kernel, gamma, degree, coef0, random_state, dtype
+    kernel, gamma, degree, coef0, random_state, dtype, class_weight, verbose
         See `DualCDKLR`; random_state draws the candidates, and the systems are always solved in float64.
 
     Attributes
@@ -54,14 +59,15 @@ class ImportVectorMachine(ExpansionClassifier):
     classes_, n_features_in_
         See `DualCDKLR`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        The import vectors, in the order in which they were chosen.
-    dual_coef_ : ndarray of shape (n_support_,), float64
+        The import vectors, in the order in which they were chosen; of all classes, where there are more than two, in
+        the order of the rows.
+    dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Their coefficients.
     n_support_ : int
         Number of import vectors.
-    n_iter_ : int
+    n_iter_ : int, or ndarray of shape (n_classes,) for more than two classes
         Number of rounds.
-    objective_ : float
+    objective_ : float, or ndarray of shape (n_classes,) for more than two classes
         Objective after the last round.
 
     References
@@ -85,6 +91,8 @@ class ImportVectorMachine(ExpansionClassifier):
         "max_import_vectors": [COUNT],
         "n_candidates": [COUNT, None],
         "tol": [NOT_NEGATIVE],
+        "class_weight": CLASS_WEIGHT,
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -100,6 +108,8 @@ class ImportVectorMachine(ExpansionClassifier):
         coef0=1.0,
         random_state=None,
         dtype=None,
+        class_weight=None,
+        verbose=False,
     ):
         self.lam = lam
         self.max_import_vectors = max_import_vectors
@@ -111,16 +121,21 @@ class ImportVectorMachine(ExpansionClassifier):
         self.coef0 = coef0
         self.random_state = random_state
         self.dtype = dtype
+        self.class_weight = class_weight
+        self.verbose = verbose
 
     @learns
-    def fit(self, X, y, callback=None):
+    @one_against_rest
+    def fit(self, X, y, sample_weight=None, callback=None):
         """Choose import vectors among the rows of X.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any type; decision values above 0 mean the second in sorted order.
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
             `callback(estimator, t)` is called after each round, t = rounds x n_samples; returning True ends the fit.
 
@@ -128,8 +143,9 @@ class ImportVectorMachine(ExpansionClassifier):
         -------
         self
         """
-        X, signs = self._begin(X, y)
-        n = len(signs)
+        X, y = self._begin(X, y)
+        signs, n = self._signs(y), len(y)
+        shares, total = self._shares(sample_weight, X, y)
         rows = in_layout(X, self._by_index)
         left = self._fitted_kernel.left(rows, self._origin)
 
@@ -137,8 +153,8 @@ class ImportVectorMachine(ExpansionClassifier):
             right = self._fitted_kernel.right(rows[columns], self._origin)
             return self._fitted_kernel.values(left, right).astype(np.float64)
 
-        machine = _Machine(kernel_values, signs, usual_lam(len(signs)) if self.lam is None else self.lam)
-        self.n_iter_ = 0
+        machine = _Machine(kernel_values, signs, shares, usual_lam(total) if self.lam is None else self.lam)
+        self.n_iter_, callback = 0, telling(self, callback)
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)
             if self.n_candidates is not None and self.n_candidates < len(others):
@@ -147,6 +163,7 @@ class ImportVectorMachine(ExpansionClassifier):
             grew = machine.grow(others)
             self.n_iter_ += 1
             self.support_vectors_, self.dual_coef_ = X[machine.chosen], machine.coef
+            self._numbers = np.array(machine.chosen)
             self.n_support_, self.objective_ = len(machine.chosen), machine.objective
             if callback is not None and callback(self, self.n_iter_ * n):
                 return self
@@ -157,22 +174,30 @@ class ImportVectorMachine(ExpansionClassifier):
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
+    def _gather(self):
+        first = self.estimators_[0]
+        self._fitted_kernel, self._by_index, self._origin = first._fitted_kernel, first._by_index, first._origin
+        self.support_vectors_, self.dual_coef_ = in_common(self)
+        self.n_support_ = self.support_vectors_.shape[0]
+        gather(self, ("n_iter_", "objective_"))
+
 
 class _Machine:
     """The import vectors `chosen`, their coefficients `coef` (q,), f at all rows (n,), and the objective."""
 
-    def __init__(self, kernel_values, y, lam):
-        self.kernel_values, self.y, self.lam = kernel_values, y, lam
+    def __init__(self, kernel_values, y, shares, lam):
+        self.kernel_values, self.y, self.shares, self.lam = kernel_values, y, shares, lam
         self.chosen, self.coef = [], np.zeros(0)
         self.K, self.f = np.zeros((len(y), 0)), np.zeros(len(y))
         self.objective = np.log(2)
 
     def grow(self, candidates):
         """Add the best candidate, after one Newton step; return False if none lowers the objective."""
-        n, y, K = len(self.y), self.y, self.K
+        y, K, lam = self.y, self.K, self.lam
         s = np.exp(-np.logaddexp(0, y * self.f))
-        w, target = s * (1 - s), s * (1 - s) * self.f + y * s
-        system = K.T @ (w[:, None] * K) + n * self.lam * K[self.chosen]
+        w = self.shares * s * (1 - s)
+        target = w * self.f + self.shares * y * s
+        system = K.T @ (w[:, None] * K) + lam * K[self.chosen]
         factor = cho_factor(system) if self.chosen else None
         alone = self._solve(factor, K.T @ target)
         best = None
@@ -180,8 +205,8 @@ class _Machine:
             rows = candidates[part]
             new = self.kernel_values(rows)
             diagonal = new[rows, np.arange(len(rows))]
-            border = K.T @ (w[:, None] * new) + n * self.lam * K[rows].T
-            curvature = np.einsum("ij,ij,i->j", new, new, w) + n * self.lam * diagonal
+            border = K.T @ (w[:, None] * new) + lam * K[rows].T
+            curvature = np.einsum("ij,ij,i->j", new, new, w) + lam * diagonal
             along = self._solve(factor, border)
             left_over = curvature - np.sum(border * along, axis=0)
             independent = left_over > NEW * curvature
@@ -190,7 +215,7 @@ class _Machine:
             f = K @ coefs[:-1] + new * coef
             gram = K[self.chosen] @ coefs[:-1]
             norms = np.sum(coefs[:-1] * (gram + 2 * K[rows].T * coef), axis=0) + coef * coef * diagonal
-            objectives = self.lam / 2 * norms + np.logaddexp(0, -y[:, None] * f).mean(axis=0)
+            objectives = lam / 2 * norms + self.shares @ np.logaddexp(0, -y[:, None] * f)
             i = int(np.argmin(np.where(independent, objectives, np.inf)))
             if independent[i] and (best is None or objectives[i] < best[0]):
                 best = objectives[i], rows[i], coefs[:, i], new[:, i], f[:, i]

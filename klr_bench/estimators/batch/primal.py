@@ -59,15 +59,14 @@ def _sweep(values, places, rows, y, shares, b, f, s, lam):
 
 
 class _Descent:
-    """The state of the primal: b, f and s = sigma(-y f) at all rows, their shares in the loss, each (n,) float64."""
+    """The state of m primals: b, f and s = sigma(-y f) at all rows, each (m, n) float64; shares (n,) in the loss."""
 
     def __init__(self, blocks, signs, lam, random, b, shares):
-        n = len(signs)
         self.blocks, self.y, self.lam, self.random, self.shares = blocks, signs, lam, random, shares
-        self.coef = np.zeros(n) if b is None else b.copy()
-        self.f = np.zeros(n) if b is None else blocks.times(b)
+        self.coef = np.zeros(signs.shape) if b is None else b.copy()
+        self.f = np.zeros(signs.shape) if b is None else blocks.times(b)
         self.s = np.exp(-np.logaddexp(0, signs * self.f))
-        self.bound = 0.0
+        self.bound = np.zeros(len(signs))
 
     @property
     def b(self):
@@ -75,42 +74,46 @@ class _Descent:
 
     def epoch(self):
         """Go through all rows in a new random order; yield the number of rows done after each block."""
-        order = self.random.permutation(len(self.y))
+        order = self.random.permutation(len(self.shares))
         for part in slices(len(order), min(self.blocks.size, LARGEST)):
             rows = order[part]
             values, places = self.blocks.block(rows)
-            _sweep(values, places, rows, self.y, self.shares, self.coef, self.f, self.s, self.lam)
+            for y, b, f, s in zip(self.y, self.coef, self.f, self.s, strict=True):
+                _sweep(values, places, rows, y, self.shares, b, f, s, self.lam)
             del values  # frees memory for the next block
             yield part.stop
 
     def objectives(self):
-        """Return the primal objective and the best lower bound so far, after one more step along b' - b.
+        """Return the primal objectives and the best lower bounds so far, (m,), after one more step along b' - b.
 
         s is a point of the dual problem, with coefficients b' = y s / (n lam), or shares for 1/n; for it
         primal - dual = (lam/2) (b - b')' K (b - b').
         """
         other = self.y * self.s * self.shares / self.lam
-        way, change = other - self.coef, self.blocks.times(other) - self.f
-        self.bound = max(self.bound, self._primal() - self.lam / 2 * max(way @ change, 0))
-        self._go(way, change)
+        ways, changes = other - self.coef, self.blocks.times(other) - self.f
+        products = np.einsum("ki,ki->k", ways, changes)
+        self.bound = np.maximum(self.bound, self._primal() - self.lam / 2 * np.maximum(products, 0))
+        for k, (way, change) in enumerate(zip(ways, changes, strict=True)):
+            self._go(k, way, change)
         primal = self._primal()
-        return primal, min(self.bound, primal)
+        return primal, np.minimum(self.bound, primal)
 
     def _primal(self):
-        return self.lam / 2 * (self.coef @ self.f) + self.shares @ np.logaddexp(0, -self.y * self.f)
+        products = np.einsum("ki,ki->k", self.coef, self.f)
+        return self.lam / 2 * products + np.logaddexp(0, -self.y * self.f) @ self.shares
 
-    def _go(self, way, change):
-        """Take Newton steps along `way` (n,), which changes f by `change`, while they go downhill."""
-        largest = np.max(np.abs(change))
+    def _go(self, k, way, change):
+        """Take Newton steps in problem k along `way` (n,), which changes f by `change`, while they go downhill."""
+        coef, f, s, y, largest = self.coef[k], self.f[k], self.s[k], self.y[k], np.max(np.abs(change))
         for _ in range(LINE_STEPS):
-            slope = self.lam * (self.coef @ change) - self.shares @ (change * self.y * self.s)
-            curvature = self.lam * (way @ change) + self.shares @ (change**2 * self.s * (1 - self.s))
+            slope = self.lam * (coef @ change) - self.shares @ (change * y * s)
+            curvature = self.lam * (way @ change) + self.shares @ (change**2 * s * (1 - s))
             if not (slope < 0 < curvature):
                 return
             step = min(-slope / curvature, 1 / largest)
-            self.coef += step * way
-            self.f += step * change
-            self.s = np.exp(-np.logaddexp(0, self.y * self.f))
+            coef += step * way
+            f += step * change
+            s[:] = np.exp(-np.logaddexp(0, y * f))
 
 
 class PrimalCDKLR(BatchKLR):
@@ -120,7 +123,7 @@ class PrimalCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight
+    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight, verbose
         See `BatchKLR`.
 
     Attributes

@@ -9,12 +9,15 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.budget.engine import BLOCK, CHUNK, BudgetState
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.expansion import decide
+from klr_bench.estimators.core.one_against_rest import begun, in_common, one_against_rest, spread
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 
 
 class BudgetKernelClassifier(OnlineKernelClassifier):
     """A binary kernel classifier that learns in one pass, with at most `budget` support vectors at any time.
+
+    With more than two classes there is one for each, which tells it from the rest, with a budget of its own.
 
     A subclass sets its compiled strategy, `_strategy`; its `_strategy_arguments()` returns the numbers that the
     strategy gets after the budget.
@@ -31,13 +34,15 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
     ----------
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
         With `average` every example that was ever inserted, otherwise the examples kept at the end; in the order of
-        their insertion.
-    dual_coef_ : ndarray of shape (n_support_,), float64
+        their insertion.  With more than two classes those of all.
+    dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_ : int
         Number of support vectors.
     n_updates_ : int
         Number of insertions.
+    estimators_ : list of estimators
+        For more than two classes the learner of each.
     classes_, n_mistakes_, t_, n_features_in_
         See `OnlineKernelClassifier`.
     """
@@ -55,11 +60,13 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         self.budget = budget
 
     @learns
+    @one_against_rest
     def fit(self, X, y, callback=None):
         """Forget an earlier fit and learn from all rows; see `OnlineKernelClassifier.fit`.  There are no weights."""
         return super().fit(X, y, callback=callback)
 
     @learns
+    @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X; see `OnlineKernelClassifier.partial_fit`.  There are no weights."""
         return super().partial_fit(X, y, classes, callback=callback)
@@ -89,23 +96,37 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
 
     @decides
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
-        check_is_fitted(self, ["dual_coef_", "_state"])
-        X, state = self._validate(X, dtype=self.support_vectors_.dtype), self._state
-        return decide(state.kernel, state.by_index, state.origin, self.support_vectors_, self.dual_coef_, X)
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        check_is_fitted(self, "dual_coef_")
+        X = self._validate(X, dtype=self.support_vectors_.dtype)
+        state = self.estimators_[0]._state if self._has_many() else self._state
+        f = decide(state.kernel, state.by_index, state.origin, self.support_vectors_, self.dual_coef_, X)
+        return spread(self, f)
 
     def last_classifier(self):
         """Return a fitted copy with average=False, the classifier after the last example; it shares memory."""
         check_is_fitted(self, "dual_coef_")
         last = copy.copy(self)
         last.average = False
-        last._publish()
+        if self._has_many():
+            last.estimators_ = [learner.last_classifier() for learner in self.estimators_]
+            last._gather()
+        else:
+            last._publish()
         return last
+
+    def _gather(self):
+        learners = begun(self)
+        self.support_vectors_, self.dual_coef_ = in_common(self)
+        self.n_support_ = self.support_vectors_.shape[0]
+        self.n_updates_ = sum(learner.n_updates_ for learner in learners)
+        self.n_mistakes_ = sum(learner.n_mistakes_ for learner in learners)
+        self.t_, self._n_again = learners[0].t_, learners[0]._n_again
 
     def _publish(self):
         state = self._state
         numbers, self.dual_coef_ = state.coefficients(average=self.average)
-        self.support_vectors_ = state.support.rows[numbers]
+        self.support_vectors_, self._numbers = state.support.rows[numbers], state.numbers.rows[numbers]
         self.n_support_ = len(numbers)
         self.n_updates_ = len(state.support)
         self.n_mistakes_ = state.n_mistakes

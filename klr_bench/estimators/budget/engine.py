@@ -29,7 +29,7 @@ from numba import float32, float64, int64, types
 from klr_bench.estimators.core.expansion import layout_of
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, finish
-from klr_bench.estimators.core.rows import growing_like, grown, in_layout
+from klr_bench.estimators.core.rows import Growing, growing_like, grown, in_layout
 from klr_bench.estimators.online.engine import FOLD_BELOW
 
 BLOCK = 128
@@ -211,8 +211,9 @@ def _learn(
 class BudgetState:
     """The state of a learner with a budget between two chunks of examples.
 
-    Attributes: `support`, the rows of all inserted examples, in order; `total`, the contributions of removed ones to
-    the sum of the f_t; `left` and `right`, the operands of slots and columns, if dense; the rest as in `Book`.
+    Attributes: `support`, the rows of all inserted examples, in order, and their `numbers` among all; `total`, the
+    contributions of removed ones to the sum of the f_t; `left` and `right`, the operands of slots and columns, if
+    dense; the rest as in `Book`.
     """
 
     def __init__(self, kernel, X, budget, *, by_age):
@@ -220,7 +221,7 @@ class BudgetState:
         self.kernel, self.budget, self.by_age = kernel, budget, by_age
         self.sparse = sp.issparse(X)
         self.by_index, self.origin = layout_of(X)
-        self.support = growing_like(X)
+        self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
         width = 0 if self.by_index else kernel.left(in_layout(X[:1], False), self.origin).shape[1]
         self.left, self.right = np.empty((2, 0, width), dtype=X.dtype)
         self.coef, self.average, self.since, self.length, self.total = np.zeros((5, 0))
@@ -259,7 +260,9 @@ class BudgetState:
         while done < len(y) and not self.counts[REFUSED]:
             before, ever = self.t - done, self.counts[EVER]
             done += learn(strategy, parameters, size, rows[done:], y[done:], u[done:], lengths[done:])
-            self.support.append(X[self.entered[ever : self.counts[EVER]] - before])
+            entered = self.entered[ever : self.counts[EVER]]
+            self.support.append(X[entered - before])
+            self.numbers.append(entered)
 
     def _make_room(self, n, size):
         slots, ever = min(self.budget, self.counts[N] + n), self.counts[EVER] + n

@@ -143,6 +143,11 @@ class Forgetron(BudgetKernelClassifier):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.variant = variant
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # of many classes each f_k has been shrunk by a factor of its own
+        return tags
+
     def _strategy_arguments(self):
         n = int(self.budget) + 1
         variant = SELF_TUNED if self.variant == "self_tuned" else BASIC

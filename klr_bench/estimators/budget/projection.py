@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dtrtri
 
 from klr_bench.estimators.core.expansion import layout_of
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.rows import growing_like, grown, in_layout
+from klr_bench.estimators.core.rows import Growing, growing_like, grown, in_layout
 
 BLOCK = 128
 AHEAD = 512
@@ -110,7 +110,8 @@ def _new_directions(left_over, lengths, inserted, new):
 class ProjectionState:
     """The state of a Projectron between two blocks.
 
-    Attributes: `support` and `left`, the support vectors and their operand in float64; `v` and `v_sum`, the coordinates
+    Attributes: `support` and `left`, the support vectors and their operand in float64; `numbers`, which of the examples
+    they are; `v` and `v_sum`, the coordinates
     of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L; `inverses`,
     those of its diagonal blocks of PANEL rows and columns.
     """
@@ -120,7 +121,7 @@ class ProjectionState:
         self.kernel, self.budget = kernel, budget
         self.sparse = sp.issparse(X)
         self.by_index, self.origin = layout_of(X)
-        self.support = growing_like(X)
+        self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
         self._left = growing_like(self._operand(X[:1]))
         self.factor, self.inverses = np.zeros((0, 0)), np.zeros((0, PANEL))
         self.v, self.v_sum, self.a = np.zeros(0), np.zeros(0), None
@@ -153,7 +154,8 @@ class ProjectionState:
         inserted, new, c = np.zeros(m, dtype=np.int64), np.zeros((m, m)), y[mistakes]
         m = _new_directions(gram - w.T @ w, gram.diagonal().copy(), inserted, new)
         inserted, new = inserted[:m], new[:m]
-        self._insert(X[mistakes[inserted]], left[mistakes[inserted]], w[:, inserted], new[:, inserted])
+        rows = mistakes[inserted]
+        self._insert(self.t + rows, X[rows], left[rows], w[:, inserted], new[:, inserted])
         self._step(np.vstack([w, new]), c, seen - 1 - mistakes, seen)
         self.a = np.append(self.a, c) if m == len(c) else None
         self.n_mistakes += len(c)
@@ -172,7 +174,7 @@ class ProjectionState:
         counts = np.zeros(2, dtype=np.int64)
         m = _block(y, gram, w.T @ w, f, self.budget - n, margins, eta, c, inserted, new, counts)
         inserted, new, self.a = inserted[:m], new[:m], None
-        self._insert(X[inserted], left[inserted], w[:, inserted], new[:, inserted])
+        self._insert(self.t + inserted, X[inserted], left[inserted], w[:, inserted], new[:, inserted])
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
         self.n_mistakes += int(counts[0])
         self.refused = self.t - b + int(counts[1]) if counts[1] else 0
@@ -206,10 +208,14 @@ class ProjectionState:
     def _inverse(self, rows):
         return self.inverses[rows, : rows.stop - rows.start]
 
-    def _insert(self, X, left, old, new):
-        """Insert rows X (m, d), with coordinates old (n, m) along the old directions and new (m, m) along their own."""
+    def _insert(self, numbers, X, left, old, new):
+        """Insert rows X (m, d), the examples of these numbers (m,).
+
+        They have coordinates old (n, m) along the old directions and new (m, m) along their own.
+        """
         n, m = old.shape
         self.support.append(X)
+        self.numbers.append(numbers)
         self._left.append(left)
         self._grow(n + m)
         self.factor[n : n + m, :n], self.factor[n : n + m, n : n + m] = old.T, new.T

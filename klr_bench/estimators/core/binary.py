@@ -1,51 +1,51 @@
-"""The scikit-learn interface that binary classifiers share: parameters, validation, prediction."""
+"""The scikit-learn interface that binary classifiers share: parameters, validation, prediction.
+
+With more than two classes they are M classifiers, each of which tells one class from the rest.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from klr_bench.estimators.core.classifier import Classifier, distinct_labels, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, Kernel, gamma_of
+from klr_bench.estimators.core.one_against_rest import fit_classes
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import make_writable
 
 
-def row_weights(sample_weight, class_weight, X, y, classes):
-    """Return the weights of the rows (n,), float64: their own times those of their classes; None where all are 1.
-
-    Raises ValueError for negative weights, and for weights of the wrong shape.
-    """
-    if sample_weight is None and class_weight is None:
-        return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if class_weight is None:
-        return weights
-    of_classes = compute_class_weight(class_weight, classes=classes, y=y)
-    return weights * of_classes[np.searchsorted(classes, y)]
-
-
 class BinaryClassifier(Classifier):
-    """A classifier for two classes; a subclass has `fit` and `decision_function`."""
+    """A classifier for two classes, and for more by one function f_k for each, which tells it from the rest.
+
+    With two classes `decision_function` returns f, (n_samples,), otherwise the f_k, (n_samples, n_classes); the class
+    with the largest is predicted.  A subclass has `decision_function`, and `fit`: one that learns all f_k itself, or
+    one for two classes with the decorator `one_against_rest`.  Then it has `_gather`, too, which sets its fitted
+    attributes from those of the learners for two classes in `estimators_`.
+    """
 
     _fixed = ()
     """Parameters that define the state, and so cannot change between two calls of `partial_fit`."""
 
     def predict(self, X):
-        """Return the predicted classes of the rows of X, (n_samples,); f(x) = 0 means the first class."""
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
+        """Return the predicted classes of the rows of X, (n_samples,); of equal values the first class wins."""
+        f = self.decision_function(X)
+        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)]
+
+    def _has_many(self):
+        return len(getattr(self, "classes_", ())) > 2
+
+    _fit_classes = fit_classes
 
     def _forget(self):
         """Validate the parameters, and remove the attributes of an earlier fit."""
         self._validate_params()
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
+        vars(self).pop("_state", None)
         self._begun_with = {name: getattr(self, name) for name in self._fixed}
 
     def _go_on_with(self, classes):
@@ -81,32 +81,30 @@ class BinaryClassifier(Classifier):
         self.classes_ = self._allowed(distinct_labels(y) if classes is None else distinct_labels(classes, "classes"))
 
     def _allowed(self, classes):
-        """Return sorted classes, or refuse their number."""
+        """Return sorted classes, or refuse a single one."""
         refuse_single(classes, self)
-        if len(classes) > 2:
-            message = f"Only binary classification is supported. The type of the target is {type_of_target(classes)}."
-            raise ValueError(message)
         return classes
 
     def _signs(self, y):
+        """Return -1.0 and +1.0 for the two classes, (n,); for M classes a row for each, +1.0 for its own, (M, n)."""
+        self._refuse_unknown(y)
+        positive = y == (self.classes_[:, None] if self._has_many() else self.classes_[1])
+        return np.where(positive, 1.0, -1.0)
+
+    def _refuse_unknown(self, y):
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             message = f"y has labels {unknown.tolist()}, which are not among the classes {self.classes_.tolist()}."
             raise ValueError(message)
-        return np.where(y == self.classes_[1], 1.0, -1.0)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
         return tags
 
 
 class BinaryKernelClassifier(BinaryClassifier):
-    """A classifier for two classes with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`.
-
-    A subclass has `fit` and `decision_function`.
-    """
+    """A `BinaryClassifier` with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`."""
 
     _parameter_constraints = {  # noqa: RUF012
         "kernel": [StrOptions(set(KERNELS))],
@@ -125,9 +123,12 @@ class BinaryKernelClassifier(BinaryClassifier):
         return super()._dtypes() if self.dtype is None else self.dtype
 
     def _probabilities(self, X):
-        """Return the sigmoid of -f and f for the rows of X, (n_samples, 2)."""
+        """Return the sigmoid of -f and f for the rows of X, (n_samples, 2), or the shares of the sigmoids of the f_k.
+
+        The latter have the shape (n_samples, n_classes).
+        """
         f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)])
+        return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
 
     def _kernel(self, X):
         """Return the kernel of a fit to the rows X, which a gamma that is given by name depends on."""

@@ -33,10 +33,12 @@ def evaluate(kernel, origin, left, weights, X):
 def decide(kernel, by_index, origin, support, coef, X):
     """Return f (m,), float64, for rows X (m, d), given the rows `support` (n, d) and their coefficients (n,).
 
+    Of k functions, with coefficients (k, n), the result is (m, k).
     `by_index` and `origin` are the results of `layout_of`.
     """
     left = kernel.left(in_layout(support, by_index), origin)
-    return evaluate(kernel, origin, left, coef[None].astype(X.dtype), X)[0]
+    f = evaluate(kernel, origin, left, np.atleast_2d(coef).astype(X.dtype), X)
+    return f[0] if coef.ndim == 1 else np.ascontiguousarray(f.T)
 
 
 def expand(kernel, left, weights, right):

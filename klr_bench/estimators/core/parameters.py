@@ -43,5 +43,7 @@ NUMBER = Number(Real, None, None, closed="neither")
 """Constraint of any number but infinity and NaN."""
 SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 """Constraints of `random_state`."""
+VERBOSE = ["boolean", Number(Integral, 0, 2**31 - 1, closed="both")]
+"""Constraints of `verbose`."""
 CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 """Constraints of `class_weight`."""

@@ -10,11 +10,22 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.classifier import distinct_labels, learns
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
-from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, NOT_NEGATIVE, PASSES, POSITIVE, SHARE
+from klr_bench.estimators.core.one_against_rest import one_against_rest, watched
+from klr_bench.estimators.core.parameters import (
+    AT_LEAST_ONE,
+    CLASS_WEIGHT,
+    COUNT,
+    NOT_NEGATIVE,
+    PASSES,
+    POSITIVE,
+    SHARE,
+    VERBOSE,
+)
+from klr_bench.estimators.core.telling import telling
+from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.l1.ending import CHECKS_IN_A_PASS, REFERENCES, at_mean_objective, at_objective, by_gap
 from klr_bench.estimators.l1.fitted import L1Classifier
 from klr_bench.estimators.l1.matrix import FeatureMatrix
@@ -30,8 +41,10 @@ SECOND_STAGE = 0.1
 class L1KLR(L1Classifier):
     """Sparse kernel logistic regression: min sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1.
 
-    z_i are the features of example i.  The losses are added, not averaged.  The intercept b, which the paper does not
-    have, is not penalised.  scikit-learn's C is 1/lam.
+    z_i are the features of example i.  The losses are added, not averaged; with weights each is multiplied by its own.
+    The intercept b, which the paper does not have, is not penalised.  scikit-learn's C is 1/lam.  With more than two
+    classes there is one such problem for each, which tells it from the rest, on the same features: `estimators_` has
+    their fits, and what is a number for two classes is an array (n_classes,).
 
     Parameters
     ----------
@@ -86,12 +99,17 @@ class L1KLR(L1Classifier):
     memory_limit : float, default=3400.0
         MB > 0 that the features of the training rows may take; above it they are computed again in every pass.  1.5
         million rows of 500 float32 features fit, and the whole fit takes less than 4 GB.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
+        n_k rows of class k.
+    verbose : int or bool, default=False
+        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         The classes in sorted order.
-    coef_ : ndarray of shape (D,), float64
+    coef_ : ndarray of shape (D,), or (n_classes, D) for more than two classes, float64
         w; with features="kernel" one element per training row.
     intercept_ : float
         b; 0 without an intercept.
@@ -104,7 +122,7 @@ class L1KLR(L1Classifier):
     lam_, lambda_max_ : float
         lambda of the last stage, and the smallest lambda for which w = 0.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        Training rows with non-zero coefficients; features="kernel" only.
+        Training rows with non-zero coefficients, in any of the problems; features="kernel" only.
     n_support_ : int
         Number of these rows; features="kernel" only.
     n_features_in_ : int
@@ -143,6 +161,8 @@ class L1KLR(L1Classifier):
         "reference": [StrOptions(set(REFERENCES)), POSITIVE, None],
         "warm_start": ["boolean"],
         "memory_limit": [POSITIVE],
+        "class_weight": CLASS_WEIGHT,
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -169,6 +189,8 @@ class L1KLR(L1Classifier):
         random_state=None,
         dtype=None,
         memory_limit=3400.0,
+        class_weight=None,
+        verbose=False,
     ):
         self.solver = solver
         self.lam = lam
@@ -192,9 +214,12 @@ class L1KLR(L1Classifier):
         self.random_state = random_state
         self.dtype = dtype
         self.memory_limit = memory_limit
+        self.class_weight = class_weight
+        self.verbose = verbose
 
     @learns
-    def fit(self, X, y, callback=None):
+    @one_against_rest
+    def fit(self, X, y, sample_weight=None, callback=None):
         """Minimise the objective over all rows.
 
         Parameters
@@ -202,7 +227,9 @@ class L1KLR(L1Classifier):
         X : array or CSR matrix of shape (n_samples, n_features)
             With features="linear" column-major arrays are not copied.
         y : array of shape (n_samples,)
-            Two classes of any type; decision values above 0 mean the second in sorted order.
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, some of each class above 0.
         callback : callable, default=None
             `callback(estimator, t)` is called after iteration t ("sgd_c": after t examples); returning True ends the
             fit. objective_ and duality_gap_ are computed when they are read.
@@ -211,29 +238,52 @@ class L1KLR(L1Classifier):
         -------
         self
         """
-        before = (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
-        problem, random = self.prepare(X, y)
-        start = None
-        if before is not None and len(before[0]) == problem.matrix.shape[1]:
-            start = np.append(*before) if self.fit_intercept else before[0]
-        self.solve(problem, random, start, callback)
+        before = self._last()
+        problem, random = self.prepare(X, y, sample_weight)
+        self.solve(problem, random, self._start(before, problem), callback)
         return self
 
-    def prepare(self, X, y):
+    def _fit_classes(self, X, ys, weights, callback):
+        """Solve the problem of each class, on features that are computed once."""
+        befores = [learner._last() for learner in self.estimators_]
+        first = self.estimators_[0]
+        problem, _ = first.prepare(X, ys[0], weights)
+        for k, (learner, y, before) in enumerate(zip(self.estimators_, ys, befores, strict=True)):
+            learner.adopt(first)
+            own = problem.but(y=np.where(y, 1.0, -1.0))
+            random = check_random_state(learner.random_state)
+            learner.solve(own, random, self._start(before, own), **watched(self, k, len(y), callback))
+            if self._ended:
+                return
+
+    def _last(self):
+        """Return the coefficients and the intercept of the last fit for a warm start, else None."""
+        return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
+
+    def _start(self, before, problem):
+        """Return a start (P,) that has the coefficients of the last fit, None if it had other features."""
+        if before is None or before[0].shape != problem.matrix.shape[1:]:
+            return None
+        return np.append(*before) if self.fit_intercept else before[0]
+
+    def prepare(self, X, y, sample_weight=None):
         """Validate, and compute the features; return the problem, without its lambda, and a RandomState."""
-        self._validate_params()
-        for name in ("support_vectors_", "n_support_"):  # left from a fit on other features
-            vars(self).pop(name, None)
-        order = None if self.features == "linear" else "C"
-        X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr", order=order)
+        self._forget()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
+        if self._has_many():
+            message = f"expected two classes, got {len(self.classes_)}; L1KLR().fit learns one against the rest."
+            raise ValueError(message)
         random = check_random_state(self.random_state)
         self._map = self._feature_map(X, random)
         matrix = FeatureMatrix(
             self._map, X, by_rows=self.solver == "sgd_c" and self.reference is None, memory_limit=self.memory_limit
         )
         matrix.warn_if_large()
-        return Problem(matrix, self._signs(y), 0.0, intercept=self.fit_intercept), random
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        if weights is not None:
+            refuse_weightless(self, weights, y)
+        return Problem(matrix, self._signs(y), 0.0, intercept=self.fit_intercept, weights=weights), random
 
     def adopt(self, other):
         """Take the classes and the features of another estimator that has been prepared on the same rows."""
@@ -246,7 +296,7 @@ class L1KLR(L1Classifier):
 
         With two stages it is the point of the first stage, a start for the next lambda.
         """
-        problem = self._with_lam(problem)
+        problem, callback = self._with_lam(problem), telling(self, callback)
         self._places, self.n_iter_, self._stage = slice(None), 0, 1
         if self.lam_ >= self.lambda_max_:
             message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}: all coefficients are 0."
@@ -261,8 +311,7 @@ class L1KLR(L1Classifier):
         if self.two_stage and not stopped and np.any(x[:D]):
             J = np.flatnonzero(x[:D])
             self._places, self.lam_, self._stage = J, SECOND_STAGE * self.lam_, 2
-            part = problem.take(J)
-            part = Problem(part.matrix, part.y, self.lam_, intercept=part.intercept)
+            part = problem.take(J).but(lam=self.lam_)
             iterate, stopped = self._run(part, np.append(x[J], x[D:]), random, callback)
         self._finish(iterate)
         self.converged_ = self.converged_ or (reference is not None and self._reached)
@@ -275,7 +324,7 @@ class L1KLR(L1Classifier):
         """Return the problem with this estimator's lambda."""
         self.lambda_max_ = checked_lambda_max(problem)
         self.lam_ = self.lam * self.lambda_max_ if self.lam_relative else float(self.lam)
-        return Problem(problem.matrix, problem.y, self.lam_, intercept=problem.intercept)
+        return problem.but(lam=self.lam_)
 
     def _run(self, problem, x, random, callback, reference=None):
         """Go through the solver's iterates; return the last one, and whether the callback stopped there."""
@@ -312,9 +361,9 @@ class L1KLR(L1Classifier):
         """Return an estimator whose fit ends where that of this one does, without the work that tells where.
 
         It knows the reference objective; "sgd_c" knows the number of examples, and takes no objectives: the paper times
-        that second run (lines 316-318).
+        that second run (lines 316-318).  With more than two classes it is this one, which looks for the end itself.
         """
-        if not isinstance(self.reference, str):
+        if not isinstance(self.reference, str) or len(distinct_labels(y)) > 2:
             return self
         model = clone(self)
         if self.solver == "sgd_c":

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.one_against_rest import begun, gather, spread
 from klr_bench.estimators.l1.matrix import rows_of_a_block
 
 
@@ -16,6 +17,10 @@ class L1Classifier(BinaryKernelClassifier):
     `_map` computes the features, and `_places` says which of them belong to the coordinates of an iterate.
     """
 
+    def _validate(self, *data, dtype, reset=False):
+        order = None if self.features == "linear" else "C"
+        return validate_data(self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order=order)
+
     def _publish(self, iterate):
         """Set the fitted attributes from an iterate."""
         D = self._map.n_features
@@ -24,9 +29,24 @@ class L1Classifier(BinaryKernelClassifier):
         self.coef_ = np.zeros(D)
         self.coef_[self._places] = iterate.x[:D_here]
         self.intercept_ = float(iterate.x[D_here]) if iterate.problem.intercept else 0.0
+        self._set_support()
+
+    def _gather(self):
+        learners = begun(self)
+        gather(self, ("coef_", "intercept_", "n_iter_", "lam_", "lambda_max_"))
+        self.converged_ = np.array([getattr(learner, "converged_", False) for learner in learners])
+        self._map, self._stage, self._iterate = learners[0]._map, learners[-1]._stage, None
+        self._final = tuple(np.array([(learner.objective_, learner.duality_gap_) for learner in learners]).T)
+        self._set_support()
+
+    def _set_support(self):
         if self.features == "kernel":
-            self.support_vectors_ = self._map.centres[np.flatnonzero(self.coef_)]
+            self.support_vectors_ = self._map.centres[self._used()]
             self.n_support_ = self.support_vectors_.shape[0]
+
+    def _used(self):
+        """Return the features with a coefficient other than 0, in any problem."""
+        return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
 
     def _finish(self, iterate):
         """Publish the last iterate, and release the problem."""
@@ -38,25 +58,29 @@ class L1Classifier(BinaryKernelClassifier):
 
     @property
     def objective_(self):
-        """F(w, b); while `fit` runs, that of the current iterate."""
+        """F(w, b), of more than two classes an array; while `fit` runs, that of the current iterate."""
         return self._iterate.objective if self._iterate is not None else self._final[0]
 
     @property
     def duality_gap_(self):
-        """The duality gap divided by F; while `fit` runs, that of the current iterate."""
+        """The duality gap divided by F, of more than two classes an array; while `fit` runs, of the current iterate."""
         return self._iterate.relative_gap if self._iterate is not None else self._final[1]
 
     def ended_at(self):
         """Return the t at which the fit ended."""
-        return self.n_iter_
+        return int(np.max(self.n_iter_))
 
     def progress(self):
         """Return what a checkpoint keeps: sizes, objective and gap; of a second stage, another function, no objective.
 
         With two stages it also keeps the number of the stage.
         """
-        objectives = {"objective": self.objective_, "duality_gap": self.duality_gap_} if self._stage == 1 else {}
+        objectives = self._objectives() if self._stage == 1 else {}
         return self._sizes() | objectives | ({"stage": self._stage} if self.two_stage else {})
+
+    def _objectives(self):
+        """Return the sum of the objectives of all problems, and the largest gap."""
+        return {"objective": float(np.sum(self.objective_)), "duality_gap": float(np.max(self.duality_gap_))}
 
     def _sizes(self):
         """Return the number of support vectors, if there are any, and the share of non-zero coefficients."""
@@ -65,25 +89,27 @@ class L1Classifier(BinaryKernelClassifier):
 
     def summary(self):
         """Return the sizes, the objective and the gap of the last stage, and the iterations."""
-        objectives = {"objective": self.objective_, "duality_gap": self.duality_gap_}
-        return {**self._sizes(), **objectives, "n_iter": self.n_iter_}
+        return {**self._sizes(), **self._objectives(), "n_iter": int(np.max(self.n_iter_))}
 
     def selected_features(self):
         """Return the columns of X with a coefficient other than 0, for features="linear"; else None."""
-        return np.flatnonzero(self.coef_) if self.features == "linear" else None
+        return self._used() if self.features == "linear" else None
 
     @decides
     def decision_function(self, X):
-        """Return w'z(x) + b for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
+        """Return w'z(x) + b for the rows of X, as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, dtype=self._dtypes(), accept_sparse="csr", reset=False)
-        J = np.flatnonzero(self.coef_)
-        part, w = self._map.take(J), self.coef_[J]
-        values, step = np.full(X.shape[0], self.intercept_), rows_of_a_block(max(len(J), X.shape[1]))
+        X = self._validate(X, dtype=self._dtypes())
+        J = self._used()
+        part, w = self._map.take(J), self.coef_[..., J].T
+        values, step = (
+            np.tile(self.intercept_, (X.shape[0], *[1] * (w.ndim - 1))),
+            rows_of_a_block(max(len(J), X.shape[1])),
+        )
         for start in range(0, X.shape[0], step):
             values[start : start + step] += part.transform(X[start : start + step]) @ w
-        return values
+        return spread(self, values)
 
     def predict_proba(self, X):
-        """Return the probabilities of the two classes, (n_samples, 2)."""
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._probabilities(X)

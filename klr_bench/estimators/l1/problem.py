@@ -1,8 +1,9 @@
-"""F(w, b) = sum_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1, its derivatives, and its duality gap.
+"""F(w, b) = sum_i v_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1, its derivatives, and its duality gap.
 
-A point x (P,) is w, followed by b if there is an intercept.  `penalty` (P,) is lam for w and 0 for b, so that a solver
-treats all coordinates alike.  Margins are m_i = y_i (w'z_i + b), t_i = sigma(-m_i).  Qin et al. (2011), equation 2
-(line 56); the gap is that of Koh, Kim and Boyd (2007), which the paper uses to stop (lines 348-352).
+v_i are the weights of the examples; the paper has none, v_i = 1.  A point x (P,) is w, followed by b if there is an
+intercept.  `penalty` (P,) is lam for w and 0 for b, so that a solver treats all coordinates alike.  Margins are
+m_i = y_i (w'z_i + b), s_i = sigma(-m_i), t_i = v_i s_i.  Qin et al. (2011), equation 2 (line 56); the gap is that of
+Koh, Kim and Boyd (2007), which the paper uses to stop (lines 348-352).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from klr_bench.estimators.core.jit import compiled
 
 
 class Problem:
-    """A feature matrix, labels y (N,) in -1, +1, and lam >= 0.
+    """A feature matrix, labels y (N,) in -1, +1, lam >= 0, and the weights v (N,) of the examples, None for 1.
 
     Attributes
     ----------
@@ -27,15 +28,25 @@ class Problem:
     penalty : (P,), lam for w and 0 for b
     """
 
-    def __init__(self, matrix, y, lam, *, intercept):
+    def __init__(self, matrix, y, lam, *, intercept, weights=None):
         self.matrix, self.y, self.lam, self.intercept = matrix, y, lam, intercept
+        self.weights = np.ones(len(y)) if weights is None else weights
         self.n_points = matrix.shape[1] + intercept
         self.penalty = np.full(self.n_points, float(lam))
         self.penalty[matrix.shape[1] :] = 0.0
 
     def take(self, J):
         """Return the problem whose features are the columns J, with the same lam and intercept."""
-        return Problem(self.matrix.take(J), self.y, self.lam, intercept=self.intercept)
+        return self.but(matrix=self.matrix.take(J))
+
+    def but(self, *, matrix=None, y=None, lam=None):
+        """Return the problem with another matrix, other labels or another lam."""
+        matrix, y, lam = (
+            self.matrix if matrix is None else matrix,
+            self.y if y is None else y,
+            self.lam if lam is None else lam,
+        )
+        return Problem(matrix, y, lam, intercept=self.intercept, weights=self.weights)
 
     def products(self, x):
         """Return y_i (w'z_i + b), (N,): the margins of a point, or their change along a direction."""
@@ -47,8 +58,8 @@ class Problem:
         return products
 
     def loss(self, margins):
-        """Return the sum of the losses."""
-        return logistic_loss(margins)
+        """Return the weighted sum of the losses."""
+        return logistic_loss(margins, self.weights)
 
     def l1(self, x):
         """Return lam ||w||_1."""
@@ -66,7 +77,7 @@ class Problem:
         """
         alpha = 1.0
         for _ in range(halvings):
-            change = loss_change(margins, alpha * products) + self.l1_change(x, alpha * d)
+            change = loss_change(margins, alpha * products, self.weights) + self.l1_change(x, alpha * d)
             if change <= armijo * alpha * delta:
                 return alpha
             alpha /= 2
@@ -78,8 +89,8 @@ class Problem:
         They are the gradient (P,), the diagonal of the Hessian (P,) or, without `second`, an empty array, and the dual
         objective of the dual point that the margins give: F minus this is the duality gap.
         """
-        t = probabilities(margins)
-        h = t * (1 - t) if second else None
+        s = probabilities(margins)
+        t, h = self.weights * s, self.weights * s * (1 - s) if second else None
         scaled = t
         if self.intercept:  # t over the heavier class shrinks, so that y't = 0
             positive = np.where(self.y > 0, t, 0.0)
@@ -95,9 +106,9 @@ class Problem:
             sums, diagonal = self.matrix.sums((self.y * t)[None], h)
             gradient, correlation = -sums[0], sums[0]
         largest = np.max(np.abs(correlation), initial=0.0)
-        s = 1.0 if largest <= self.lam else self.lam / largest
-        theta = s * scaled
-        return gradient, diagonal, float(np.sum(entr(theta)) + np.sum(entr(1 - theta)))
+        feasible = 1.0 if largest <= self.lam else self.lam / largest
+        theta = np.divide(feasible * scaled, self.weights, out=np.zeros(len(t)), where=self.weights > 0)
+        return gradient, diagonal, float(self.weights @ (entr(theta) + entr(1 - theta)))
 
     def gap(self, x, margins=None):
         """Return the duality gap of a point x (P,), >= 0."""
@@ -108,18 +119,19 @@ class Problem:
         """Return the best point (P,) with w = 0: b is the log odds."""
         x = np.zeros(self.n_points)
         if self.intercept:
-            x[-1] = math.log(np.sum(self.y > 0) / np.sum(self.y < 0))
+            x[-1] = math.log(self.weights[self.y > 0].sum() / self.weights[self.y < 0].sum())
         return x
 
     def lambda_max(self):
         """Return the smallest lam for which w = 0 is optimal: ||Z'b||_inf.
 
         With an intercept, b_i = N_-/N for y_i = 1 and -N_+/N for y_i = -1 (equation 16, lines 326-330, whose
-        sentence swaps the names N_- and N_+); without one b = y/2.
+        sentence swaps the names N_- and N_+); without one b = y/2.  With weights N_- and N_+ are their sums, and b_i is
+        multiplied by v_i.
         """
         D = self.matrix.shape[1]
-        share = np.mean(self.y < 0) if self.intercept else 0.5
-        b = np.where(self.y > 0, share, share - 1.0)
+        share = self.weights[self.y < 0].sum() / self.weights.sum() if self.intercept else 0.5
+        b = self.weights * np.where(self.y > 0, share, share - 1.0)
         return float(np.max(np.abs(self.matrix.sums(b[None])[0][0][:D]), initial=0.0))
 
 
@@ -175,34 +187,35 @@ def soft(z, threshold):
 _READ = types.Array(float64, 1, "C", readonly=True)
 
 
-@compiled(float64(_READ))
-def logistic_loss(margins):
-    """Return sum_i log(1 + exp(-m_i))."""
+@compiled(float64(_READ, _READ))
+def logistic_loss(margins, weights):
+    """Return sum_i v_i log(1 + exp(-m_i))."""
     total = 0.0
-    for m in margins:
-        total += max(-m, 0.0) + math.log1p(math.exp(-abs(m)))
+    for i in range(len(margins)):
+        m = margins[i]
+        total += weights[i] * (max(-m, 0.0) + math.log1p(math.exp(-abs(m))))
     return total
 
 
-@compiled(float64(_READ, _READ))
-def loss_change(margins, change):
-    """Return sum_i l(m_i + c_i) - l(m_i); for small c_i that is log(1 + t_i (e^-c_i - 1))."""
+@compiled(float64(_READ, _READ, _READ))
+def loss_change(margins, change, weights):
+    """Return sum_i v_i (l(m_i + c_i) - l(m_i)); for small c_i the difference is log(1 + s_i (e^-c_i - 1))."""
     total = 0.0
     for i in range(len(margins)):
-        m, c = margins[i], change[i]
+        m, c, v = margins[i], change[i], weights[i]
         e = math.exp(-abs(m))
         if abs(c) < 0.5:
-            t = (e if m > 0.0 else 1.0) / (1.0 + e)
-            total += math.log1p(t * math.expm1(-c))
+            s = (e if m > 0.0 else 1.0) / (1.0 + e)
+            total += v * math.log1p(s * math.expm1(-c))
         else:
             after = m + c
-            total += max(-after, 0.0) - max(-m, 0.0) + math.log1p(math.exp(-abs(after))) - math.log1p(e)
+            total += v * (max(-after, 0.0) - max(-m, 0.0) + math.log1p(math.exp(-abs(after))) - math.log1p(e))
     return total
 
 
 @compiled(float64[::1](_READ))
 def probabilities(margins):
-    """Return t (N,), t_i = sigma(-m_i)."""
+    """Return s (N,), s_i = sigma(-m_i)."""
     t = np.empty(len(margins))
     for i in range(len(margins)):
         e = math.exp(-abs(margins[i]))

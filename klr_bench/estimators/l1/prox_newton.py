@@ -3,7 +3,7 @@
     repeat
         J = the support and the features that violate the optimality conditions most
         repeat at most STEPS times, until the violation on J is a tenth of the largest violation of all features
-            H = Z_J' diag(t (1 - t)) Z_J                                one matrix product
+            H = Z_J' diag(v s (1 - s)) Z_J                              one matrix product
             d = argmin g'd + d'Hd/2 + lam ||w + d||_1                   coordinate descent on H, compiled
             x = x + alpha d                                             Armijo, on margins that are linear in alpha
         gradient of all features                                        one pass over Z, and the duality gap
@@ -92,8 +92,8 @@ def newton_step(problem, x, margins, gradient):
 
 def hessian(problem, margins):
     """Return the Hessian of the loss (P, P), the intercept's row and column last, with a small ridge."""
-    t = probabilities(margins)
-    h, D = t * (1 - t), problem.matrix.shape[1]
+    s = probabilities(margins)
+    h, D = problem.weights * s * (1 - s), problem.matrix.shape[1]
     H = np.empty((problem.n_points, problem.n_points))
     H[:D, :D] = problem.matrix.gram(h)
     if problem.intercept:

@@ -33,7 +33,7 @@ def sgd_c(problem, x, *, random, last, every=CHUNK):
         for start in range(0, len(order), every):
             chosen = order[start : start + every]  # line 242
             rows = problem.matrix.rows(chosen)
-            _learn(rows, problem.y[chosen], problem.penalty, N, k, x, u, q, h)
+            _learn(rows, problem.y[chosen], problem.weights[chosen], problem.penalty, N, k, x, u, q, h)
             k += len(chosen)
             yield Iterate(problem, x.copy(), step=k)
 
@@ -42,11 +42,17 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 
 
 @compiled(
-    [void(types.Array(real, 2, "C"), _READ, _READ, int64, int64, *[float64[::1]] * 4) for real in (float32, float64)],
+    [
+        void(types.Array(real, 2, "C"), _READ, _READ, _READ, int64, int64, *[float64[::1]] * 4)
+        for real in (float32, float64)
+    ],
     fastmath={"contract", "reassoc"},
 )
-def _learn(Z, y, penalty, N, k, w, u, q, h):
-    """Learn from the rows Z (n, D), labels y (n,), as examples k + 1, ..., k + n; other arrays change in place."""
+def _learn(Z, y, v, penalty, N, k, w, u, q, h):
+    """Learn from the rows Z (n, D), labels y and weights v (n,), as examples k + 1, ..., k + n.
+
+    The other arrays change in place.
+    """
     D = Z.shape[1]
     for row in range(len(y)):
         k += 1
@@ -57,7 +63,7 @@ def _learn(Z, y, penalty, N, k, w, u, q, h):
             f += w[i] * z[i]
         m = y[row] * f
         e = math.exp(-abs(m))
-        slope = -y[row] * (e if m > 0.0 else 1.0) / (1.0 + e)
+        slope = -v[row] * y[row] * (e if m > 0.0 else 1.0) / (1.0 + e)
         mean = 1.0 if k == 1 else (k - 1) / k
         for i in range(len(w)):
             g = slope * (z[i] if i < D else 1.0)

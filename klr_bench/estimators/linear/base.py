@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
+from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number
 from klr_bench.estimators.core.rows import without_duplicates
+from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.linear.blocked import Blocked
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
@@ -27,19 +29,23 @@ IN_CACHE = 256
 class LinearClassifier(BinaryClassifier):
     """A binary classifier f(x) = coef_'x for dense arrays and CSR matrices, float32 or float64.
 
-    There is no intercept: append a constant feature if you need one.  A subclass has a `fit` that calls `_begin` and
-    sets `coef_`, (n_features,) float64.
+    There is no intercept: append a constant feature if you need one.  With more than two classes there is one such
+    classifier for each, which tells it from the rest, in `estimators_`.  `coef_` is then (n_classes, n_features), and
+    what is a number or an array for two classes is an array or a list with one entry for each class.
+
+    A subclass has a `fit`, with the decorator `one_against_rest`, that calls `_begin` and sets `coef_`, (n_features,)
+    float64.
     """
 
     @decides
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "coef_")
-        X = self._validate(X, dtype=self._dtypes())
-        values = np.empty(X.shape[0])
+        X, coef = self._validate(X, dtype=self._dtypes()), self.coef_.T
+        values = np.empty((X.shape[0], *coef.shape[1:]))
         for start in range(0, len(values), PREDICTED_ROWS):  # with float32 rows the product copies them to float64
-            values[start : start + PREDICTED_ROWS] = X[start : start + PREDICTED_ROWS] @ self.coef_
-        return values
+            values[start : start + PREDICTED_ROWS] = X[start : start + PREDICTED_ROWS] @ coef
+        return spread(self, values)
 
     def progress(self):
         """Return what a checkpoint keeps: the share of weights other than 0."""
@@ -51,7 +57,17 @@ class LinearClassifier(BinaryClassifier):
 
     def selected_features(self):
         """Return the columns of X with a weight other than 0, in ascending order."""
-        return np.flatnonzero(self.coef_)
+        return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
+
+    def _gather(self):
+        """Set what the learners have learned: `coef_`, and of each other attribute one entry per class."""
+        learners = begun(self)
+        own = {"classes_", "n_features_in_", "feature_names_in_", "t_"}
+        for name in [name for name in vars(learners[0]) if name.endswith("_") and name[0] != "_" and name not in own]:
+            values = [getattr(learner, name) for learner in learners]
+            setattr(self, name, np.array(values) if name == "coef_" or np.isscalar(values[0]) else values)
+        if hasattr(learners[0], "t_"):
+            self.t_ = learners[0].t_
 
     def _begin(self, X, y):
         """Forget an earlier fit; return X, validated, and y as signs, (n_samples,) -1.0 or +1.0."""
@@ -59,6 +75,17 @@ class LinearClassifier(BinaryClassifier):
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
         return X, self._signs(y)
+
+    def _begin_weighted(self, X, y, sample_weight):
+        """As `_begin`, with the C of each row, (n,), in proportion to its weight; rows of weight 0 are left out."""
+        X, signs = self._begin(X, y)
+        labels = self.classes_[(signs > 0).astype(int)]
+        weights = row_weights(sample_weight, self.class_weight, X, labels, self.classes_)
+        if weights is None:
+            return X, signs, np.full(len(signs), float(self.C))
+        refuse_weightless(self, weights, labels)
+        kept = weights > 0
+        return X[kept], signs[kept], self.C * weights[kept]
 
 
 class IncrementalClassifier(LinearClassifier):
@@ -72,6 +99,7 @@ class IncrementalClassifier(LinearClassifier):
     """Passes of `fit`, for subclasses without this parameter."""
 
     @learns
+    @one_against_rest
     def fit(self, X, y, callback=None):
         """Forget an earlier fit and learn from all rows, in their order.
 
@@ -79,7 +107,7 @@ class IncrementalClassifier(LinearClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any type; decision values above 0 mean the second in sorted order.
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
 
@@ -95,6 +123,7 @@ class IncrementalClassifier(LinearClassifier):
         return self
 
     @learns
+    @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X, in their order.
 
@@ -102,8 +131,8 @@ class IncrementalClassifier(LinearClassifier):
         ----------
         X, y, callback
             As for `fit`.
-        classes : array of shape (2,), default=None
-            Both classes; required in the first call if y contains only one of them.
+        classes : array of shape (n_classes,), default=None
+            All classes; required in the first call if y does not contain all of them.
 
         Returns
         -------
@@ -122,7 +151,7 @@ class IncrementalClassifier(LinearClassifier):
 
     def summary(self):
         """Return the share of weights other than 0, and the updates."""
-        return {**super().summary(), "n_updates": self.n_updates_}
+        return {**super().summary(), "n_updates": int(np.sum(self.n_updates_))}
 
     def _go_on(self, X, y, classes, *, first):
         """As `_begin`, for `partial_fit`: only the first call forgets an earlier fit and sets features and classes."""
@@ -149,9 +178,9 @@ class OnlineLinearClassifier(IncrementalClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         The classes in sorted order.
-    coef_ : ndarray of shape (n_features,), float64
+    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
         The weights, or the mean of their distribution.
     n_updates_ : int
         Number of examples that changed the weights or their covariance.
@@ -242,8 +271,10 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
     @property
     def covariance_(self):
-        """A copy of the covariance of the weights."""
+        """A copy of the covariance of the weights; of more than two classes a list."""
         check_is_fitted(self, "coef_")
+        if self._has_many():
+            return [learner.covariance_ for learner in self.estimators_]
         return self._state.covariance()
 
     def _new_state(self, X):

@@ -124,8 +124,10 @@ class BatchConfidenceWeighted(IncrementalClassifier):
 
     @property
     def covariance_(self):
-        """The covariance of the weights."""
+        """The covariance of the weights; of more than two classes a list."""
         check_is_fitted(self, "coef_")
+        if self._has_many():
+            return [learner.covariance_ for learner in self.estimators_]
         return self._root @ self._root
 
     def _start(self, X):
@@ -164,7 +166,7 @@ class BatchConfidenceWeighted(IncrementalClassifier):
 
     def summary(self):
         """Return the share of weights other than 0, the updates, and the seconds of the pass over the rows."""
-        return {**super().summary(), "pass_time_s": self.pass_time_}
+        return {**super().summary(), "pass_time_s": float(np.sum(self.pass_time_))}
 
     def _publish(self, w):
         self.coef_ = self._mean = self._root @ w

@@ -122,6 +122,11 @@ class ConfidenceWeighted(ConfidenceLearner):
         "safeguard": ["boolean"],
     }
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # it insists on each example, also where no plane tells a class apart
+        return tags
+
     def __init__(self, confidence=0.7, safeguard=True, *, covariance="full", n_epochs=1, memory_limit=4000.0):
         super().__init__(covariance, n_epochs, memory_limit)
         self.confidence = confidence

@@ -12,8 +12,6 @@ weights of the features themselves are S_k^(1/2) w_k = c_k S_k g with a number c
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import scipy.sparse as sp
 from numba import boolean, float32, float64, int32, int64, types
@@ -95,7 +93,7 @@ def shortened(step, slack, softness, squares, e, v, sigma, norms, c):
 def _signature(real, index):
     return types.void(
         real[::1], index[::1], index[::1], _vector, _places, _places, float64[:, ::1], boolean, _vector, _vector,
-        _vector, float64, float64, float64,
+        _vector, _vector, _vector, float64,
     )  # fmt: skip
 
 
@@ -103,8 +101,9 @@ def _signature(real, index):
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
     """Take one step per row: update a (n,), u (p,) = S_k g and squares (K,) = ||z_k||^2.
 
-    The rows are CSR over the p selected features, in the order of their groups.  Feature j belongs to group[j], whose
-    features begin at begin[group[j]] and whose covariance is S[begin:, ...], or I if `plain`.
+    The rows are CSR over the p selected features, in the order of their groups, with their bound and softness (n,).
+    Feature j belongs to group[j], whose features begin at begin[group[j]] and whose covariance is
+    S[begin:, ...], or I if `plain`.
     """
     K = len(squares)
     e, v, c, norms, trial = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K)
@@ -130,10 +129,10 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
             f += c[k] * e[k]
             squared += v[k]
         # loss/(||z||^2 + 1/(2C)), at most C; with z = 0 this is the maximum
-        step = max(-a[i], min(bound - a[i], (1.0 - f - softness * a[i]) / (squared + softness)))
+        step = max(-a[i], min(bound[i] - a[i], (1.0 - f - softness[i] * a[i]) / (squared + softness[i])))
         if step == 0.0:
             continue
-        step = shortened(step, 1.0 - softness * a[i], softness, squares, e, v, sigma, norms, trial)
+        step = shortened(step, 1.0 - softness[i] * a[i], softness[i], squares, e, v, sigma, norms, trial)
         a[i] += step
         for s in range(len(row)):
             weight = step * y[i] * x[s]
@@ -157,14 +156,17 @@ class Subproblem:
     ----------
     X : array or CSR matrix (n, d), float32 or float64
     y : array (n,), -1.0 or +1.0
-    C, q, sigma : see the module
+    C : float or array (n,), > 0: that of all rows, or of each
+    q, sigma : see the module
     covariance : True for S_k = (I + C X_k'X_k)^-1, False for I
     """
 
     def __init__(self, X, y, C, q, sigma, *, covariance):
         self._X = sp.csr_matrix(X)
-        self._y, self._C, self._sigma, self._covariance = y, C, sigma, covariance
-        self._bound, self._softness = (C, 0.0) if q == 1 else (np.inf, 0.5 / C)
+        n = len(y)
+        C = np.full(n, C, dtype=np.float64)
+        self._y, self._C, self._q, self._sigma, self._covariance = y, C, q, sigma, covariance
+        self._bound, self._softness = (C, np.zeros(n)) if q == 1 else (np.full(n, np.inf), 0.5 / C)
         self.features = np.empty(0, dtype=np.int64)
         """The features of all groups, (p,), in the order in which they were added."""
         self.weights = np.empty(0)
@@ -183,7 +185,8 @@ class Subproblem:
         if self._covariance:
             own = self._rows[:, p:].astype(np.float64)
             block = np.zeros((r, max(r, self._S.shape[1])))
-            e, V = eigh(np.eye(r) + self._C * (own.T @ own).toarray(), overwrite_a=True)
+            weighted = own.multiply(self._C[:, None]).tocsr()
+            e, V = eigh(np.eye(r) + (own.T @ weighted).toarray(), overwrite_a=True)
             block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # a value below 1 is due to rounding
             self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
 
@@ -231,10 +234,10 @@ class Subproblem:
 
     def dual(self):
         """Return the objective of the dual problem."""
-        softened = math.sqrt(self._softness) * self.a  # a'a alone may overflow
+        softened = np.sqrt(self._softness) * self.a  # a'a alone may overflow
         return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
         """Return the objective of the primal problem; Omega(w) = Omega*(z): both are squares and w is the gradient."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
-        return float(self._conjugate + self._C * np.sum(loss if self._softness == 0.0 else loss * loss))
+        return float(self._conjugate + self._C @ loss**self._q)

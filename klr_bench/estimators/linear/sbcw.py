@@ -14,7 +14,9 @@ import warnings
 import numpy as np
 
 from klr_bench.estimators.core.classifier import learns
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Choice
+from klr_bench.estimators.core.one_against_rest import one_against_rest
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE, Choice
+from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.groups import Subproblem
@@ -26,7 +28,8 @@ GROUPS = 15
 class GroupSelector(LinearClassifier):
     """Algorithm 2: add the features that violate the dual most, as a group; solve for all groups; repeat.
 
-    The score of feature j is |sum_i a_i y_i x_ij|, with equal a_i at the start.  A subclass sets `_covariance`.
+    The score of feature j is |sum_i a_i y_i x_ij|; at the start all a_i are equal, or in proportion to the weights.  A
+    subclass sets `_covariance`.
     """
 
     _parameter_constraints = {  # noqa: RUF012
@@ -40,9 +43,14 @@ class GroupSelector(LinearClassifier):
         "sigma": [POSITIVE],
         "memory_limit": [POSITIVE],
         "refit": ["boolean"],
+        "class_weight": CLASS_WEIGHT,
+        "verbose": VERBOSE,
     }
 
-    def __init__(self, C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit):
+    def __init__(
+        self, C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight,
+        verbose,
+    ):  # fmt: skip
         self.C = C
         self.q = q
         self.n_features_to_select = n_features_to_select
@@ -53,16 +61,21 @@ class GroupSelector(LinearClassifier):
         self.sigma = sigma
         self.memory_limit = memory_limit
         self.refit = refit
+        self.class_weight = class_weight
+        self.verbose = verbose
 
     @learns
-    def fit(self, X, y, callback=None):
+    @one_against_rest
+    def fit(self, X, y, sample_weight=None, callback=None):
         """Select features and learn their weights.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any type; decision values above 0 mean the second in sorted order.
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows; each multiplies C in the loss, and in the covariances, of its row.
         callback : callable, default=None
             `callback(estimator, t)` is called after iteration t; returning True ends the fit.
 
@@ -70,12 +83,12 @@ class GroupSelector(LinearClassifier):
         -------
         self
         """
-        X, signs = self._begin(X, y)
+        X, signs, C = self._begin_weighted(X, y, sample_weight)
         self.coef_ = np.zeros(X.shape[1])
         self._columns, X = occurring(X)
-        problem = Subproblem(X, signs, self.C, self.q, self.sigma, covariance=self._covariance)
-        a, thetas, size = np.ones(len(signs)), [], self._group_size()
-        free = np.ones(X.shape[1], dtype=bool)
+        problem = Subproblem(X, signs, C, self.q, self.sigma, covariance=self._covariance)
+        a, thetas, size = C / self.C, [], self._group_size()
+        free, callback = np.ones(X.shape[1], dtype=bool), telling(self, callback)
         while True:
             room = min(size, self.n_features_to_select - len(problem.features))
             group = highest(np.where(free, np.abs(X.T @ (a * signs)), 0.0), room)
@@ -92,7 +105,7 @@ class GroupSelector(LinearClassifier):
                 break
         self._publish(problem, thetas)
         if self.refit and len(problem.features):
-            whole = Subproblem(X, signs, self.C, self.q, self.sigma, covariance=self._covariance)
+            whole = Subproblem(X, signs, C, self.q, self.sigma, covariance=self._covariance)
             whole.add(problem.features)
             whole.solve(self.n_passes, self.gap_tol)
             self.coef_[self.selected_features_] = whole.weights
@@ -104,10 +117,12 @@ class GroupSelector(LinearClassifier):
 
     def summary(self):
         """Return the share of weights other than 0, and the groups."""
-        return {**super().summary(), "n_iter": self.n_iter_}
+        return {**super().summary(), "n_iter": int(np.max(self.n_iter_))}
 
     def selected_features(self):
         """Return the selected columns of X, in the order in which they were selected; a weight may be 0."""
+        if self._has_many():
+            return np.unique(np.concatenate(self.selected_features_))
         return self.selected_features_
 
     def _group_size(self):
@@ -170,6 +185,11 @@ class SparseBatchConfidenceWeighted(GroupSelector):
     refit : bool, default=False
         Learn the weights again at the end, with all selected features as one group: algorithm 1 on these features.
         The paper does not do this: its (sum_k m_k)^2 makes the weights of most groups 0.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
+        n_k rows of class k.
+    verbose : int or bool, default=False
+        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
 
     Attributes
     ----------
@@ -220,8 +240,13 @@ class SparseBatchConfidenceWeighted(GroupSelector):
         sigma=1e-2,
         memory_limit=4000.0,
         refit=False,
+        class_weight=None,
+        verbose=False,
     ):
-        super().__init__(C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit)
+        super().__init__(
+            C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight,
+            verbose,
+        )  # fmt: skip
 
 
 class FeatureGeneratingMachine(GroupSelector):
@@ -231,7 +256,7 @@ class FeatureGeneratingMachine(GroupSelector):
     ----------
     C : float, default=10.0
         Weight > 0 of the loss.
-    q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit
+    q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight, verbose
         See `SparseBatchConfidenceWeighted`; more passes come nearer to the exact solutions of the original.
 
     Attributes
@@ -270,8 +295,13 @@ class FeatureGeneratingMachine(GroupSelector):
         sigma=1e-2,
         memory_limit=4000.0,
         refit=False,
+        class_weight=None,
+        verbose=False,
     ):
-        super().__init__(C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit)
+        super().__init__(
+            C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight,
+            verbose,
+        )  # fmt: skip
 
 
 def highest(scores, r):

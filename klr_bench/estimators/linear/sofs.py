@@ -11,6 +11,7 @@ from numba import boolean, float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.one_against_rest import begun
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.base import IncrementalClassifier
@@ -167,12 +168,14 @@ class SOFS(IncrementalClassifier):
 
     @property
     def selected_features_(self):
-        """The features that are kept, in ascending order."""
+        """The features that are kept, in ascending order; of more than two classes a list."""
+        if self._has_many():
+            return [learner.selected_features_ for learner in begun(self)]
         return np.sort(self._heap[: self._size])
 
     def selected_features(self):
         """Return the columns of X that are kept, in ascending order."""
-        return self.selected_features_
+        return np.unique(np.concatenate(self.selected_features_)) if self._has_many() else self.selected_features_
 
     def _start(self, X):
         d = X.shape[1]

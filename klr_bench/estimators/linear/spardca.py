@@ -14,7 +14,9 @@ from sklearn.utils import check_random_state
 
 from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SEED, Choice
+from klr_bench.estimators.core.one_against_rest import one_against_rest
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE, Choice
+from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.engine import read_only
@@ -25,13 +27,16 @@ _vector = float64[::1]
 def _signature(real, index):
     places = read_only(index, 1)
     return types.void(
-        read_only(real, 1), places, places, _vector, int64[::1], float64, float64, float64, _vector, _vector, _vector
+        read_only(real, 1), places, places, _vector, int64[::1], float64, _vector, _vector, _vector, _vector, _vector
     )
 
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
-    """Update a (n,) and z (d,) with one step per CSR row, in the given order; squares (n,) are ||x||^2."""
+    """Update a (n,) and z (d,) with one step per CSR row, in the given order.
+
+    bound and softness (n,) are those of the rows, squares (n,) their ||x||^2.
+    """
     for i in order:
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f = 0.0
@@ -41,8 +46,8 @@ def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z)
                 f += (value - l1) * x[s]
             elif value < -l1:
                 f += (value + l1) * x[s]
-        wanted = (1.0 - y[i] * f - softness * a[i]) / (squares[i] + softness)
-        step = max(-a[i], min(bound - a[i], wanted))
+        wanted = (1.0 - y[i] * f - softness[i] * a[i]) / (squares[i] + softness[i])
+        step = max(-a[i], min(bound[i] - a[i], wanted))
         if step != 0.0:
             a[i] += step
             for s in range(len(row)):
@@ -56,7 +61,8 @@ class SparDCA(LinearClassifier):
 
         max_a sum_i a_i - [q = 2] sum_i a_i^2/(4 C) - (1/2) ||w||^2,   w = soft(sum_i a_i y_i x_i, l1)
 
-    with a_i >= 0 (and <= C if q = 1), and soft(z, l1) = sign(z) max(|z| - l1, 0).
+    with a_i >= 0 (and <= C if q = 1), and soft(z, l1) = sign(z) max(|z| - l1, 0).  With weights, that of row i
+    multiplies its C.
 
     Parameters
     ----------
@@ -75,6 +81,11 @@ class SparDCA(LinearClassifier):
         Largest number of passes over the rows, each in a random order.
     random_state : int, RandomState instance or None, default=None
         Seed of these orders.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
+        n_k rows of class k.
+    verbose : int or bool, default=False
+        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
 
     Attributes
     ----------
@@ -116,9 +127,23 @@ class SparDCA(LinearClassifier):
         "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
         "random_state": SEED,
+        "class_weight": CLASS_WEIGHT,
+        "verbose": VERBOSE,
     }
 
-    def __init__(self, C=1.0, l1=1.0, *, l1_relative=False, q=2, tol=1e-3, max_iter=1000, random_state=None):
+    def __init__(
+        self,
+        C=1.0,
+        l1=1.0,
+        *,
+        l1_relative=False,
+        q=2,
+        tol=1e-3,
+        max_iter=1000,
+        random_state=None,
+        class_weight=None,
+        verbose=False,
+    ):
         self.C = C
         self.l1 = l1
         self.l1_relative = l1_relative
@@ -126,16 +151,21 @@ class SparDCA(LinearClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.class_weight = class_weight
+        self.verbose = verbose
 
     @learns
-    def fit(self, X, y, callback=None):
+    @one_against_rest
+    def fit(self, X, y, sample_weight=None, callback=None):
         """Minimise the objective over all rows.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any type; decision values above 0 mean the second in sorted order.
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows; each multiplies C in the loss of its row.
         callback : callable, default=None
             `callback(estimator, t)` is called after pass t; returning True ends the fit.
 
@@ -143,21 +173,22 @@ class SparDCA(LinearClassifier):
         -------
         self
         """
-        X, signs = self._begin(X, y)
+        X, signs, C = self._begin_weighted(X, y, sample_weight)
         self.coef_ = np.zeros(X.shape[1])
         columns, X = occurring(X)
         random = check_random_state(self.random_state)
-        bound, softness = (self.C, 0.0) if self.q == 1 else (np.inf, 0.5 / self.C)
-        l1 = self.l1 * (self.q * self.C * np.max(np.abs(X.T @ signs), initial=0.0) if self.l1_relative else 1.0)
+        bound, softness = (C, np.zeros(len(C))) if self.q == 1 else (np.full(len(C), np.inf), 0.5 / C)
+        l1 = self.l1 * (self.q * np.max(np.abs(X.T @ (C * signs)), initial=0.0) if self.l1_relative else 1.0)
         squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
         a, z = np.zeros(len(signs)), np.zeros(X.shape[1])
+        callback = telling(self, callback)
         for n_iter in range(1, self.max_iter + 1):
             order = random.permutation(len(signs))
             _ascend(X.data, X.indices, X.indptr, signs, order, l1, bound, softness, squares, a, z)
             w = np.sign(z) * np.maximum(np.abs(z) - l1, 0.0)
             self.coef_[columns] = w
             self.n_iter_ = n_iter
-            self._measure(X, signs, w, a, l1, softness)
+            self._measure(X, signs, C, w, a, l1, softness)
             if callback is not None and callback(self, n_iter):
                 return self
             if self.converged_:
@@ -172,20 +203,21 @@ class SparDCA(LinearClassifier):
 
     def ended_at(self):
         """Return the pass after which the fit ended."""
-        return self.n_iter_
+        return int(np.max(self.n_iter_))
 
     def progress(self):
         """Return what a checkpoint keeps: objective, gap and the share of weights other than 0."""
-        return {"objective": self.objective_, "duality_gap": self.duality_gap_, **super().progress()}
+        objective, gap = float(np.sum(self.objective_)), float(np.max(self.duality_gap_))
+        return {"objective": objective, "duality_gap": gap, **super().progress()}
 
     def summary(self):
         """Return what a checkpoint keeps, and the passes."""
-        return {**super().summary(), "n_iter": self.n_iter_}
+        return {**super().summary(), "n_iter": int(np.max(self.n_iter_))}
 
-    def _measure(self, X, y, w, a, l1, softness):
+    def _measure(self, X, y, C, w, a, l1, softness):
         loss = np.maximum(0.0, 1.0 - y * (X @ w))
         smooth = 0.5 * (w @ w)
-        dual = a.sum() - 0.5 * softness * (a @ a) - smooth
-        self.objective_ = float(smooth + l1 * np.abs(w).sum() + self.C * np.sum(loss**self.q))
+        dual = a.sum() - 0.5 * (softness * a) @ a - smooth
+        self.objective_ = float(smooth + l1 * np.abs(w).sum() + C @ loss**self.q)
         self.duality_gap_ = float((self.objective_ - dual) / max(self.objective_, 1e-300))
         self.converged_ = bool(self.duality_gap_ <= self.tol)

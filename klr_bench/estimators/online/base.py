@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryKernelClassifier, row_weights
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.parameters import COUNT, Number
 from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.core.weights import row_weights
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit, order_key
 
@@ -30,6 +31,9 @@ BY_RADIUS = "R/sqrt(T)"
 
 class OnlineKernelClassifier(BinaryKernelClassifier):
     """A binary kernel classifier that learns row by row, in one pass or in several.
+
+    With more than two classes it learns one function f_k for each, which tells it from the rest, all in the same
+    passes: each kernel value is computed once for all of them.
 
     A subclass sets its compiled update rule, `_rule`; its `_rule_arguments()` returns the rule's numbers and the radius
     R of the ball that f is projected into.
@@ -64,18 +68,19 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         The classes in sorted order.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        The inserted examples, in the order of their insertion; after several passes in the order of the rows.
-    dual_coef_ : ndarray of shape (n_support_,), float64
+        The examples inserted in f, or in any f_k, in the order of their insertion; after several passes in that of the
+        rows.
+    dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.  After several
         passes the average is that of the f_t of the last one.
     n_support_, n_updates_ : int
-        Number of inserted examples, and of insertions: several passes may insert an example more than once.  An
-        insertion at the last step counts, although its weight in the average is 0.
+        Number of inserted examples, and of insertions: several passes may insert an example more than once, and in
+        several f_k.  An insertion at the last step counts, although its weight in the average is 0.
     n_mistakes_ : int
-        Number of examples with y f_t(x) <= 0 at their own step.
+        Number of examples with y f_t(x) <= 0 at their own step, added over all f_k.
     t_ : int
         Number of examples seen, T.
     n_features_in_ : int
@@ -108,8 +113,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Two classes of any type; decision values above 0 mean the second in sorted order.  A
-            `SoftmaxKernelClassifier` accepts more classes.
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows: each update is, in expectation, that of the weighted loss.
         callback : callable, default=None
@@ -164,15 +168,17 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         X, y = self._validate(X, y, dtype=self._dtypes() if first else self.support_vectors_.dtype, reset=first)
         if first:
             self._set_classes(y, classes)
+        self._refuse_unknown(y)
         self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
         return self
 
     @decides
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,)."""
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self.support_vectors_.dtype)
-        return self._state.decide(self.dual_coef_[None].astype(X.dtype), X)[0]
+        f = self._state.decide(np.atleast_2d(self.dual_coef_).astype(X.dtype), X)
+        return np.ascontiguousarray(f.T) if self._has_many() else f[0]
 
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
@@ -235,15 +241,15 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         """
         signs = self._signs(y)
         if self._state is None:
-            self._n_first = len(signs)
+            self._n_first = len(y)
             self._state = self._new_state(X)
         X, learn, size = in_layout(X, self._state.sparse), self._learning(), self._size(callback)
-        for start in range(0, len(signs), size):
+        for start in range(0, len(y), size):
             block = slice(start, start + size)
             rows = block if order is None else order[block]
-            draws = self._random.random_sample(len(signs[block]))
+            draws = self._random.random_sample(len(y[block]))
             numbers_of = None if numbers is None else numbers[block]
-            learn(X[rows], signs[rows], draws, numbers_of, None if weights is None else weights[rows])
+            learn(X[rows], signs[..., rows], draws, numbers_of, None if weights is None else weights[rows])
             at, value = self._refused_at()
             if at:
                 self._publish()
@@ -265,15 +271,18 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     def _new_state(self, X):
         """Return the state before the first example; X shows the layout and precision of the rows."""
-        return engine.OnlineState(self._kernel(X), X)
+        return engine.OnlineState(self._kernel(X), X, range(len(self.classes_) if self._has_many() else 1))
 
     def _learning(self):
-        """Return the function of rows (b, d), signs, draws, numbers and weights, all (b,), that learns from a block."""
-        groups = engine.grouped([self._update()])
+        """Return the function of rows (b, d), signs, draws, numbers and weights, all (b,), that learns from a block.
+
+        With more than two classes the signs are (n_classes, b).
+        """
+        groups = engine.grouped([self._update()] * len(self._state.row))
 
         def learn(X, signs, draws, numbers, weights):
             draws, factors = self._weighted(draws, weights)
-            self._state.learn_block(groups, X, signs, draws[None], numbers, None if factors is None else factors[None])
+            self._state.learn_block(groups, X, signs, draws, numbers, factors)
 
         return learn
 
@@ -316,7 +325,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     def _refused_at(self):
         """Return the number of the example that the learner refused, or 0, and the last f(x)."""
-        return self._state.refused[0], self._state.scalars[0, 3]
+        learner = np.argmax(self._state.refused > 0)
+        return self._state.refused[learner], self._state.scalars[learner, 3]
 
     def _step_size(self):
         """Return eta as a number."""
@@ -336,9 +346,10 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         """Set the fitted attributes as views of the state."""
         state = self._state
         self.support_vectors_ = state.support.rows
-        self.dual_coef_ = state.coefficients(0, average=self.average)
-        self.n_support_, self.n_updates_ = len(state.support), state.n_insertions(0)
-        self.n_mistakes_ = int(state.counts[0, 0])
+        coef = [state.coefficients(i, average=self.average) for i in range(len(state.row))]
+        self.dual_coef_ = np.array(coef) if self._has_many() else coef[0]
+        self.n_support_, self.n_updates_ = len(state.support), state.n_insertions()
+        self.n_mistakes_ = int(state.counts[:, 0].sum())
         self.t_ = state.t
 
 

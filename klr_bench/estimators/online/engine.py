@@ -104,7 +104,7 @@ def _signature(real):
     function = types.FunctionType(RULE_SIGNATURE)
     vector, numbers, matrix = float64[::1], int64[::1], float64[:, ::1]
     return types.void(
-        function, numbers, matrix, vector, numbers, vector, matrix, matrix, real[:, ::1], vector, int64, int64, numbers,
+        function, numbers, matrix, vector, numbers, matrix, matrix, matrix, real[:, ::1], vector, int64, int64, numbers,
         matrix, _stores(real), _stores(real), matrix, int64[:, ::1], float64,
     )  # fmt: skip
 
@@ -117,8 +117,8 @@ def _recursion(
     """Run the given learners, which all have this rule, through a block of b examples.
 
     `learners` are their numbers; parameters (len(learners), p) and radii (len(learners),) belong to them, and the
-    example that each of them begins with, at first 0; the draws are u (n_learners, b), and the steps c are multiplied
-    by the factors (n_learners, b).  gram (b, b) and diagonal (b,) are the block's own kernel values.
+    example that each of them begins with, at first 0; the labels are y and the draws u, and the steps c are multiplied
+    by the factors, all (n_learners, b).  gram (b, b) and diagonal (b,) are the block's own kernel values.
 
     row (n_learners,) gives the row of each learner in all other matrices: f (n_learners, b), the sums so far, without
     the scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples
@@ -139,17 +139,17 @@ def _recursion(
         while last + 1 < len(learners) and row[learners[last + 1]] == m:
             last += 1
         scale, scale_sum, squared = scalars[m, 0], scalars[m, 1], scalars[m, 2]
-        radius, sums, draws, weights_of = radii[k], f[m], u[learners[k]], factors[learners[k]]
-        for i in range(begin[k], len(y)):
+        radius, sums, labels, draws, weights_of = radii[k], f[m], y[learners[k]], u[learners[k]], factors[learners[k]]
+        for i in range(begin[k], len(labels)):
             value = scale * sums[i]
-            insert, shrink, c = rule(y[i], value, draws[i], t + i + 1, parameters[k])
+            insert, shrink, c = rule(labels[i], value, draws[i], t + i + 1, parameters[k])
             insert, c = insert and weights_of[i] > 0.0, c * weights_of[i]
             scalars[m, 3] = value
             if not math.isfinite(value + c):
                 counts[m, 2] = t + i + 1
                 break
             scale_sum += scale
-            counts[m, 0] += y[i] * value <= 0.0
+            counts[m, 0] += labels[i] * value <= 0.0
             scale *= shrink
             squared *= shrink * shrink
             if insert:
@@ -169,8 +169,8 @@ def _recursion(
                     own = max(own, taken + 1)
                 row[learners[last]], begin[last] = own, i + 1
                 _copy_row(stores, n_support, m, own)
-                _copy_row(block, len(y), m, own)
-                for j in range(len(y)):
+                _copy_row(block, len(labels), m, own)
+                for j in range(len(labels)):
                     f[own, j] = f[m, j]
                 for j in range(counts.shape[1]):
                     counts[own, j] = counts[m, j]
@@ -185,7 +185,7 @@ def _recursion(
                     coef[m], average[m], since[m], weights[m], counts[m, 1], n_support, scale, scale_sum, tiny
                 )
                 _fold(new_coef[m], new_average[m], new_since[m], new_weights[m], 0, i + 1, scale, scale_sum, tiny)
-                for j in range(i + 1, len(y)):
+                for j in range(i + 1, len(labels)):
                     sums[j] *= scale
                 scale, scale_sum = 1.0, 0.0
         scalars[m, 0], scalars[m, 1], scalars[m, 2] = scale, scale_sum, squared
@@ -224,16 +224,17 @@ class OnlineState:
         self.t = self.averaged_from = 0
 
     def learn_block(self, groups, X, y, u, numbers=None, factors=None):
-        """Learn from rows X (b, d) with labels y (b,), -1.0 or +1.0, and uniform draws u (n_learners, b).
+        """Learn from rows X (b, d) with labels y, -1.0 or +1.0, and uniform draws u, (n_learners, b) or (b,) for all.
 
         `groups` are the learners' updates, as returned by `grouped`; `numbers` (b,) are those of the rows, None where
-        each comes once; `factors` (n_learners, b) >= 0 multiply the steps, None for 1.
+        each comes once; `factors` >= 0, of the shape of u, multiply the steps, None for 1.
         """
+        b = X.shape[0]
         rows = in_layout(X, self.by_index)
         left, right = self.kernel.left(rows, self.origin), self.kernel.right(rows, self.origin)
         gram = np.ascontiguousarray(self.kernel.values(left, right))
         diagonal = self.kernel.diagonal(rows)
-        n_rows, shape = self.row.max() + 1, (len(self.row), len(y))
+        n_rows, shape = self.row.max() + 1, (len(self.row), b)
         f = np.zeros(shape)
         f[:n_rows] = expand(self.kernel, self.left.rows, self.weights.columns[:n_rows], right)
         stores = (self.coef, self.average, self.since, self.weights, self.inserted)
@@ -247,8 +248,8 @@ class OnlineState:
             self.left.append(left[new])
         for store, columns in zip(stores, block, strict=True):
             store.append(columns[:, new])
-        self.numbers.append((np.arange(self.t, self.t + len(y)) if numbers is None else numbers)[new])
-        self.t += len(y)
+        self.numbers.append((np.arange(self.t, self.t + b) if numbers is None else numbers)[new])
+        self.t += b
 
     def average_from_here(self):
         """Let the average be that of the f_t from now on."""
@@ -280,11 +281,12 @@ class OnlineState:
         self.left = self.support if self.by_index else filled(growing_like(left), left)
         self.counts[:, 1] = 0
 
-    def n_insertions(self, i):
-        """Return how often learner i has inserted an example."""
-        return int(self.inserted.columns[self.row[i]].sum())
+    def n_insertions(self):
+        """Return how often the learners have inserted an example, all together."""
+        return int(self.inserted.columns[self.row].sum())
 
     def _run(self, groups, y, u, factors, gram, diagonal, f, stores, block, tiny):
+        y, u, factors = (np.array(np.broadcast_to(values, f.shape), order="C") for values in (y, u, factors))
         for rule, learners, parameters, radii in groups:
             _recursion(
                 rule, learners, parameters, radii, np.zeros_like(learners), y, u, factors, gram, diagonal, self.t,

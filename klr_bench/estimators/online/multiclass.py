@@ -1,12 +1,10 @@
-"""The scikit-learn interface of the online learners that accept more than two classes."""
+"""The scikit-learn interface of the online learners that learn more than two classes by their softmax."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.base import OnlineKernelClassifier
@@ -19,10 +17,9 @@ ENOUGH = 100_000
 class SoftmaxKernelClassifier(OnlineKernelClassifier):
     """A learner with the logistic loss for any number of classes.
 
-    With two classes it is an `OnlineKernelClassifier`.  With more, f(x) has one value per class, which sum to 0, and
-    the probabilities are their softmax: `dual_coef_` has shape (n_classes, n_support_), `decision_function` and
-    `predict_proba` return (n_samples, n_classes), and an example is a mistake if the value of its class is not the
-    largest.  The scaling is such that two classes would give the binary learner; see
+    With two classes, and with another loss, it is an `OnlineKernelClassifier`.  With more, f(x) has one value per
+    class, which sum to 0, and the probabilities are their softmax.  An example is a mistake if the value of its class
+    is not the largest.  The scaling is such that two classes would give the binary learner; see
     `klr_bench.estimators.online.softmax`.
 
     A subclass sets a second rule, `_rule_of_many`, and `_most_passes`.
@@ -45,48 +42,36 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     _most_passes = 5
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"n_epochs": [COUNT, None]}
 
-    @decides
-    def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
-        if not self._has_many():
-            return super().decision_function(X)
-        check_is_fitted(self, ["dual_coef_", "_state"])
-        X = self._validate(X, dtype=self.support_vectors_.dtype)
-        return np.ascontiguousarray(self._state.decide(self.dual_coef_.astype(X.dtype), X).T)
-
-    def predict(self, X):
-        """Return the predicted classes of the rows of X, (n_samples,); of equal values the first class wins."""
-        if not self._has_many():
-            return super().predict(X)
-        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
-
     def _probabilities(self, X):
-        return softmax(self.decision_function(X), axis=1) if self._has_many() else super()._probabilities(X)
+        return softmax(self.decision_function(X), axis=1) if self._is_softmax() else super()._probabilities(X)
 
     def _passes(self, n):
         return max(2, min(self._most_passes, round(ENOUGH / n))) if self.n_epochs is None else self.n_epochs
 
-    def _has_many(self):
-        return len(getattr(self, "classes_", ())) > 2
-
-    def _allowed(self, classes):
-        if len(classes) <= 2:
-            return super()._allowed(classes)
-        if not self._is_logistic():
-            message = f"{type(self).__name__}: loss={self.loss!r} is for two classes, got {len(classes)}; use 'logit'."
+    def _go_on_with(self, classes):
+        super()._go_on_with(classes)
+        if self._has_many() and isinstance(self._state, SoftmaxState) != self._is_softmax():
+            message = (
+                f"{type(self).__name__}: loss={self.loss!r} cannot follow the loss of the first call, since one is "
+                "learned as a softmax and the other class by class; call fit to start anew."
+            )
             raise ValueError(message)
-        return classes
+
+    def _is_softmax(self):
+        return self._has_many() and self._is_logistic()
 
     def _signs(self, y):
-        """Return the labels as -1.0 and +1.0; with more than two classes as 0, 1, ..."""
-        signs = super()._signs(y)
-        return np.searchsorted(self.classes_, y) if self._has_many() else signs
+        """Return the labels as -1.0 and +1.0; with the softmax as 0, 1, ..."""
+        if not self._is_softmax():
+            return super()._signs(y)
+        self._refuse_unknown(y)
+        return np.searchsorted(self.classes_, y)
 
     def _new_state(self, X):
-        return SoftmaxState(self._kernel(X), X, len(self.classes_)) if self._has_many() else super()._new_state(X)
+        return SoftmaxState(self._kernel(X), X, len(self.classes_)) if self._is_softmax() else super()._new_state(X)
 
     def _learning(self):
-        if not self._has_many():
+        if not self._is_softmax():
             return super()._learning()
         parameters, radius = self._rule_arguments()
         update = engine.Update(type(self)._rule_of_many, parameters, radius)
@@ -99,8 +84,3 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
 
     def _is_logistic(self):
         return True
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._is_logistic()
-        return tags

@@ -120,6 +120,6 @@ class SoftmaxState(engine.OnlineState):
             self.t, len(self.support), f, stores, block, self.scalars, self.counts, tiny,
         )  # fmt: skip
 
-    def coefficients(self, i, *, average):
-        """Return the coefficients of the examples in `support`, (n_classes, n); `i` is 0, the only learner."""
-        return np.array([super(SoftmaxState, self).coefficients(k, average=average) for k in range(len(self.row))])
+    def n_insertions(self):
+        """Return how often an example was inserted, which is always for all classes."""
+        return int(self.inserted.columns[0].sum())

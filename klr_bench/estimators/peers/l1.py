@@ -18,18 +18,9 @@ from klr_bench.estimators.l1.problem import Iterate
 
 PEERS = ("liblinear", "saga", "skglm", "celer")
 OTHERS = (
-    *(
-        "fit_intercept",
-        "n_epochs",
-        "two_stage",
-        "hessian",
-        "growth",
-        "threshold",
-        "reference",
-        "warm_start",
-        "memory_limit",
-    ),
-)
+    "fit_intercept", "n_epochs", "two_stage", "hessian", "growth", "threshold", "reference", "warm_start",
+    "memory_limit", "verbose",
+)  # fmt: skip
 """Parameters of L1KLR that L1Peer does not have."""
 
 
@@ -43,8 +34,8 @@ class L1Peer(L1KLR):
     ----------
     solver : {"liblinear", "saga", "skglm", "celer"}, default="liblinear"
         liblinear and saga of scikit-learn, or the library of that name.
-    lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, random_state, dtype
-        See `L1KLR`.
+    lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, random_state, dtype, class_weight
+        See `L1KLR`; skglm and celer take no weights.
     tol : float, default=1e-4
         The library's own tolerance, which is not a duality gap.
     max_iter : int, default=10000
@@ -78,7 +69,7 @@ class L1Peer(L1KLR):
     _parameter_constraints = {
         name: constraint for name, constraint in L1KLR._parameter_constraints.items() if name not in OTHERS
     } | {"solver": [StrOptions(set(PEERS))]}
-    fit_intercept, two_stage, warm_start, memory_limit, reference = False, False, False, float("inf"), None
+    fit_intercept, two_stage, warm_start, memory_limit, reference, verbose = False, False, False, float("inf"), None, 0
 
     def __init__(
         self,
@@ -95,6 +86,7 @@ class L1Peer(L1KLR):
         max_iter=10_000,
         random_state=None,
         dtype=None,
+        class_weight=None,
     ):
         self.solver = solver
         self.lam = lam
@@ -109,6 +101,7 @@ class L1Peer(L1KLR):
         self.max_iter = max_iter
         self.random_state = random_state
         self.dtype = dtype
+        self.class_weight = class_weight
 
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first: the end is all there is."""
@@ -120,7 +113,11 @@ class L1Peer(L1KLR):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings about renamed parameters and about convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
-            model.fit(Z, problem.y.astype(Z.dtype))
+            given = {} if (problem.weights == 1).all() else {"sample_weight": problem.weights}
+            if given and self.solver not in ("liblinear", "saga"):
+                message = f"L1Peer: {self.solver} takes no weights; use liblinear or saga."
+                raise ValueError(message)
+            model.fit(Z, problem.y.astype(Z.dtype), **given)
         self.n_iter_ = int(np.max(getattr(model, "n_iter_", 0)))  # celer does not report it
         w = np.ravel(model.coef_).astype(np.float64)
         return Iterate(problem, w, problem.products(w)), True

@@ -14,7 +14,18 @@ from sklearn.utils.validation import validate_data
 
 from klr_bench.estimators.core.classifier import distinct_labels, learns, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, NUMBER, POSITIVE, SEED, Number
+from klr_bench.estimators.core.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    NOT_NEGATIVE,
+    NUMBER,
+    POSITIVE,
+    SEED,
+    VERBOSE,
+    Number,
+)
+from klr_bench.estimators.core.telling import telling
+from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.prototype.joint import adam, coefficients, lbfgs
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
@@ -84,6 +95,11 @@ class PrototypeKLR(PrototypeClassifier):
         None follows X: float32 stays float32, all else is float64.  L-BFGS works in float64 in any case.  Choose
         float64 for CSR rows far from 0: no origin is subtracted from CSR rows in the fit, nor from any rows where
         l1 > 0, and distances in float32 then lose digits.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
+        n_k rows of class k.
+    verbose : int or bool, default=False
+        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
 
     Attributes
     ----------
@@ -139,6 +155,8 @@ class PrototypeKLR(PrototypeClassifier):
         "coef0": [NUMBER],
         "random_state": SEED,
         "dtype": [StrOptions({"float32", "float64"}), None],
+        "class_weight": CLASS_WEIGHT,
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -164,6 +182,8 @@ class PrototypeKLR(PrototypeClassifier):
         coef0=1.0,
         random_state=None,
         dtype=None,
+        class_weight=None,
+        verbose=False,
     ):
         self.n_prototypes = n_prototypes
         self.init = init
@@ -185,9 +205,11 @@ class PrototypeKLR(PrototypeClassifier):
         self.coef0 = coef0
         self.random_state = random_state
         self.dtype = dtype
+        self.class_weight = class_weight
+        self.verbose = verbose
 
     @learns
-    def fit(self, X, y, callback=None):
+    def fit(self, X, y, sample_weight=None, callback=None):
         """Learn from all rows.
 
         Parameters
@@ -195,6 +217,8 @@ class PrototypeKLR(PrototypeClassifier):
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Two or more classes of any type.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, some of each class above 0; each term of the log loss is multiplied by its own.
         callback : callable, default=None
             `callback(estimator, t)` is called at the start, t = 0, and after each pass; returning True ends the fit.
 
@@ -214,9 +238,10 @@ class PrototypeKLR(PrototypeClassifier):
         codes = np.searchsorted(self.classes_, y)
         self._check(X)
         random = check_random_state(self.random_state)
-        rows, held_out = self._rows(self._tidy(X), codes.astype(np.intp), random)
+        weights = self._weights(sample_weight, X, y)
+        rows, held_out = self._rows(self._tidy(X), codes.astype(np.intp), weights, random)
         x = self._start(rows, random)
-        self.n_iter_, self.converged_ = 0, False
+        self.n_iter_, self.converged_, callback = 0, False, telling(self, callback)
         self._publish(x)
         if callback is None or not callback(self, 0):
             self._learn(x, rows, held_out, random, callback)
@@ -238,12 +263,20 @@ class PrototypeKLR(PrototypeClassifier):
         wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
-    def _rows(self, X, codes, random):
+    def _weights(self, sample_weight, X, y):
+        """Return the weights of the rows (n,), with a mean of 1, or None."""
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        if weights is None:
+            return None
+        refuse_weightless(self, weights, y)
+        return weights / weights.mean()
+
+    def _rows(self, X, codes, weights, random):
         """Return the rows to learn from and those held out, the same share of each class."""
         origin = None
         if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
             origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        rows, held_out = Rows(X, codes, origin).split(self.validation_fraction, random)
+        rows, held_out = Rows(X, codes, origin, weights).split(self.validation_fraction, random)
         if self.n_prototypes is not None and self.n_prototypes > len(rows):
             excess = f"more prototypes than the {len(rows)} training rows"
             message = f"n_prototypes={self.n_prototypes}: {excess}; ask for fewer."
@@ -281,10 +314,10 @@ class PrototypeKLR(PrototypeClassifier):
 
     def _fit_coefficients(self, x, rows):
         """Fit b to the kernel values of fixed prototypes."""
-        K = np.concatenate([self._model.kernel_values(x, X) for X, _ in rows.blocks()])
+        K = np.concatenate([self._model.kernel_values(x, X) for X, _, _ in rows.blocks()])
         b = self._model.layout.places["b"]
         options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
-        found, self.converged_ = coefficients(K, rows.y, x[b], **options)
+        found, self.converged_ = coefficients(K, rows.y, rows.v, x[b], **options)
         x = x.astype(np.float64)
         x[b] = found
         self.n_iter_ = 1
@@ -300,7 +333,7 @@ class PrototypeKLR(PrototypeClassifier):
                 if callback(self, self.n_iter_):
                     raise StopIteration
 
-        rows = Rows(rows.X.astype(np.float64), rows.y, rows.origin)
+        rows = Rows(rows.X.astype(np.float64), rows.y, rows.origin, rows.v)
         x, self.converged_ = lbfgs(
             self._model, x, rows, parts, tol=1e-2 * self.tol, max_iter=self.max_iter, callback=watch
         )

@@ -62,10 +62,10 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
     best = at_start = model.objective(x, watched)
     at_best = x.copy()
     for _ in range(max_iter):
-        for X, y in rows.shuffled(random, batch_size):
+        for X, y, v in rows.shuffled(random, batch_size):
             fall = 0.5 + 0.5 * np.cos(np.pi * t / n_steps)
             t += 1
-            state.step(x, model.slopes(x, X, y, parts), fall * rate)
+            state.step(x, model.slopes(x, X, y, v, parts), fall * rate)
         found = model.objective(x, watched)
         undone = not found <= best + SLACK * min(best, at_start - best)
         if found <= best:
@@ -116,19 +116,19 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
     return whole(found.x), found.status in {0, 2}
 
 
-def coefficients(K, y, start, *, l2, tol, max_iter):
-    """Return the best b_0 and b for fixed kernel values K (n, J) and codes y (n,), and whether they converged.
+def coefficients(K, y, v, start, *, l2, tol, max_iter):
+    """Return the best b_0 and b for kernel values K (n, J), codes y and weights v (n,), and whether they converged.
 
     They are one vector, b_0 first, like `start`.  The problem is convex: logistic regression on J features.
     """
-    M = len(start) // (K.shape[1] + 1)
+    M, shares = len(start) // (K.shape[1] + 1), v / v.sum()
 
     def objective(z):
         B = z[M:].reshape(-1, M)
         F = (z[:M] + K @ B.astype(K.dtype)).astype(np.float64)
-        minus_g = residuals(F, y) / len(y)
+        minus_g = shares[:, None] * residuals(F, y)
         by_B = K.T @ minus_g.astype(K.dtype) + l2 * B
-        value = cross_entropy(F, y).mean() + l2 / 2 * np.vdot(B, B)
+        value = shares @ cross_entropy(F, y) + l2 / 2 * np.vdot(B, B)
         return float(value), np.append(minus_g.sum(axis=0), by_B).astype(np.float64)
 
     options = {"maxiter": max_iter, "maxfun": 4 * max_iter, "ftol": tol, "gtol": 1e-9}

@@ -6,6 +6,8 @@ reference vector")
     dL/db_y0 = sum_i g_iy        dL/du_j    = sum_i (sum_y g_iy b_yj) dk(x_i, u_j)/du_j
     dL/db_yj = sum_i g_iy k_ij   dL/dtheta  = sum_ij (sum_y g_iy b_yj) dk(x_i, u_j)/dtheta
 
+With weights v_i each g_iy, and each term of L, is multiplied by v_i, and n is their sum.
+
 The objective is -L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  With two classes b has one row, for the second class; the
 row of the first class is 0, and the softmax is a sigmoid.
 """
@@ -54,23 +56,24 @@ class Layout:
 
 
 class Rows:
-    """Rows X (n, d), dense or CSR, in blocks, and codes y (n,) of the classes.
+    """Rows X (n, d), dense or CSR, in blocks, codes y (n,) of the classes, and weights v (n,), None for 1.
 
     Where there is an origin (d,) it is subtracted, and the blocks are dense.
     """
 
-    def __init__(self, X, y=None, origin=None):
+    def __init__(self, X, y=None, origin=None, v=None):
         self.X, self.y, self.origin = X, y, origin
+        self.v = np.ones(X.shape[0]) if v is None else v
 
     def __len__(self):
         return self.X.shape[0]
 
     def block(self, rows):
-        """Return the rows of a slice or of an index array, and their classes."""
+        """Return the rows of a slice or of an index array, their classes and their weights."""
         X = self.X[rows]
         if self.origin is not None:
             X = in_layout(X, sparse=False) - self.origin
-        return X, None if self.y is None else self.y[rows]
+        return X, None if self.y is None else self.y[rows], self.v[rows]
 
     def blocks(self):
         """Yield all rows, block by block."""
@@ -83,14 +86,17 @@ class Rows:
     def shuffled(self, random, size):
         """Yield all rows in random order, `size` at a time."""
         order = random.permutation(len(self))
-        X, y = (self.X[order], self.y[order]) if sp.issparse(self.X) else (None, None)  # CSR rows are slow to pick
+        picked = self.taken(order) if sp.issparse(self.X) else None  # CSR rows are slow to pick
         for start in range(0, len(self), size):
             part = slice(start, start + size)
-            yield self.block(order[part]) if X is None else (_run_of_rows(X, part), y[part])
+            if picked is None:
+                yield self.block(order[part])
+            else:
+                yield _run_of_rows(picked.X, part), picked.y[part], picked.v[part]
 
     def taken(self, rows):
         """Return some of the rows, as an object of the same kind."""
-        return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin)
+        return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin, self.v[rows])
 
     def split(self, share, random):
         """Return the rows to learn from, and those held out: the same share of each class, or None if that is none."""
@@ -114,7 +120,7 @@ class Model:
 
     def scores(self, x, rows):
         """Return b_y0 + sum_j b_yj k(x_i, u_j), (n, M), float64."""
-        return np.concatenate([self._forward(x, X)[0] for X, _ in rows.blocks()])
+        return np.concatenate([self._forward(x, X)[0] for X, _, _ in rows.blocks()])
 
     def kernel_values(self, x, X):
         """Return K (m, J) of a block of rows."""
@@ -126,30 +132,34 @@ class Model:
 
     def objective(self, x, rows):
         """Return the log loss of all rows, the mean of -log P(y_i|x_i), with the penalties."""
-        loss = sum(cross_entropy(self._forward(x, X)[0], y).sum() for X, y in rows.blocks()) / len(rows)
+        loss = sum(v @ cross_entropy(self._forward(x, X)[0], y) for X, y, v in rows.blocks()) / rows.v.sum()
         _, B, U, _ = self.layout.views(x)
         l1 = self.l1 * np.abs(U).sum(dtype=np.float64) if self.l1 else 0.0
         return float(loss + self.l2 / 2 * np.vdot(B, B) + l1)
 
-    def slopes(self, x, X, y, parts=PARTS):
-        """Return the slopes of the log loss of one block, with l2, by part: places of x, one after the other."""
-        return self._slopes(x, X, y, parts)[1]
+    def slopes(self, x, X, y, v, parts=PARTS):
+        """Return the slopes of the log loss of one block, with l2, by part: places of x, one after the other.
+
+        The weights v (m,) of the rows have a mean of 1 over all blocks.
+        """
+        return self._slopes(x, X, y, v, parts)[1]
 
     def slopes_of_all(self, x, rows, parts=PARTS):
         """Return the objective without l1 on all rows, and its slopes (P,), float64, 0 for parts not requested."""
         _, B, _, _ = self.layout.views(x)
         total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
-        for X, y in rows.blocks():
-            F, slopes = self._slopes(x, X, y, parts)
-            total += cross_entropy(F, y).sum() / len(rows)
+        mean = rows.v.mean()
+        for X, y, v in rows.blocks():
+            F, slopes = self._slopes(x, X, y, v / mean, parts)
+            total += v @ cross_entropy(F, y) / (mean * len(rows))
             for part, value in slopes.items():
                 sums[self.layout.places[part]] += len(y) / len(rows) * value
         return float(total), sums
 
-    def _slopes(self, x, X, y, parts):
+    def _slopes(self, x, X, y, v, parts):
         F, K, known = self._forward(x, X)
         _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
-        minus_g = (residuals(F, y) / len(y)).astype(X.dtype)
+        minus_g = (v[:, None] * residuals(F, y) / len(y)).astype(X.dtype)
         slopes = {}
         if "b" in parts:
             by_B = K.T @ minus_g + X.dtype.type(self.l2) * B

@@ -34,9 +34,9 @@ def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_it
         undone = False
         for part in parts:
             before = x.copy()
-            for done, (X, y) in enumerate(rows.shuffled(random, batch_size)):
+            for done, (X, y, v) in enumerate(rows.shuffled(random, batch_size)):
                 fall = (1 - done * batch_size / len(rows)) / np.sqrt(1 + t) if part == "b" else 1.0
-                states[part].step(x, model.slopes(x, X, y, (part,)), fall * rates[part])
+                states[part].step(x, model.slopes(x, X, y, v, (part,)), fall * rates[part])
             found = model.objective(x, watched)
             if found <= best:
                 best, rates[part] = found, min(rate, GROWTH * rates[part])
@@ -77,9 +77,9 @@ def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_i
     steps, before = GradientSteps(model, x, unit), model.objective(x, watched)
     for t in range(max_iter):
         for part in parts:
-            for done, (X, y) in enumerate(rows.shuffled(random, batch_size)):
+            for done, (X, y, v) in enumerate(rows.shuffled(random, batch_size)):
                 rounds = t + done * batch_size / len(rows)
-                steps.step(x, model.slopes(x, X, y, (part,)), rate / (1 + rounds) if part == "b" else rate)
+                steps.step(x, model.slopes(x, X, y, v, (part,)), rate / (1 + rounds) if part == "b" else rate)
             if not np.isfinite(x).all():
                 message = f"PrototypeKLR: the steps of solver='gradient' diverge in pass {t + 1}; lower learning_rate."
                 raise ValueError(message)

@@ -62,7 +62,7 @@ class PrototypeClassifier(Classifier):
         """Return the kernel values of the rows of X with the prototypes, (n_samples, n_prototypes)."""
         check_is_fitted(self)
         rows = self._new_rows(X)
-        return np.concatenate([self._model.kernel_values(self._x, block) for block, _ in rows.blocks()])
+        return np.concatenate([self._model.kernel_values(self._x, block) for block, _, _ in rows.blocks()])
 
     @decides
     def decision_function(self, X):

@@ -25,7 +25,7 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
         gamma = 1 / typical_distance(kernel, rows, U, random) if kernel.name == "rbf" else 1 / layout.d
     theta[:] = np.log(gamma)
     if learn_coef:
-        x[: layout.M] = first_coefficients(rows.y, 2 if layout.M == 1 else layout.M)
+        x[: layout.M] = first_coefficients(rows.y, rows.v, 2 if layout.M == 1 else layout.M)
     else:
         b = layout.places["b"]
         x[b] = random.uniform(-1, 1, b.stop)
@@ -39,21 +39,21 @@ def first_prototypes(rows, J, init, random):
         return _dense(rows.block(np.sort(random.permutation(n)[:J]))[0])
     from sklearn.cluster import MiniBatchKMeans
 
-    X, _ = rows.block(np.sort(random.permutation(n)[:CLUSTERED]))
+    X, *_ = rows.block(np.sort(random.permutation(n)[:CLUSTERED]))
     seed = random.randint(2**31 - 1)
     return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X).cluster_centers_
 
 
 def typical_distance(kernel, rows, U, random):
     """Return the median squared distance, as in the kernel, of some rows to the prototypes U (d, J)."""
-    X, _ = rows.block(np.sort(random.permutation(len(rows))[:SAMPLE]))
+    X, *_ = rows.block(np.sort(random.permutation(len(rows))[:SAMPLE]))
     D = kernel.distances(X, U)
     return float(np.median(D)) or float(np.mean(D)) or 1.0
 
 
-def first_coefficients(y, n_classes):
-    """Return b_0 for b = 0, (M,): the logarithms of the class frequencies; with two classes their difference."""
-    logs = np.log(np.bincount(y, minlength=n_classes) / len(y))
+def first_coefficients(y, v, n_classes):
+    """Return b_0 for b = 0, (M,): the logarithms of the classes' shares of the weights v; of two their difference."""
+    logs = np.log(np.bincount(y, v, minlength=n_classes) / v.sum())
     return logs[1:] - logs[:1] if n_classes == 2 else logs - logs.mean()
 
 

@@ -22,7 +22,7 @@ from klr_bench.experiment.measure.quality import measure
 from klr_bench.experiment.selection import score_fold
 from klr_bench.experiment.splits import Prepared, fold_rows
 from tests.cover import cover
-from tests.estimators.one_pass import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR
+from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 from tests.estimators.online.cases import CASES as BINARY_CASES
 from tests.estimators.samples import KERNELS, LAYOUTS, draws
 from tests.estimators.samples import toy as binary_toy
@@ -266,10 +266,6 @@ def test_callback_sees_a_fitted_learner_and_stops_it():
 
 def test_refuses_what_it_cannot_learn():
     X, y = toy()
-    with pytest.raises(ValueError, match=r"OSKL: loss='square' is for two classes, got 4; use 'logit'"):
-        OSKL(loss="square", G=9.0).fit(X, y)
-    with pytest.raises(ValueError, match="Only binary classification is supported"):
-        KernelPegasos().fit(X, y)
     learner = MarginKLR().partial_fit(X, y)
     with pytest.raises(ValueError, match=r"y has labels \[7\], which are not among the classes \[0, 1, 2, 3\]"):
         learner.partial_fit(X[:1], [7])

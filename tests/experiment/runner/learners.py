@@ -44,6 +44,15 @@ class Watched(KernelPerceptron):
         return self
 
 
+class OfTwoClasses(KernelPerceptron):
+    """Says that it takes two classes only."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
 class Deadly(Watched):
     """Kills the process that fits it, as the system does when memory runs out."""
 

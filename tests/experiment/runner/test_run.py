@@ -386,8 +386,12 @@ def test_more_than_two_classes(config):
         assert rows.accuracy.min() > 0.85
         assert rows.log_loss.max() < 0.4
         assert [json.loads(params)["C"] for params in rows.params] == [1.0, 1.0]
-    with pytest.raises(KlrBenchError, match=r"pegasos: takes two classes, three has 3\. Leave it out"):
-        run(replace(config, algorithms={"lr": logistic, "pegasos": algorithm("klr_bench.KernelPegasos")}))
+    with pytest.raises(KlrBenchError, match=r"two: takes two classes, three has 3\. Leave it out"):
+        run(
+            replace(
+                config, algorithms={"lr": logistic, "two": algorithm("tests.experiment.runner.learners.OfTwoClasses")}
+            )
+        )
     few = three | {
         "source": made(source | {"n_samples": 12, "seed": 3}),
         "split": {"test_size": 0.75},

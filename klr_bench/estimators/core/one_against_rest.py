@@ -1,0 +1,164 @@
+"""More than two classes with learners for two: one for each class, which tells it from the rest.
+
+A learner whose state has room for many functions learns them all in one pass (`klr_bench.estimators.online`,
+`klr_bench.estimators.batch`).  For all others there is this module: the learner is cloned for each class.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils import check_random_state, column_or_1d
+
+from klr_bench.estimators.core.classifier import distinct_labels
+from klr_bench.estimators.core.weights import row_weights
+
+SEEDS = 2**31 - 1
+"""Seeds are drawn below this."""
+
+
+def one_against_rest(method):
+    """Decorator of the `fit` and `partial_fit` of a `BinaryClassifier`: with more classes, it fits one learner a class.
+
+    `method` itself is called for two classes only, and with what is no label.
+    """
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def fitted(self, *args, **kwargs):
+        given = signature.bind(self, *args, **kwargs).arguments
+        going_on = method.__name__ == "partial_fit"
+        if going_on and "classes_" in vars(self):
+            many = "estimators_" in vars(self)
+        else:
+            many = _n_classes(given.get("classes") if given.get("classes") is not None else given["y"]) > 2
+        if not many:
+            return method(self, *args, **kwargs)
+        del given["self"]
+        (_go_on if going_on else _fit)(self, **given)
+        return self
+
+    return fitted
+
+
+def _n_classes(labels):
+    """Return the number of different labels, 0 for what is no list of labels."""
+    try:
+        return len(distinct_labels(column_or_1d(labels)))
+    except (TypeError, ValueError):
+        return 0
+
+
+def _fit(self, X, y, sample_weight=None, callback=None):
+    before = getattr(self, "estimators_", [])
+    self._forget()
+    X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+    self.classes_ = distinct_labels(y)
+    _begin(self)
+    if getattr(self, "warm_start", False) and len(before) == len(self.classes_):
+        seeds = [learner.random_state for learner in self.estimators_]
+        self.estimators_ = [
+            learner.set_params(**_parameters(self), random_state=seed)
+            for learner, seed in zip(before, seeds, strict=True)
+        ]
+    weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
+    self._fit_classes(X, [y == label for label in self.classes_], weights, callback)
+    self._gather()
+
+
+def _go_on(self, X, y, classes=None, callback=None):
+    first = "estimators_" not in vars(self)
+    if first:
+        self._forget()
+    else:
+        self._go_on_with(classes)
+    X, y = self._validate(X, y, dtype=self._dtypes(), reset=first)
+    if first:
+        self.classes_ = distinct_labels(y if classes is None else classes)
+        _begin(self)
+    self._refuse_unknown(y)
+    for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
+        learner.set_params(**_parameters(self))
+        learner.partial_fit(X, y == label, classes=[False, True], **watched(self, k, X.shape[0], callback))
+    self._gather()
+
+
+def _begin(self):
+    """Set one unfitted learner for each class; those that draw numbers draw the same, and so share their orders."""
+    own, self._ended = {}, False
+    if "random_state" in self._get_param_names():
+        own["random_state"] = int(check_random_state(self.random_state).randint(SEEDS))
+    if "class_weight" in self._get_param_names():  # rows have weights instead
+        own["class_weight"] = None
+    self.estimators_ = [clone(self).set_params(**own) for _ in self.classes_]
+
+
+def _parameters(self):
+    """Return the parameters that all learners have in common."""
+    own = ("random_state", "class_weight")
+    return {name: value for name, value in self.get_params(deep=False).items() if name not in own}
+
+
+def watched(self, k, n_samples, callback):
+    """Return the arguments by which the fit of the learner of class k calls back; t grows by 1/M of its steps."""
+    if callback is None:
+        return {}
+    last, n_classes = self.steps(n_samples)[0], len(self.classes_)
+
+    def call(learner, t):
+        self._gather()
+        self._ended = bool(callback(self, -(-(k * last + min(t, last)) // n_classes)))
+        return self._ended
+
+    return {"callback": call}
+
+
+def fit_classes(self, X, ys, weights, callback):
+    """Fit one learner after the other to rows with these weights (n,) or None, until the callback asks to stop."""
+    given = {} if weights is None else {"sample_weight": weights}
+    for k, (learner, y) in enumerate(zip(self.estimators_, ys, strict=True)):
+        learner.fit(X, y, **given, **watched(self, k, X.shape[0], callback))
+        if self._ended:
+            return
+
+
+def begun(self):
+    """Return the learners that have learned something; all of them, but for a fit that goes on or was stopped."""
+    return [learner for learner in self.estimators_ if "classes_" in vars(learner)]
+
+
+def spread(self, f):
+    """Return f (n_samples, n_begun) as (n_samples, n_classes), where a class not begun has the least of the others.
+
+    For two classes it stays f (n_samples,).
+    """
+    missing = f.ndim == 2 and len(self.classes_) - f.shape[1]
+    return np.hstack([f, np.repeat(f.min(axis=1, keepdims=True), missing, axis=1)]) if missing else f
+
+
+def in_common(self):
+    """Return the support vectors of all learners, each row once, and the coefficients of the f_k, (n_begun, n_support).
+
+    The learners' `_numbers` (n_support,) say which rows theirs are.
+    """
+    learners = begun(self)
+    rows = [learner.support_vectors_ for learner in learners]
+    rows = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
+    numbers = np.concatenate([learner._numbers for learner in learners])
+    distinct, first, places = np.unique(numbers, return_index=True, return_inverse=True)
+    coef, start = np.zeros((len(learners), len(distinct))), 0
+    for own, learner in zip(coef, learners, strict=True):
+        end = start + len(learner.dual_coef_)
+        np.add.at(own, places[start:end], learner.dual_coef_)
+        start = end
+    return rows[first], coef
+
+
+def gather(self, names):
+    """Set attributes of these names, arrays with one number or row for each learner that has begun."""
+    for name in names:
+        setattr(self, name, np.array([getattr(learner, name) for learner in begun(self)]))

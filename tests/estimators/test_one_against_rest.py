@@ -1,0 +1,238 @@
+"""More than two classes: every learner for two learns each against the rest, as it would learn it alone."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import expit
+from sklearn.base import clone
+
+import klr_bench
+from klr_bench import (
+    L1KLR,
+    OSKL,
+    DualCDKLR,
+    ImportVectorMachine,
+    KernelPegasos,
+    KernelPerceptron,
+    L1Peer,
+    PrimalCDKLR,
+    l1_path,
+    lambda_max,
+)
+from klr_bench.estimators.batch.base import BatchKLR
+from klr_bench.estimators.core.binary import BinaryClassifier
+from klr_bench.estimators.core.contract import progress, steps, summary
+from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")
+
+NAMES = np.array(["ant", "bee", "cow", "dog"])
+SETTINGS = {
+    "DualCDKLR": {"max_iter": 3},
+    "PrimalCDKLR": {"max_iter": 3},
+    "ImportVectorMachine": {"max_import_vectors": 5},
+    "L1KLR": {"max_iter": 20},
+    "L1Peer": {"max_iter": 50},
+    "SparDCA": {"l1": 0.1, "max_iter": 20},
+}
+SMALL = {"budget": 15, "random_state": 3, "n_features_to_select": 4}
+
+
+def made(cls, **options):
+    names = cls._get_param_names()
+    small = {name: value for name, value in SMALL.items() if name in names}
+    return cls(**small | SETTINGS.get(cls.__name__, {}) | options)
+
+
+LEARNERS = [
+    made(cls)
+    for name in klr_bench.__all__
+    if isinstance(cls := getattr(klr_bench, name), type)
+    and issubclass(cls, BinaryClassifier)
+    and not issubclass(cls, SoftmaxKernelClassifier)
+] + [
+    made(OSKL, loss="square", G=50.0, R=5.0),
+    made(OSKL, loss="exponential", G=50.0, R=2.0),
+    made(KernelPerceptron, average=True, n_epochs=3),
+    made(DualCDKLR, cache_size=0.05),
+    made(DualCDKLR, class_weight="balanced"),
+    made(KernelPegasos, class_weight={"ant": 0.5, "bee": 2.0, "cow": 1.0, "dog": 1.0}),
+    made(L1KLR, features="fourier", n_components=20),
+    made(L1KLR, features="linear", two_stage=True),
+    made(L1KLR, solver="sgd_c"),
+]
+IDS = [" ".join(str(learner).split()) for learner in LEARNERS]
+INCREMENTAL = [learner for learner in LEARNERS if hasattr(learner, "partial_fit")]
+
+
+def toy(n=160, d=6, *, sparse=False):
+    """Return rows of four clouds that overlap, (n, d), and the names of the clouds."""
+    random = np.random.RandomState(0)
+    codes = random.permutation(n) % 4
+    X = 0.7 * random.standard_normal((n, d))
+    X[np.arange(n), codes] += 1.0
+    if sparse:
+        X = sp.csr_matrix(np.hstack([X * (random.uniform(size=X.shape) < 0.5), np.zeros((n, 60))]))
+    return X, NAMES[codes]
+
+
+def alone(model, k):
+    """Return an unfitted learner for class k against the rest, with the seed that the model used."""
+    options = {name: None for name in ("class_weight",) if name in model.get_params()}
+    if "estimators_" in vars(model) and "random_state" in model.get_params():
+        options["random_state"] = model.estimators_[k].random_state
+    return clone(model).set_params(**options)
+
+
+def weights_of(model, y):
+    """Return the weights that a model gives the rows, None if it gives none."""
+    weights = model.get_params().get("class_weight")
+    if weights is None:
+        return {}
+    of_classes = weights if weights != "balanced" else {c: len(y) / (4 * (y == c).sum()) for c in NAMES}
+    return {"sample_weight": np.array([of_classes[c] for c in y])}
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=IDS)
+def test_each_class_is_learned_as_it_would_be_alone(learner, sparse):
+    X, y = toy(sparse=sparse)
+    model = clone(learner).fit(X, y)
+    f = model.decision_function(X)
+    assert f.shape == (len(y), 4)
+    for k, name in enumerate(NAMES):
+        own = alone(model, k).fit(X, y == name, **weights_of(model, y)).decision_function(X)
+        np.testing.assert_allclose(f[:, k], own, rtol=1e-6, atol=1e-6 * np.abs(own).max())
+    assert (model.predict(X) == NAMES[f.argmax(axis=1)]).all()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), f)
+
+
+@pytest.mark.parametrize("learner", [one for one in LEARNERS if hasattr(one, "predict_proba")], ids=str)
+def test_probabilities_are_the_shares_of_the_sigmoids(learner):
+    X, y = toy()
+    model = clone(learner).fit(X, y)
+    p, sigmoids = model.predict_proba(X), expit(model.decision_function(X))
+    np.testing.assert_allclose(p, sigmoids / sigmoids.sum(axis=1, keepdims=True), rtol=1e-9, atol=1e-12)
+    assert np.isfinite(model.predict_proba(1e3 * X)).all()
+
+
+@pytest.mark.parametrize("learner", INCREMENTAL, ids=str)
+def test_learning_goes_on_in_chunks(learner):
+    X, y = toy()
+    needed = {"gamma": 0.5, "lam": 0.01, "eta": 0.1}  # which partial_fit cannot know
+    learner = clone(learner).set_params(**{key: value for key, value in needed.items() if key in learner.get_params()})
+    whole, parts = clone(learner).partial_fit(X, y), clone(learner)
+    if type(learner).__name__ == "BatchConfidenceWeighted":  # each call is one batch
+        whole = clone(learner).partial_fit(X[:1], y[:1], classes=NAMES).partial_fit(X[1:], y[1:])
+    parts.partial_fit(X[:1], y[:1], classes=NAMES)
+    steps_of = (
+        [slice(1, None)] if type(learner).__name__ == "BatchConfidenceWeighted" else [slice(1, 70), slice(70, None)]
+    )
+    for rows in steps_of:
+        parts = pickle.loads(pickle.dumps(parts)).partial_fit(X[rows], y[rows])
+    expected = whole.decision_function(X)
+    np.testing.assert_allclose(parts.decision_function(X), expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+    with pytest.raises(ValueError, match=r"y has labels \['eel'\], which are not among the classes"):
+        parts.partial_fit(X[:1], ["eel"])
+    with pytest.raises(ValueError, match="the first call was with"):
+        parts.partial_fit(X, y, classes=["ant", "bee"])
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=IDS)
+def test_an_experiment_sees_numbers_and_a_rising_t(learner):
+    X, y = toy()
+    seen, scores = [], []
+
+    def callback(model, t):
+        seen.append(t)
+        scores.append(model.score(X, y))
+        assert all(np.ndim(value) == 0 and np.isfinite(value) for value in progress(model).values())
+        return False
+
+    model = clone(learner).fit(X, y, callback=callback)
+    if not isinstance(learner, L1Peer):  # other libraries do not call back
+        assert seen[0] > 0
+        assert all(a <= b for a, b in itertools.pairwise(seen))
+        assert seen[-1] <= steps(model, len(y))[0] or isinstance(learner, BatchKLR)
+        assert scores[-1] == model.score(X, y)
+    assert all(np.ndim(value) == 0 and np.isfinite(value) for value in summary(model, len(y)).values())
+    unseen = clone(learner).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X), unseen, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=IDS)
+def test_a_fit_that_was_stopped_predicts(learner):
+    X, y = toy()
+    model = clone(learner).fit(X, y, callback=lambda *_: True)
+    assert model.decision_function(X).shape == (len(y), 4)
+    assert set(model.predict(X)) <= set(NAMES)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=IDS)
+def test_two_classes_and_then_many_and_back(learner):
+    X, y = toy()
+    if isinstance(learner.get_params().get("class_weight"), dict):
+        pytest.skip("its weights name all four classes")
+    model = clone(learner)
+    for n_classes in (2, 4, 2):
+        rows = np.isin(y, NAMES[:n_classes])
+        found = model.fit(X[rows], y[rows]).decision_function(X)
+        np.testing.assert_array_equal(found, clone(learner).fit(X[rows], y[rows]).decision_function(X))
+        assert found.ndim == (1 if n_classes == 2 else 2)
+
+
+@pytest.mark.parametrize("learner", [one for one in LEARNERS if hasattr(one, "last_classifier")], ids=str)
+def test_the_last_classifier_of_an_average(learner):
+    X, y = toy()
+    last = clone(learner).set_params(average=True).fit(X, y).last_classifier()
+    expected = clone(learner).set_params(average=False).fit(X, y)
+    np.testing.assert_allclose(last.decision_function(X), expected.decision_function(X), rtol=1e-9, atol=1e-12)
+    assert last.n_support_ == expected.n_support_
+
+
+@pytest.mark.parametrize("cls", [DualCDKLR, PrimalCDKLR])
+@pytest.mark.parametrize("cache_size", [200, 0.05])
+def test_all_problems_are_solved(cls, cache_size):
+    X, y = toy()
+    model = cls(tol=1e-6, lam=1e-2, random_state=0, cache_size=cache_size).fit(X, y)
+    assert model.duality_gap_.shape == (4,)
+    assert model.duality_gap_.max() <= 1e-6
+    for k, name in enumerate(NAMES):
+        own = clone(model).fit(X, y == name)
+        np.testing.assert_allclose(model.objective_[k], own.objective_, rtol=2e-6)
+    before = model.n_iter_
+    assert model.set_params(warm_start=True).fit(X, y).n_iter_ < before
+    with pytest.raises(ValueError, match="the last fit was on 4 functions, this one is on 3"):
+        model.fit(X, np.where(y == "dog", "cow", y))
+
+
+def test_rows_that_several_classes_keep_are_support_vectors_once():
+    X, y = toy()
+    for model in (
+        ImportVectorMachine(max_import_vectors=8).fit(X, y),
+        klr_bench.Forgetron(30, random_state=0).fit(X, y),
+    ):
+        assert len(np.unique(model.support_vectors_, axis=0)) == model.n_support_
+        assert model.n_support_ < sum(learner.n_support_ for learner in model.estimators_)
+        assert model.dual_coef_.shape == (4, model.n_support_)
+
+
+def test_a_path_is_for_two_classes():
+    X, y = toy()
+    for function in (lambda_max, l1_path):
+        with pytest.raises(ValueError, match="expected two classes, got 4"):
+            function(X, y)
+
+
+def test_the_classes_share_fourier_features_and_go_on_from_the_last_fit():
+    X, y = toy()
+    model = L1KLR(features="fourier", n_components=30, warm_start=True, tol=1e-8, random_state=None).fit(X, y)
+    f, n_iter = model.decision_function(X), model.n_iter_.max()
+    assert len({id(learner._map) for learner in model.estimators_}) == 1
+    assert model.fit(X, y).n_iter_.max() < n_iter
+    np.testing.assert_allclose(model.decision_function(X), f, atol=1e-3)
