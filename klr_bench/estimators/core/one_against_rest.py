@@ -58,13 +58,7 @@ def _fit(self, X, y, sample_weight=None, callback=None):
     self._forget()
     X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
     self.classes_ = distinct_labels(y)
-    _begin(self)
-    if getattr(self, "warm_start", False) and len(before) == len(self.classes_):
-        seeds = [learner.random_state for learner in self.estimators_]
-        self.estimators_ = [
-            learner.set_params(**_parameters(self), random_state=seed)
-            for learner, seed in zip(before, seeds, strict=True)
-        ]
+    _begin(self, before if getattr(self, "warm_start", False) else [])
     weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
     self._fit_classes(X, [y == label for label in self.classes_], weights, callback)
     self._gather()
@@ -83,18 +77,22 @@ def _go_on(self, X, y, classes=None, callback=None):
     self._refuse_unknown(y)
     for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
         learner.set_params(**_parameters(self))
-        learner.partial_fit(X, y == label, classes=[False, True], **watched(self, k, X.shape[0], callback))
+        learner.partial_fit(X, y == label, classes=[False, True], **reporting(self, k, X.shape[0], callback))
     self._gather()
 
 
-def _begin(self):
-    """Set one unfitted learner for each class; those that draw numbers draw the same, and so share their orders."""
+def _begin(self, before=()):
+    """Set one learner for each class: those of `before`, if there are as many, else unfitted ones.
+
+    Those that draw numbers draw the same, and so go through the rows in the same order.
+    """
     own, self._ended = {}, False
     if "random_state" in self._get_param_names():
         own["random_state"] = int(check_random_state(self.random_state).randint(SEEDS))
     if "class_weight" in self._get_param_names():  # rows have weights instead
         own["class_weight"] = None
-    self.estimators_ = [clone(self).set_params(**own) for _ in self.classes_]
+    learners = before if len(before) == len(self.classes_) else [clone(self) for _ in self.classes_]
+    self.estimators_ = [learner.set_params(**_parameters(self), **own) for learner in learners]
 
 
 def _parameters(self):
@@ -103,7 +101,7 @@ def _parameters(self):
     return {name: value for name, value in self.get_params(deep=False).items() if name not in own}
 
 
-def watched(self, k, n_samples, callback):
+def reporting(self, k, n_samples, callback):
     """Return the arguments by which the fit of the learner of class k calls back; t grows by 1/M of its steps."""
     if callback is None:
         return {}
@@ -121,7 +119,7 @@ def fit_classes(self, X, ys, weights, callback):
     """Fit one learner after the other to rows with these weights (n,) or None, until the callback asks to stop."""
     given = {} if weights is None else {"sample_weight": weights}
     for k, (learner, y) in enumerate(zip(self.estimators_, ys, strict=True)):
-        learner.fit(X, y, **given, **watched(self, k, X.shape[0], callback))
+        learner.fit(X, y, **given, **reporting(self, k, X.shape[0], callback))
         if self._ended:
             return
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.classifier import distinct_labels, learns
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
-from klr_bench.estimators.core.one_against_rest import one_against_rest, watched
+from klr_bench.estimators.core.one_against_rest import one_against_rest, reporting
 from klr_bench.estimators.core.parameters import (
     AT_LEAST_ONE,
     CLASS_WEIGHT,
@@ -252,7 +252,7 @@ class L1KLR(L1Classifier):
             learner.adopt(first)
             own = problem.but(y=np.where(y, 1.0, -1.0))
             random = check_random_state(learner.random_state)
-            learner.solve(own, random, self._start(before, own), **watched(self, k, len(y), callback))
+            learner.solve(own, random, self._start(before, own), **reporting(self, k, len(y), callback))
             if self._ended:
                 return
 
