@@ -12,11 +12,17 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 
 from klr_bench import (
+    AROW,
     L1KLR,
+    SOFS,
+    ApproximateKernelLR,
+    BatchConfidenceWeighted,
     FeatureGeneratingMachine,
     ImportVectorMachine,
     L1Peer,
+    PassiveAggressive,
     PrototypeKLR,
+    SoftConfidenceWeighted,
     SparDCA,
     SparseBatchConfidenceWeighted,
 )
@@ -31,6 +37,7 @@ EXACT = [
     L1KLR("multiscale_fista", lam=2.0, features="linear", tol=1e-9, fit_intercept=False),
     L1KLR(lam=0.1, lam_relative=True, features="linear", tol=1e-9, two_stage=True),
     L1Peer(lam=2.0, features="linear", tol=1e-9, random_state=0),
+    ApproximateKernelLR("fourier", n_components=20, gamma=0.7, random_state=0),
     ImportVectorMachine(lam=1e-2, max_import_vectors=6, gamma=0.7),
     SparDCA(C=0.1, l1=1.0, tol=1e-9, random_state=0),
     SparDCA(C=0.1, l1=0.2, l1_relative=True, q=1, tol=1e-6, max_iter=5000, random_state=0),
@@ -126,8 +133,8 @@ def test_wrong_weights_are_refused(learner):
     with pytest.raises(ValueError, match=r"sample_weight"):
         clone(learner).fit(X, y, np.ones(49))
     for weights in (np.zeros(50), (y > 0).astype(float)):
-        if isinstance(learner, ImportVectorMachine) and weights.any():
-            continue
+        if isinstance(learner, (ImportVectorMachine, ApproximateKernelLR)) and weights.any():
+            continue  # they learn one class
         with pytest.raises(ValueError, match=r"above 0|non-zero"):
             clone(learner).fit(X, y, weights)
 
@@ -150,3 +157,75 @@ def test_balanced_weights_find_a_rare_class(learner):
     )
     assert found > plain
     assert found > linear - 0.1
+
+
+STEPS = [
+    PassiveAggressive(variant=0),
+    PassiveAggressive(variant=1, C=0.3),
+    PassiveAggressive(variant=2, C=0.3),
+    AROW(r=2.0),
+    AROW(r=2.0, covariance="diagonal", n_epochs=2),
+    SoftConfidenceWeighted(variant=1, C=0.3),
+    SoftConfidenceWeighted(variant=2, C=0.3, covariance="diagonal"),
+    SOFS(4, r=2.0),
+    BatchConfidenceWeighted(C=0.3),
+    BatchConfidenceWeighted(C=0.3, q=2, r=1.5),
+]
+"""Learners whose steps have weights."""
+
+
+@pytest.mark.parametrize("d", [8, 300], ids=["narrow", "wide"])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("learner", STEPS, ids=str)
+def test_one_weight_for_all_rows_is_another_parameter(learner, layout, d):
+    X, y = toy(n=400, d=d, empty_rows=False)
+    weight = 4.0
+    changed = {"C": weight} if hasattr(learner, "C") else {"r": 1 / weight}
+    if getattr(learner, "r", None) and hasattr(learner, "C"):
+        changed["r"] = 1 / weight
+    other = clone(learner).set_params(**{name: factor * getattr(learner, name) for name, factor in changed.items()})
+    if learner.get_params().get("variant") == 0:
+        assert not np.allclose(
+            clone(learner).fit(layout(X), y, np.full(400, 0.5)).coef_, clone(learner).fit(layout(X), y).coef_
+        )
+        return
+    weighted = clone(learner).fit(layout(X), y, np.full(400, weight))
+    np.testing.assert_allclose(weighted.coef_, other.fit(layout(X), y).coef_, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", STEPS, ids=str)
+def test_a_step_has_the_weight_of_its_row(learner):
+    X, y = toy(n=200, d=8, empty_rows=False)
+    weights = np.random.RandomState(0).randint(0, 3, 200).astype(float)
+    model = clone(learner).fit(X, y, weights)
+    kept = weights > 0
+    np.testing.assert_allclose(model.coef_, clone(learner).fit(X[kept], y[kept], weights[kept]).coef_)
+    if not isinstance(learner, BatchConfidenceWeighted) and learner.n_epochs == 1:
+        parts = clone(learner)
+        for rows in (slice(0, 90), slice(90, None)):
+            parts.partial_fit(X[rows], y[rows], classes=[-1, 1], sample_weight=weights[rows])
+        np.testing.assert_allclose(parts.coef_, model.coef_, rtol=1e-12)
+        last = np.flatnonzero(kept)[-1]  # whose weight does not matter to those before
+        before = clone(learner).fit(X[:last], y[:last], weights[:last])
+        one = clone(learner).partial_fit(X[:last], y[:last], sample_weight=weights[:last])
+        one.partial_fit(X[last : last + 1], y[last : last + 1], sample_weight=weights[last : last + 1])
+        np.testing.assert_allclose(one.coef_, model.coef_, rtol=1e-12)
+        assert before.t_ == one.t_ - 1
+    by_class = clone(learner).set_params(class_weight={1: 3.0}).fit(X, y)
+    expected = clone(learner).fit(X, y, np.where(y == 1, 3.0, 1.0))
+    np.testing.assert_array_equal(by_class.coef_, expected.coef_)
+    with pytest.raises(ValueError, match="class_weight='balanced' needs the numbers of all rows"):
+        clone(learner).set_params(class_weight="balanced").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("learner", STEPS, ids=str)
+def test_weights_and_many_classes(learner):
+    X, _ = toy(n=200, d=8, empty_rows=False)
+    y = np.digitize(X[:, 0], [-0.2, 0.2])
+    weights = np.random.RandomState(0).randint(1, 4, 200).astype(float)
+    model = clone(learner).fit(X, y, weights)
+    for k in range(3):
+        np.testing.assert_array_equal(model.coef_[k], clone(learner).fit(X, y == k, weights).coef_)
+    parts = clone(learner).partial_fit(X, y, sample_weight=weights)
+    if getattr(learner, "n_epochs", 1) == 1:
+        np.testing.assert_array_equal(parts.coef_, model.coef_)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, column_or_1d
 
 from klr_bench.estimators.core.classifier import distinct_labels
-from klr_bench.estimators.core.weights import row_weights
+from klr_bench.estimators.core.weights import refuse_balanced, row_weights
 
 SEEDS = 2**31 - 1
 """Seeds are drawn below this."""
@@ -64,8 +64,10 @@ def _fit(self, X, y, sample_weight=None, callback=None):
     self._gather()
 
 
-def _go_on(self, X, y, classes=None, callback=None):
+def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
     first = "estimators_" not in vars(self)
+    if "class_weight" in self._get_param_names():
+        refuse_balanced(self)
     if first:
         self._forget()
     else:
@@ -75,9 +77,11 @@ def _go_on(self, X, y, classes=None, callback=None):
         self.classes_ = distinct_labels(y if classes is None else classes)
         _begin(self)
     self._refuse_unknown(y)
+    weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
+    given = {} if weights is None else {"sample_weight": weights}
     for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
         learner.set_params(**_parameters(self))
-        learner.partial_fit(X, y == label, classes=[False, True], **reporting(self, k, X.shape[0], callback))
+        learner.partial_fit(X, y == label, classes=[False, True], **given, **reporting(self, k, X.shape[0], callback))
     self._gather()
 
 

@@ -21,6 +21,16 @@ def row_weights(sample_weight, class_weight, X, y, classes):
     return weights * of_classes[np.searchsorted(classes, y)]
 
 
+def refuse_balanced(estimator):
+    """Raise a ValueError if the weights of an estimator's classes depend on rows that `partial_fit` does not have."""
+    if estimator.class_weight == "balanced":
+        message = (
+            f"{type(estimator).__name__}: class_weight='balanced' needs the numbers of all rows, which partial_fit "
+            "does not have; give a dict, or sample_weight."
+        )
+        raise ValueError(message)
+
+
 def refuse_weightless(estimator, weights, y):
     """Raise a ValueError if the weights (n,) of a class in y (n,) are all 0."""
     for label in np.unique(y[weights == 0]).tolist():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.linear.base import ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
+from klr_bench.estimators.linear.weighted import Weighted
 
 
 @rule
@@ -19,11 +20,11 @@ def adaptive(m, v, parameters):
     return (1.0 - m) * beta, beta
 
 
-class AROW(ConfidenceLearner):
+class AROW(Weighted, ConfidenceLearner):
     """Adaptive regularisation of weights: if m < 1, beta = 1/(v + r) and alpha = (1 - m) beta, with v = x'Sx.
 
     m is the margin y mean'x; mean += alpha y S x and S -= beta (S x)(S x)', so that S^-1 = I + sum of x x'/r over the
-    updates.
+    updates.  The weight of a row divides r.
 
     Parameters
     ----------
@@ -33,6 +34,8 @@ class AROW(ConfidenceLearner):
         What is kept of the covariance; see `ConfidenceLearner`.
     n_epochs, memory_limit
         See `ConfidenceLearner`.
+    class_weight
+        See `Weighted`.
 
     Attributes
     ----------
@@ -55,14 +58,17 @@ class AROW(ConfidenceLearner):
     ((20,), (20, 20))
     """
 
-    _parameter_constraints = ConfidenceLearner._parameter_constraints | {"r": [POSITIVE]}
+    _parameter_constraints = (
+        ConfidenceLearner._parameter_constraints | Weighted._parameter_constraints | {"r": [POSITIVE]}
+    )
 
-    def __init__(self, r=1.0, *, covariance="full", n_epochs=1, memory_limit=4000.0):
+    def __init__(self, r=1.0, *, covariance="full", n_epochs=1, memory_limit=4000.0, class_weight=None):
         super().__init__(covariance, n_epochs, memory_limit)
+        self.class_weight = class_weight
         self.r = r
 
-    def _update(self):
-        return adaptive, (self.r,)
+    def _update(self, weights=1.0):
+        return adaptive, (self.r / weights,)
 
 
 @rule

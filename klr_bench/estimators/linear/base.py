@@ -15,7 +15,7 @@ from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number
 from klr_bench.estimators.core.rows import without_duplicates
-from klr_bench.estimators.core.weights import refuse_weightless, row_weights
+from klr_bench.estimators.core.weights import row_weights
 from klr_bench.estimators.linear.blocked import Blocked
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
@@ -76,16 +76,24 @@ class LinearClassifier(BinaryClassifier):
         self._set_classes(y)
         return X, self._signs(y)
 
-    def _begin_weighted(self, X, y, sample_weight):
-        """As `_begin`, with the C of each row, (n,), in proportion to its weight; rows of weight 0 are left out."""
-        X, signs = self._begin(X, y)
+    def _weighted(self, X, signs, sample_weight):
+        """Return the rows, their signs, and their weights (n,) or None; rows of weight 0 are left out."""
         labels = self.classes_[(signs > 0).astype(int)]
         weights = row_weights(sample_weight, self.class_weight, X, labels, self.classes_)
+        if weights is None or weights.all():
+            return X, signs, weights
+        kept = np.flatnonzero(weights)
+        return X[kept], signs[kept], weights[kept]
+
+    def _begin_weighted(self, X, y, sample_weight):
+        """As `_begin`, with the C of each row, (n,), in proportion to its weight; some of each class are above 0."""
+        X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
         if weights is None:
             return X, signs, np.full(len(signs), float(self.C))
-        refuse_weightless(self, weights, labels)
-        kept = weights > 0
-        return X[kept], signs[kept], self.C * weights[kept]
+        if len(np.unique(signs)) < 2:
+            message = f"{type(self).__name__}: expected a weight above 0 in each class."
+            raise ValueError(message)
+        return X, signs, self.C * weights
 
 
 class IncrementalClassifier(LinearClassifier):
@@ -169,7 +177,8 @@ class OnlineLinearClassifier(IncrementalClassifier):
     """A linear classifier that learns in one pass over the rows, in their order.
 
     The result depends on the sequence of rows only, up to rounding, not on how it is split into calls of `partial_fit`.
-    `_update()` of a subclass returns its compiled update rule and the numbers of the rule.
+    `_update()` of a subclass returns its compiled update rule and the numbers of the rule; where it takes weights (n,)
+    of the rows, `_update(weights)` may return arrays of such numbers, one for each row.
 
     Parameters
     ----------
@@ -204,14 +213,14 @@ class OnlineLinearClassifier(IncrementalClassifier):
         """Return the state before the first example, for rows like those of X: S = I, which PA never changes."""
         return Diagonal(X.shape[1], math.inf, 1.0)
 
-    def _learn(self, X, signs, callback):
+    def _learn(self, X, signs, callback, weights=None):
         """Learn from all rows, a few at a time; return True if the callback asked to stop."""
         X, state = without_duplicates(X), self._state
-        rule, parameters = self._update()
-        parameters = np.array(parameters, dtype=np.float64)
+        rule, numbers = self._update() if weights is None else self._update(weights)
+        parameters = np.column_stack(np.broadcast_arrays(*map(np.atleast_1d, numbers))).astype(np.float64)
         for start in range(0, len(signs), state.rows):
             block = slice(start, start + state.rows)
-            state.learn(rule, parameters, X[block], signs[block])
+            state.learn(rule, parameters if weights is None else parameters[block], X[block], signs[block])
             if state.counts[REFUSED]:
                 self._publish()
                 self._refuse(state.counts[REFUSED])

@@ -16,10 +16,11 @@ from scipy.linalg import eigh, get_blas_funcs
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import POSITIVE, Choice
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE, Choice
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
+from klr_bench.estimators.linear.weighted import Weighted, of_rows, weights_or_1
 
 GRAM_ROWS = 2048
 """Rows per product when X'X is computed."""
@@ -28,12 +29,16 @@ TILE = 1 << 18
 
 
 def _signature(real):
-    return types.void(real[:, ::1], float64[::1], float64[::1], float64, float64, int64[::1])
+    vector = float64[::1]
+    return types.void(real[:, ::1], vector, vector, vector, vector, int64[::1])
 
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _coordinate_steps(Z, y, w, bound, softness, counts):
-    """Update w (d,) with one step per row of Z (b, d), z_i = U x_i, with labels y (b,), -1.0 or +1.0."""
+    """Update w (d,) with one step per row of Z (b, d), z_i = U x_i, with labels y (b,), -1.0 or +1.0.
+
+    bound and softness (b,) are those of the rows.
+    """
     for i in range(len(y)):
         z, f = Z[i], 0.0
         for k in range(len(w)):
@@ -46,13 +51,13 @@ def _coordinate_steps(Z, y, w, bound, softness, counts):
         for k in range(len(w)):
             squared += z[k] * z[k]
         if squared > 0.0:
-            step = y[i] * min(bound, loss / (squared + softness))
+            step = y[i] * min(bound[i], loss / (squared + softness[i]))
             for k in range(len(w)):
                 w[k] += step * z[k]
             counts[UPDATES] += 1
 
 
-class BatchConfidenceWeighted(IncrementalClassifier):
+class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     """Confidence-weighted learning by batches: S^-1 <- S^-1 + X'X / r, then one pass over the rows X of the batch.
 
     With U = S^(1/2) and w = U^-1 mean, each row with a positive loss gives the step
@@ -60,7 +65,8 @@ class BatchConfidenceWeighted(IncrementalClassifier):
         w += alpha y U x,    alpha = min(loss / ||U x||^2, C)  (q = 1)   or   loss / (||U x||^2 + 1/(2C))  (q = 2)
 
     and at the end mean = U w.  This is one pass of dual coordinate descent on (1/2) mean' S^-1 mean + C sum of loss (q
-    = 1) or of its square (q = 2).  `fit` takes all rows as one batch; each call of `partial_fit` is one batch.
+    = 1) or of its square (q = 2).  `fit` takes all rows as one batch; each call of `partial_fit` is one batch.  The
+    weight of a row multiplies its C, and x x' in S^-1.
 
     Parameters
     ----------
@@ -72,6 +78,8 @@ class BatchConfidenceWeighted(IncrementalClassifier):
         Weight of the old covariance against the rows of the batch, > 0, as in AROW.  None is 1/C, as in equation 6.
     memory_limit : float, default=4000.0
         MB > 0 that one covariance may take; up to four matrices of this size are in memory.
+    class_weight
+        See `Weighted`.
 
     Attributes
     ----------
@@ -114,9 +122,11 @@ class BatchConfidenceWeighted(IncrementalClassifier):
         "q": [Choice(int, {1, 2})],
         "r": [POSITIVE, None],
         "memory_limit": [POSITIVE],
+        "class_weight": CLASS_WEIGHT,
     }
 
-    def __init__(self, C=1.0, q=1, *, r=None, memory_limit=4000.0):
+    def __init__(self, C=1.0, q=1, *, r=None, memory_limit=4000.0, class_weight=None):
+        self.class_weight = class_weight
         self.C = C
         self.q = q
         self.r = r
@@ -136,10 +146,10 @@ class BatchConfidenceWeighted(IncrementalClassifier):
         self.precision_, self._mean = np.eye(d), np.zeros(d)
         self.t_, self.n_batches_, self._counts = 0, 0, np.zeros(2, dtype=np.int64)
 
-    def _learn(self, X, signs, callback):
+    def _learn(self, X, signs, callback, weights=None):
         d, X = X.shape[1], without_duplicates(X)
         weight = self.C if self.r is None else 1 / self.r
-        precision = self.precision_ + weight * gram(X)
+        precision = self.precision_ + weight * gram(X, weights)
         if not np.isfinite(precision).all():
             message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, as to [0, 1]."
             raise ValueError(message)
@@ -149,12 +159,14 @@ class BatchConfidenceWeighted(IncrementalClassifier):
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root
         self.n_batches_ += 1
-        bound, softness = (self.C, 0.0) if self.q == 1 else (math.inf, 0.5 / self.C)
+        C = of_rows(self.C * weights_or_1(weights), len(signs))
+        bound, softness = (C, np.zeros(len(C))) if self.q == 1 else (np.full(len(C), math.inf), 0.5 / C)
         U, rows, self.pass_time_ = root.astype(X.dtype), max(64, TILE // d), 0.0
         for start in range(0, len(signs), rows):
-            Z, y = np.ascontiguousarray(X[start : start + rows] @ U), signs[start : start + rows]
+            block = slice(start, start + rows)
+            Z, y = np.ascontiguousarray(X[block] @ U), signs[block]
             begun = time.perf_counter()
-            _coordinate_steps(Z, y, w, bound, softness, self._counts)
+            _coordinate_steps(Z, y, w, bound[block], softness[block], self._counts)
             self.pass_time_ += time.perf_counter() - begun
             self.t_ += len(y)
             if callback is not None:
@@ -173,12 +185,14 @@ class BatchConfidenceWeighted(IncrementalClassifier):
         self.n_mistakes_, self.n_updates_ = map(int, self._counts)
 
 
-def gram(X):
-    """Return X'X (d, d), float64, for X (n, d), dense or CSR; tiles are multiplied in the precision of X."""
+def gram(X, weights=None):
+    """Return X'X or X' diag(weights) X, (d, d) float64, for X (n, d), dense or CSR; products are in its precision."""
     d = X.shape[1]
     (syrk,), total = get_blas_funcs(("syrk",), dtype=X.dtype), np.zeros((d, d), order="F")
     for start in range(0, X.shape[0], GRAM_ROWS):
         rows = X[start : start + GRAM_ROWS]
         rows = rows.toarray() if sp.issparse(rows) else np.ascontiguousarray(rows)
+        if weights is not None:
+            rows = rows * np.sqrt(weights[start : start + GRAM_ROWS, None]).astype(rows.dtype)
         total += syrk(1.0, rows.T, lower=1)
     return total + np.tril(total, -1).T

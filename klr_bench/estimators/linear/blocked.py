@@ -23,12 +23,10 @@ from klr_bench.estimators.linear.engine import REFUSED, RULE, Gaussian, ask
 BLOCK = 128
 """Examples per block."""
 
-_vector = float64[::1]
+_vector, _matrix = float64[::1], float64[:, ::1]
 
 
-@compiled(
-    types.void(RULE, _vector, float64, _vector, _vector, _vector, float64[:, ::1], _vector, _vector, int64[::1], int64)
-)
+@compiled(types.void(RULE, _matrix, float64, _vector, _vector, _vector, _matrix, _vector, _vector, int64[::1], int64))
 def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
     """Set alpha and beta (b,), and turn the upper triangle of P (b, b) from X S_0 X' into the p_ji.
 
@@ -36,7 +34,8 @@ def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
     """
     b = len(y)
     for i in range(b):
-        alpha[i], beta[i] = ask(rule, y[i] * f[i], P[i, i], squared[i], limit, parameters, counts, t + i + 1)
+        numbers = parameters[min(i, len(parameters) - 1)]
+        alpha[i], beta[i] = ask(rule, y[i] * f[i], P[i, i], squared[i], limit, numbers, counts, t + i + 1)
         if counts[REFUSED]:
             return
         if alpha[i] == 0.0 and beta[i] == 0.0:
@@ -64,7 +63,8 @@ class Blocked(Gaussian):
     def _learn(self, rule, parameters, X, y):
         for start in range(0, len(y), BLOCK):
             block = slice(start, start + BLOCK)
-            self._learn_block(rule, parameters, X[block], y[block], self.t + start)
+            own = parameters[block] if len(parameters) > 1 else parameters
+            self._learn_block(rule, own, X[block], y[block], self.t + start)
             if self.counts[REFUSED]:
                 return
 

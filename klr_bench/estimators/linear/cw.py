@@ -18,6 +18,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import POSITIVE, Choice
 from klr_bench.estimators.linear.base import CONFIDENCE, ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
+from klr_bench.estimators.linear.weighted import Weighted
 
 
 @compiled(float64(float64, float64, float64))
@@ -139,12 +140,14 @@ class ConfidenceWeighted(ConfidenceLearner):
         return confident, (ndtri(self.confidence), math.inf)
 
 
-class SoftConfidenceWeighted(ConfidenceLearner):
+class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
     """CW with a loss max(0, phi sqrt(v) - m) in place of the constraint, so that noisy examples have a limited effect.
 
     SCW-I: alpha is that of CW, at most C.  SCW-II squares the loss; with n = v + 1/(2C)
 
         alpha = (-(2 m n + phi^2 m v) + phi sqrt(phi^2 m^2 v^2 + 4 n v (n + v phi^2))) / (2 (n^2 + n v phi^2))
+
+    The weight of a row multiplies C.
 
     Parameters
     ----------
@@ -161,6 +164,8 @@ class SoftConfidenceWeighted(ConfidenceLearner):
         What is kept of the covariance; see `ConfidenceLearner`.
     n_epochs, memory_limit
         See `ConfidenceLearner`.
+    class_weight
+        See `Weighted`.
 
     Attributes
     ----------
@@ -184,12 +189,16 @@ class SoftConfidenceWeighted(ConfidenceLearner):
     ((20,), (20,))
     """
 
-    _parameter_constraints = ConfidenceLearner._parameter_constraints | {
-        "confidence": [CONFIDENCE],
-        "variant": [Choice(int, {1, 2})],
-        "C": [POSITIVE],
-        "compat": [StrOptions({"libol"}), None],
-    }
+    _parameter_constraints = (
+        ConfidenceLearner._parameter_constraints
+        | {
+            "confidence": [CONFIDENCE],
+            "variant": [Choice(int, {1, 2})],
+            "C": [POSITIVE],
+            "compat": [StrOptions({"libol"}), None],
+        }
+        | Weighted._parameter_constraints
+    )
 
     def __init__(
         self,
@@ -201,15 +210,17 @@ class SoftConfidenceWeighted(ConfidenceLearner):
         covariance="full",
         n_epochs=1,
         memory_limit=4000.0,
+        class_weight=None,
     ):
         super().__init__(covariance, n_epochs, memory_limit)
+        self.class_weight = class_weight
         self.variant = variant
         self.C = C
         self.confidence = confidence
         self.compat = compat
 
-    def _update(self):
-        phi = ndtri(self.confidence)
+    def _update(self, weights=1.0):
+        phi, C = ndtri(self.confidence), self.C * weights
         if self.variant == 1:
-            return confident, (phi, self.C)
-        return softly_confident if self.compat is None else softly_confident_in_libol, (phi, 0.5 / self.C)
+            return confident, (phi, C)
+        return softly_confident if self.compat is None else softly_confident_in_libol, (phi, 0.5 / C)

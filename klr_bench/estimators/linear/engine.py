@@ -67,7 +67,8 @@ def ask(rule, m, v, squared, limit, parameters, counts, t):
 
 def _full_signature(real):
     vector = float64[::1]
-    return types.void(RULE, vector, float64, read_only(real, 2), vector, vector, float64[:, ::1], int64[::1], int64)
+    matrix = float64[:, ::1]
+    return types.void(RULE, matrix, float64, read_only(real, 2), vector, vector, matrix, int64[::1], int64)
 
 
 @compiled([_full_signature(float32), _full_signature(float64)])
@@ -87,7 +88,8 @@ def _learn_full(rule, parameters, limit, X, y, mean, S, counts, t):
         for j in range(d):
             v += x[j] * u[j]
             squared += x[j] * x[j]
-        alpha, beta = ask(rule, y[i] * f, v, squared, limit, parameters, counts, t + i + 1)
+        numbers = parameters[min(i, len(parameters) - 1)]
+        alpha, beta = ask(rule, y[i] * f, v, squared, limit, numbers, counts, t + i + 1)
         if counts[REFUSED]:
             return
         if alpha != 0.0:
@@ -108,7 +110,7 @@ def _learn_full(rule, parameters, limit, X, y, mean, S, counts, t):
 def _diagonal_signature(real, index):
     vector, numbers = float64[::1], int64[::1]
     rows = read_only(real, 1), numbers, read_only(index, 1), numbers, numbers
-    return types.void(RULE, vector, float64, *rows, vector, vector, vector, numbers, int64)
+    return types.void(RULE, float64[:, ::1], float64, *rows, vector, vector, vector, numbers, int64)
 
 
 @compiled([_diagonal_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
@@ -123,7 +125,8 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, leng
             f += value * mean[j]
             v += value * value * S[j]
             squared += value * value
-        alpha, beta = ask(rule, y[i] * f, v, squared, limit, parameters, counts, t + i + 1)
+        numbers = parameters[min(i, len(parameters) - 1)]
+        alpha, beta = ask(rule, y[i] * f, v, squared, limit, numbers, counts, t + i + 1)
         if counts[REFUSED]:
             return
         if alpha != 0.0 or beta != 0.0:
@@ -151,7 +154,10 @@ class Gaussian:
         self.t = 0
 
     def learn(self, rule, parameters, X, y):
-        """Learn from rows X (b, d), dense or CSR without duplicates, with labels y (b,), -1.0 or +1.0."""
+        """Learn from rows X (b, d), dense or CSR without duplicates, with labels y (b,), -1.0 or +1.0.
+
+        The parameters of the rule are those of all rows, (1, p), or of each, (b, p).
+        """
         self._learn(rule, parameters, X, y)
         self.t += len(y)
 

@@ -10,16 +10,19 @@ import math
 from klr_bench.estimators.core.parameters import POSITIVE, Choice
 from klr_bench.estimators.linear.base import OnlineLinearClassifier
 from klr_bench.estimators.linear.engine import rule
+from klr_bench.estimators.linear.weighted import Weighted
 
 
 @rule
 def passive_aggressive(m, v, parameters):
-    bound, softness = parameters
-    return max(0.0, min(bound, (1.0 - m) / (v + softness))), 0.0
+    bound, softness, factor = parameters
+    return factor * max(0.0, min(bound, (1.0 - m) / (v + softness))), 0.0
 
 
-class PassiveAggressive(OnlineLinearClassifier):
+class PassiveAggressive(Weighted, OnlineLinearClassifier):
     """w <- w + tau y x with the hinge loss l = max(0, 1 - y w'x); there is no covariance.
+
+    The weight of a row multiplies C, and in PA, which has none, tau.
 
     Parameters
     ----------
@@ -29,6 +32,8 @@ class PassiveAggressive(OnlineLinearClassifier):
         Aggressiveness > 0 of PA-I and PA-II.
     n_epochs
         See `OnlineLinearClassifier`.
+    class_weight
+        See `Weighted`.
 
     Attributes
     ----------
@@ -51,19 +56,25 @@ class PassiveAggressive(OnlineLinearClassifier):
     True
     """
 
-    _parameter_constraints = OnlineLinearClassifier._parameter_constraints | {
-        "variant": [Choice(int, {0, 1, 2})],
-        "C": [POSITIVE],
-    }
+    _parameter_constraints = (
+        OnlineLinearClassifier._parameter_constraints
+        | {
+            "variant": [Choice(int, {0, 1, 2})],
+            "C": [POSITIVE],
+        }
+        | Weighted._parameter_constraints
+    )
 
-    def __init__(self, variant=0, C=1.0, *, n_epochs=1):
+    def __init__(self, variant=0, C=1.0, *, n_epochs=1, class_weight=None):
         super().__init__(n_epochs)
+        self.class_weight = class_weight
         self.variant = variant
         self.C = C
 
-    def _update(self):
-        bound = self.C if self.variant == 1 else math.inf
-        return passive_aggressive, (bound, 0.5 / self.C if self.variant == 2 else 0.0)
+    def _update(self, weights=1.0):
+        bound = self.C * weights if self.variant == 1 else math.inf
+        softness = 0.5 / (self.C * weights) if self.variant == 2 else 0.0
+        return passive_aggressive, (bound, softness, weights if self.variant == 0 else 1.0)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

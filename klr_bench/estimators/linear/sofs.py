@@ -16,6 +16,7 @@ from klr_bench.estimators.core.parameters import COUNT, POSITIVE
 from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.base import IncrementalClassifier
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
+from klr_bench.estimators.linear.weighted import Weighted, of_rows, weights_or_1
 
 ABSENT = -1
 _places, _vector = int64[::1], float64[::1]
@@ -61,13 +62,16 @@ def rise(heap, place, variance, at):
 def _signature(real, index):
     places = read_only(index, 1)
     return types.int64(
-        read_only(real, 1), places, places, _vector, float64, _vector, _vector, _places, _places, int64, _places
+        read_only(real, 1), places, places, _vector, _vector, _vector, _vector, _places, _places, int64, _places
     )
 
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts):
-    """Learn from CSR rows of norm 1; return the number of features in the heap, whose capacity is its length."""
+    """Learn from CSR rows of norm 1, with their r (n,); return the number of features in the heap.
+
+    Its capacity is its length.
+    """
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f, v = 0.0, 0.0
@@ -79,7 +83,7 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
         if margin >= 1.0 or v == 0.0:
             continue
         counts[UPDATES] += 1
-        beta = 1.0 / (v + r)
+        beta = 1.0 / (v + r[i])
         step = (1.0 - margin) * beta * y[i]
         for s in range(len(row)):
             j = row[s]
@@ -106,7 +110,7 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
     return size
 
 
-class SOFS(IncrementalClassifier):
+class SOFS(Weighted, IncrementalClassifier):
     """AROW with variances s only, on rows of norm 1; after each example only B features keep their weights.
 
     If the margin m is below 1, with v = sum_j s_j x_j^2 and beta = 1/(v + r):
@@ -122,9 +126,11 @@ class SOFS(IncrementalClassifier):
     n_features_to_select : int, default=100
         Number B of features that are kept.
     r : float, default=1.0
-        Regularisation of AROW, > 0.
+        Regularisation of AROW, > 0; the weight of a row divides it.
     n_epochs : int, default=1
         Passes of `fit` over the rows.
+    class_weight
+        See `Weighted`.
 
     Attributes
     ----------
@@ -159,9 +165,14 @@ class SOFS(IncrementalClassifier):
     """
 
     _fixed = ("n_features_to_select",)
-    _parameter_constraints = {"n_features_to_select": [COUNT], "r": [POSITIVE], "n_epochs": [COUNT]}  # noqa: RUF012
+    _parameter_constraints = Weighted._parameter_constraints | {
+        "n_features_to_select": [COUNT],
+        "r": [POSITIVE],
+        "n_epochs": [COUNT],
+    }
 
-    def __init__(self, n_features_to_select=100, r=1.0, *, n_epochs=1):
+    def __init__(self, n_features_to_select=100, r=1.0, *, n_epochs=1, class_weight=None):
+        self.class_weight = class_weight
         self.n_features_to_select = n_features_to_select
         self.r = r
         self.n_epochs = n_epochs
@@ -184,13 +195,14 @@ class SOFS(IncrementalClassifier):
         self._place, self._size = np.full(d, ABSENT), 0
         self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
 
-    def _learn(self, X, signs, callback):
+    def _learn(self, X, signs, callback, weights=None):
         """Learn from all rows, a few at a time; return True if the callback asked to stop."""
-        X = without_duplicates(X)
+        X, r = without_duplicates(X), of_rows(self.r / weights_or_1(weights), len(signs))
         for start in range(0, len(signs), ROWS):
-            rows, y = normalize(sp.csr_matrix(X[start : start + ROWS])), signs[start : start + ROWS]
+            block = slice(start, start + ROWS)
+            rows, y = normalize(sp.csr_matrix(X[block])), signs[block]
             self._size = _pass(
-                rows.data, rows.indices, rows.indptr, y, self.r, self.coef_, self.variance_, self._heap, self._place,
+                rows.data, rows.indices, rows.indptr, y, r[block], self.coef_, self.variance_, self._heap, self._place,
                 self._size, self._counts,
             )  # fmt: skip
             self.n_mistakes_, self.n_updates_ = map(int, self._counts)

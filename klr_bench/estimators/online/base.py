@@ -15,7 +15,7 @@ from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.parameters import COUNT, Number
 from klr_bench.estimators.core.rows import in_layout
-from klr_bench.estimators.core.weights import row_weights
+from klr_bench.estimators.core.weights import refuse_balanced, row_weights
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit, order_key
 
@@ -296,12 +296,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
     def _weights(self, sample_weight, X, y, *, whole=True):
         """Return the weights of the rows (n,); None where all are 1.  `whole` says whether these are all rows."""
-        if getattr(self, "class_weight", None) == "balanced" and not whole:
-            message = (
-                f"{type(self).__name__}: class_weight='balanced' needs the numbers of all rows, which partial_fit does "
-                "not have; give a dict, or sample_weight."
-            )
-            raise ValueError(message)
+        if not whole and hasattr(self, "class_weight"):
+            refuse_balanced(self)
         weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
         return None if weights is None else self._checked_weights(weights)
 

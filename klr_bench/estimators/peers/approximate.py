@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from klr_bench.estimators.core.classifier import Classifier, decides, distinct_labels, learns, refuse_single
 from klr_bench.estimators.core.features import check_components
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, gamma_of
-from klr_bench.estimators.core.parameters import COUNT, NUMBER, POSITIVE, SEED
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import without_duplicates
+from klr_bench.estimators.core.weights import row_weights
 
 
 class ApproximateKernelLR(Classifier):
@@ -52,6 +53,9 @@ class ApproximateKernelLR(Classifier):
         Largest number of iterations of lbfgs, or of epochs of sgd.
     random_state : int, RandomState instance or None, default=None
         Seed of the features and of sgd.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
+        n_k rows of class k.
 
     Attributes
     ----------
@@ -91,6 +95,7 @@ class ApproximateKernelLR(Classifier):
         "coef0": [NUMBER],
         "max_iter": [COUNT],
         "random_state": SEED,
+        "class_weight": CLASS_WEIGHT,
     }
 
     def __init__(
@@ -106,6 +111,7 @@ class ApproximateKernelLR(Classifier):
         coef0: float = 1.0,
         max_iter: int = 1000,
         random_state: Any = None,
+        class_weight: Any = None,
     ) -> None:
         self.features = features
         self.solver = solver
@@ -117,10 +123,15 @@ class ApproximateKernelLR(Classifier):
         self.coef0 = coef0
         self.max_iter = max_iter
         self.random_state = random_state
+        self.class_weight = class_weight
 
     @learns
-    def fit(self, X: Any, y: Any) -> ApproximateKernelLR:
-        """Draw the features and fit the linear model; X (n_samples, n_features), an array or a CSR matrix."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ApproximateKernelLR:
+        """Draw the features and fit the linear model.
+
+        X (n_samples, n_features) is an array or a CSR matrix, y (n_samples,) are its classes, and sample_weight
+        (n_samples,) the weights >= 0 of its rows, which multiply their losses.
+        """
         self._validate_params()
         if self.features == "fourier" and self.kernel != "rbf":
             message = f"features='fourier' is for kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
@@ -128,7 +139,10 @@ class ApproximateKernelLR(Classifier):
         X, y = validate_data(self, X, y, dtype=self._dtypes(), accept_sparse="csr")
         refuse_single(distinct_labels(y), self, "two classes or more")
         X = without_duplicates(X)
-        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X), self._linear_model(len(y))).fit(X, y)
+        model = self._linear_model(len(y))
+        weights = row_weights(sample_weight, self.class_weight, X, y, distinct_labels(y))
+        given = {} if weights is None else {f"{type(model).__name__.lower()}__sample_weight": weights}
+        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X), model).fit(X, y, **given)
         self.classes_ = self.pipeline_.classes_
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
