@@ -39,6 +39,7 @@ class BinaryClassifier(Classifier):
         return len(getattr(self, "classes_", ())) > 2
 
     _fit_classes = fit_classes
+    """How the learners in `estimators_` are fitted."""
 
     def _forget(self):
         """Validate the parameters, and remove the attributes of an earlier fit."""
