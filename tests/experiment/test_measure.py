@@ -115,6 +115,10 @@ def test_quality_of_three_classes_is_that_of_scikit_learn(estimator):
         "balanced_accuracy": balanced_accuracy_score(THREE[200:], predicted),
         "f1": f1_score(THREE[200:], predicted, average="macro"),
     }
+    scores = classifier.predict_proba if hasattr(classifier, "predict_proba") else classifier.decision_function
+    ranked = [(THREE[200:] == k, scores(X[200:])[:, k]) for k in range(3)]
+    expected["auc"] = np.mean([roc_auc_score(*pair) for pair in ranked])
+    expected["average_precision"] = np.mean([average_precision_score(*pair) for pair in ranked])
     if hasattr(classifier, "predict_proba"):
         probability = classifier.predict_proba(X[200:])
         right = np.where(classifier.predict(X[200:]) == THREE[200:], 1, -1)

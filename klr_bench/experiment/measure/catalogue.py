@@ -8,11 +8,13 @@ A metric of a user is a file, see `klr_bench.experiment.measure.own`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from klr_bench.experiment.measure.metric import Metric
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from klr_bench.experiment.measure.predictions import Predictions
 
 
@@ -72,26 +74,36 @@ def ece(predictions: Predictions) -> float | None:
 
 
 def auc(predictions: Predictions) -> float | None:
-    """Return the area under the ROC curve; None where y has one class only, and for more than two classes."""
-    score = predictions.score
-    if score is None or predictions.y.min() == predictions.y.max():
+    """Return the area under the ROC curve; None where y has one class only.
+
+    Of more than two classes it is the mean over those that y has, each against the rest.
+    """
+    if predictions.scores is None or predictions.y.min() == predictions.y.max():
         return None
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(predictions.truth[:, 1], score))
+    return _mean(predictions, roc_auc_score)
 
 
 def average_precision(predictions: Predictions) -> float | None:
     """Return sum_k (r_k - r_(k-1)) p_k over the thresholds k, with the precision p_k and the recall r_k at each.
 
-    None where y has no positive row, and for more than two classes.
+    None where y has no positive row.  Of more than two classes it is the mean over those that y has, each against the
+    rest.
     """
-    score = predictions.score
-    if score is None or not predictions.truth[:, 1].any():
-        return None
     from sklearn.metrics import average_precision_score
 
-    return float(average_precision_score(predictions.truth[:, 1], score))
+    return _mean(predictions, average_precision_score)
+
+
+def _mean(predictions: Predictions, of_ranks: Callable[[Any, Any], float]) -> float | None:
+    """Return the mean of a function of truth and scores, (n,), over the classes that are ranked and have rows."""
+    scores = predictions.scores
+    if scores is None:
+        return None
+    pairs = zip(predictions.truth.T[-scores.shape[1] :], scores.T, strict=True)
+    found = [float(of_ranks(truth, score)) for truth, score in pairs if truth.any()]
+    return sum(found) / len(found) if found else None
 
 
 MOST = 1e10

@@ -56,7 +56,7 @@ class Predictions:
         Of more than two classes decision values tell them only if the probabilities are their softmax: those of pairs
         of classes may disagree with what `predict` says.  So may those of two, of a classifier with another threshold.
         """
-        if self.decision is None or (len(self.classes) > 2 and not self.logistic):
+        if self.decision is None or (len(self.classes) > 2 and not (self.signed or self.logistic)):
             return self._asked
         two = self.decision.ndim == 1
         places = (self.decision > 0).astype(int) if two else np.argmax(self.decision, axis=1)
@@ -108,16 +108,17 @@ class Predictions:
         return clipped
 
     @property
-    def score(self) -> Floats | None:
-        """(n,), what ranks the rows of two classes: decision values, or else probabilities; None where there are none.
+    def scores(self) -> Floats | None:
+        """What ranks the rows; None where there is nothing.
 
-        None for more than two classes.
+        Of two classes (n, 1), for the second, decision values or else probabilities; of more (n, n_classes),
+        probabilities or else decision values.
         """
         if len(self.classes) > 2:
-            return None
+            return self.decision if self.probabilities is None else self.probabilities
         if self.decision is not None:
-            return self.decision
-        return None if self.probabilities is None else self.probabilities[:, 1]
+            return self.decision[:, None]
+        return None if self.probabilities is None else self.probabilities[:, 1:]
 
     @cached_property
     def truth(self) -> NDArray[np.bool_]:
