@@ -492,7 +492,10 @@ def test_a_report_of_nothing_says_how_to_make_it(stub: Runner, capsys: pytest.Ca
         ("klr-bench re", ["report "]),
         (
             "klr-bench run experiment=osk",
-            [f"experiment=oskl_{name} " for name in ("adult", "covtype", "losses_magic", "magic", "mnist")],
+            [
+                f"experiment=oskl_{name} "
+                for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")
+            ],
         ),
         ("klr-bench run dataset=[magic,mu", ["dataset=[magic,mushrooms"]),
         ("klr-bench run dataset=[magic,magi", []),
@@ -535,7 +538,7 @@ def test_runs_that_can_be_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("klr-bench da", ["data "]),
         (
             "klr-bench run experiment=osk",
-            [f"oskl_{name} " for name in ("adult", "covtype", "losses_magic", "magic", "mnist")],
+            [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")],
         ),
         (
             "klr-bench run experiment=",
