@@ -65,8 +65,21 @@ class BinaryClassifier(Classifier):
             if not np.array_equal(named, self.classes_):
                 message = f"classes={named.tolist()}: the first call was with {self.classes_.tolist()}."
                 raise ValueError(message)
-        self._allowed(self.classes_)
         make_writable(self)
+
+    def _next_rows(self, X, y, classes, *, first):
+        """Return the rows and labels of a call of `partial_fit`, validated.
+
+        Only the first call forgets an earlier fit, and sets features and classes.
+        """
+        if first:
+            self._forget()
+        else:
+            self._go_on_with(classes)
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=first)
+        if first:
+            self._set_classes(y, classes)
+        return X, y
 
     def _dtypes(self):
         """Return the precisions of X that are kept; any other is converted to the first."""
@@ -78,13 +91,10 @@ class BinaryClassifier(Classifier):
         )
 
     def _set_classes(self, y, classes=None):
-        """Set the classes: those given for a first call of `partial_fit`, else those in y."""
-        self.classes_ = self._allowed(distinct_labels(y) if classes is None else distinct_labels(classes, "classes"))
-
-    def _allowed(self, classes):
-        """Return sorted classes, or refuse a single one."""
-        refuse_single(classes, self)
-        return classes
+        """Set the classes, at least two: those given for a first call of `partial_fit`, else those in y."""
+        found = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
+        refuse_single(found, self)
+        self.classes_ = found
 
     def _signs(self, y):
         """Return -1.0 and +1.0 for the two classes, (n,); for M classes a row for each, +1.0 for its own, (M, n)."""

@@ -33,7 +33,7 @@ def one_against_rest(method):
         given = signature.bind(self, *args, **kwargs).arguments
         going_on = method.__name__ == "partial_fit"
         if going_on and "classes_" in vars(self):
-            many = "estimators_" in vars(self)
+            many = self._has_many()
         else:
             many = _n_classes(given.get("classes") if given.get("classes") is not None else given["y"]) > 2
         if not many:
@@ -57,7 +57,7 @@ def _fit(self, X, y, sample_weight=None, callback=None):
     before = getattr(self, "estimators_", [])
     self._forget()
     X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-    self.classes_ = distinct_labels(y)
+    self._set_classes(y)
     _begin(self, before if getattr(self, "warm_start", False) else [])
     weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
     self._fit_classes(X, [y == label for label in self.classes_], weights, callback)
@@ -68,15 +68,10 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
     first = "estimators_" not in vars(self)
     if "class_weight" in self._get_param_names():
         refuse_balanced(self)
-    if first:
-        self._forget()
-    else:
-        self._go_on_with(classes)
-    X, y = self._validate(X, y, dtype=self._dtypes(), reset=first)
-    if first:
-        self.classes_ = distinct_labels(y if classes is None else classes)
-        _begin(self)
+    X, y = self._next_rows(X, y, classes, first=first)
     self._refuse_unknown(y)
+    if first:
+        _begin(self)
     weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
     given = {} if weights is None else {"sample_weight": weights}
     for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):

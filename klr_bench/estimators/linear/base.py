@@ -147,10 +147,10 @@ class IncrementalClassifier(LinearClassifier):
         self
         """
         first = "coef_" not in vars(self)
-        X, signs = self._go_on(X, y, classes, first=first)
+        X, y = self._next_rows(X, y, classes, first=first)
         if first:
             self._start(X)
-        self._learn(X, signs, callback)
+        self._learn(X, self._signs(y), callback)
         return self
 
     def steps(self, n_samples):
@@ -160,17 +160,6 @@ class IncrementalClassifier(LinearClassifier):
     def summary(self):
         """Return the share of weights other than 0, and the updates."""
         return {**super().summary(), "n_updates": int(np.sum(self.n_updates_))}
-
-    def _go_on(self, X, y, classes, *, first):
-        """As `_begin`, for `partial_fit`: only the first call forgets an earlier fit and sets features and classes."""
-        if first:
-            self._forget()
-        else:
-            self._go_on_with(classes)
-        X, y = self._validate(X, y, dtype=self._dtypes(), reset=first)
-        if first:
-            self._set_classes(y, classes)
-        return X, self._signs(y)
 
 
 class OnlineLinearClassifier(IncrementalClassifier):

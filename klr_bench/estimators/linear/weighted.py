@@ -70,8 +70,8 @@ class Weighted:
         """
         refuse_balanced(self)
         first = "coef_" not in vars(self)
-        X, signs = self._go_on(X, y, classes, first=first)
-        X, signs, weights = self._weighted(X, signs, sample_weight)
+        X, y = self._next_rows(X, y, classes, first=first)
+        X, signs, weights = self._weighted(X, self._signs(y), sample_weight)
         if first:
             self._start(X)
         self._learn(X, signs, callback, weights)
