@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import Draw, Folds, Official, Runs, Share, Subset, Way
 from klr_bench.experiment.data import Dataset
+from klr_bench.experiment.scale import scaled
 
 Indices = NDArray[np.intp]
 
@@ -189,14 +190,14 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
 
 
 def scaling(dataset: Dataset, scale: str | None) -> str | None:
-    """Return how the features of a data set are scaled: "standard", "minmax", or None.
+    """Return how the features of a data set are scaled: a kind of `klr_bench.experiment.scale`, or None.
 
-    "auto" is "standard" for dense rows and None for sparse ones, which scaling would make dense.  Raises KlrBenchError
-    where sparse rows are to be scaled.
+    "auto" is None for sparse rows, which scaling would make dense.  Raises KlrBenchError where sparse rows are to be
+    scaled.
     """
     sparse = sp.issparse(dataset.X)
-    if scale == "auto":
-        return None if sparse else "standard"
+    if scale == "auto" and sparse:
+        return None
     if scale is not None and sparse:
         message = (
             f"{dataset.name}: scale={scale} would make sparse data dense; scale the file, or use scale=null "
@@ -209,9 +210,8 @@ def scaling(dataset: Dataset, scale: str | None) -> str | None:
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
     """Take the rows of a split, each feature scaled by what its training rows tell.
 
-    `scale` is "minmax": to [0, 1]; "standard": to mean 0 and standard deviation 1; "auto": see `scaling`; or None.  A
-    missing number, NaN, becomes the median of its feature, and another feature says where it was.  The arrays are
-    read-only.
+    `scale` is a kind of `klr_bench.experiment.scale` or None; of "auto" see `scaling`.  A missing number, NaN, becomes
+    the median of its feature, and another feature says where it was.  The arrays are read-only.
     """
     X_train, X_test = dataset.X[split.train], dataset.X[split.test]
     if not sp.issparse(X_train) and (np.isnan(X_train).any() or np.isnan(X_test).any()):
@@ -221,10 +221,7 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
         X_train, X_test = (imputer.transform(X).astype(np.float32) for X in (X_train, X_test))
     kind = scaling(dataset, scale)
     if kind is not None:
-        from sklearn.preprocessing import MinMaxScaler, StandardScaler
-
-        scaler = {"minmax": MinMaxScaler, "standard": StandardScaler}[kind]().fit(X_train)
-        X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
+        X_train, X_test = scaled(kind, X_train, X_test)
     y_train, y_test = dataset.y[split.train], dataset.y[split.test]
     return Prepared(frozen(X_train), frozen(y_train), frozen(X_test), frozen(y_test), dataset.relevant)
 
