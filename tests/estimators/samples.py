@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
+
+from klr_bench.estimators.core import operands
 
 KERNELS = {
     "rbf": {"kernel": "rbf", "gamma": 0.7},
     "poly": {"kernel": "poly", "gamma": 0.2, "degree": 2, "coef0": 1.0},
     "linear": {"kernel": "linear"},
 }
-LAYOUTS = ["dense", "csr made dense", "csr by index"]
-"""How rows come, and how the kernel values of sparse ones are computed."""
+LAYOUTS = ["dense", "csr made dense", "csr by index", "bits", "csr as bits", "bits and others"]
+"""How rows come, and how their kernel values are computed."""
+
+
+def laid_out(X, layout, monkeypatch):
+    """Return rows made of X (n, d) as they come in a layout; let their kernel values be computed as it says."""
+    bits, kind = "bits" in layout, operands.Indexed if layout == "csr by index" else operands.Dense
+    monkeypatch.setattr(operands, "plain_ns", lambda plain, X: 1.0 if isinstance(plain, kind) else 2.0)
+    monkeypatch.setattr(operands, "packed_ns", lambda features: 0.0 if bits and len(features.columns) else 3.0)
+    return sp.csr_matrix(X) if layout.startswith("csr") else X
+
+
+def suited(X, layout):
+    """Return rows (n, d) that a layout is for: those of X, or, for bits, whether its elements exceed some values.
+
+    No row is without a bit.
+    """
+    if "bits" not in layout:
+        return X
+    with_bits = X[:, : X.shape[1] // 2] if layout == "bits and others" else X
+    values = np.array([-9, *np.linspace(-0.5, 0.5, 10)])
+    bits = 0.25 * (with_bits[:, :, None] > values).reshape(len(X), -1).astype(X.dtype)
+    return np.hstack([bits, X[:, X.shape[1] // 2 :]]) if layout == "bits and others" else bits
 
 
 def draws(n, seed=0):

@@ -27,8 +27,9 @@ def untidy(X):
 
 FITTED = {"dense": np.ascontiguousarray, "fortran": np.asfortranarray, "csr": sp.csr_matrix}
 ASKED = FITTED | {"coo": sp.coo_matrix, "csc": sp.csc_matrix, "untidy": untidy}
-SHAPES = {"narrow": (5, 0.3), "wide": (100, 0.96)}
-"""Features, and the share of zeros; CSR rows of the second are never made dense by the kernel machines."""
+SHAPES = {"narrow": (5, 0.3), "wide": (100, 0.96), "bits": (40, 0.5), "mixed": (45, 0.5)}
+"""Features, and the share of zeros.  CSR rows of the second are never made dense by the kernel machines; all features
+of the third have two values, as have all but five of the fourth."""
 EVERY = [name for name in klr_bench.__all__ if hasattr(getattr(klr_bench, name), "fit")]
 VARIANTS = [
     ("ApproximateKernelLR", {"features": "fourier"}),
@@ -55,18 +56,26 @@ CASES = [
         ("csr", "narrow"),
         ("dense", "wide"),
         ("csr", "wide"),
+        ("dense", "bits"),
+        ("csr", "bits"),
+        ("dense", "mixed"),
+        ("csr", "mixed"),
     ]
     if layout == "csr" or not options.get("lazy")
 ]
 IDS = ["-".join([name, *map(str, options.values()), *rest]) for name, options, *rest in CASES]
 
 
-def rows(d, share, n=60):
+def rows(shape, n=60):
     """Return rows (n, d), far from 0 but for a share that is 0, exact in float32, and the signs of two classes."""
+    d, share = SHAPES[shape]
     random = np.random.RandomState(0)
     y = np.where(np.arange(n) % 2, 1, -1)
     X = random.standard_normal((n, d)) + 0.7 * y[:, None] + 3
-    X[random.uniform(size=X.shape) < share] = 0
+    if shape in ("bits", "mixed"):
+        X[:, :40] = random.uniform(size=(n, 40)) < np.where(y > 0, 0.6, 0.4)[:, None]
+    else:
+        X[random.uniform(size=X.shape) < share] = 0
     return X.astype(np.float32), y
 
 
@@ -92,7 +101,7 @@ def assert_near(found, expected, *precisions):
 @pytest.mark.parametrize("precision", TOLERANCE)
 @pytest.mark.parametrize(("name", "options", "layout", "shape"), CASES, ids=IDS)
 def test_the_layout_at_prediction_changes_nothing(name, options, layout, shape, precision, tmp_path):
-    X, y = rows(*SHAPES[shape])
+    X, y = rows(shape)
     model = made(name, options).fit(FITTED[layout](X.astype(precision)), y)
     expected = decision(model, FITTED[layout](X.astype(precision)))
     joblib.dump(model, tmp_path / "model")
@@ -109,7 +118,7 @@ def test_the_layout_at_prediction_changes_nothing(name, options, layout, shape, 
 @pytest.mark.parametrize("layouts", [("dense", "csr"), ("csr", "fortran")], ids="-".join)
 @pytest.mark.parametrize("name", [name for name in EVERY if hasattr(getattr(klr_bench, name), "partial_fit")])
 def test_the_layout_of_later_rows_changes_nothing(name, layouts, precision, shape):
-    X, y = rows(*SHAPES[shape])
+    X, y = rows(shape)
     X, half = X.astype(precision), len(X) // 2
     expected, mixed = made(name, {}), made(name, {})
     for layout, part in zip(layouts, (slice(half), slice(half, None)), strict=True):

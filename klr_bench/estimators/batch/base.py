@@ -12,8 +12,9 @@ from klr_bench.estimators.batch.blocks import KernelBlocks
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
-from klr_bench.estimators.core.expansion import decide, layout_of
+from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import spread
+from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.weights import row_weights
@@ -27,7 +28,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
-        f = decide(self._fitted_kernel, self._by_index, self._origin, self.support_vectors_, self.dual_coef_, X)
+        f = decide(self._operands, self.support_vectors_, self.dual_coef_, X)
         return spread(self, f)
 
     def predict_proba(self, X):
@@ -67,8 +68,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
-        self._fitted_kernel = self._kernel(X)
-        self._by_index, self._origin = layout_of(X)
+        self._operands = operands_of(self._kernel(X), X).fitting(X)
         return X, y
 
 
@@ -217,7 +217,7 @@ class BatchKLR(ExpansionClassifier):
             message = f"warm_start=True: the last fit was on {last} {what}, this one is on {now}."
             raise ValueError(message)
         callback = telling(self, callback)
-        blocks = KernelBlocks(self._fitted_kernel, self._by_index, self._origin, X, self.cache_size)
+        blocks = KernelBlocks(self._operands, X, self.cache_size)
         lam = usual_lam(total) if self.lam is None else self.lam
         solver = self._solver(blocks, signs, lam, self._random, before, shares)
         self.support_vectors_, self.n_support_, self.n_iter_ = X.copy(), n, 0

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 
 from klr_bench.estimators.core.expansion import evaluate
-from klr_bench.estimators.core.rows import in_layout
 
 LARGEST = 1024
 """Rows per block if memory allows; larger blocks save no time."""
@@ -18,18 +17,16 @@ TILE = 512
 
 
 class KernelBlocks:
-    """The kernel matrix of the rows X (n, d), dense or CSR, in blocks of rows that fit in `limit` MB.
-
-    `by_index` and `origin` come from `klr_bench.estimators.core.expansion.layout_of`.
+    """The kernel matrix of the rows X (n, d), which fit the operands, in blocks of rows that fit in `limit` MB.
 
     Attributes: `n`; `whole`, the matrix (n, n) if it fits, else None; `size`, the rows per block.
 
     Warns once if the limit makes the blocks so small that the fit is slower.
     """
 
-    def __init__(self, kernel, by_index, origin, X, limit):
-        self.kernel, self.origin, self.n = kernel, origin, X.shape[0]
-        self._rows = in_layout(X, by_index)
+    def __init__(self, operands, X, limit):
+        self.operands, self.n = operands, X.shape[0]
+        self._rows = operands.rows(X)
         fitting = int(float(limit) * 1e6 / (self.n * X.dtype.itemsize))
         self.whole = None
         if fitting >= self.n:
@@ -46,15 +43,15 @@ class KernelBlocks:
 
     def left(self, rows):
         """Return the left operand of the rows with these numbers."""
-        return self.kernel.left(self._rows[rows], self.origin)
+        return self.operands.left(self._rows[rows])
 
     def right(self, rows):
         """Return the right operand of the rows with these numbers."""
-        return self.kernel.right(self._rows[rows], self.origin)
+        return self.operands.right(self._rows[rows])
 
     def values(self, left, right):
         """Return kernel values (k, m) of k rows and m rows, as operands."""
-        return self.kernel.values(left, right)
+        return self.operands.values(left, right)
 
     def block(self, rows):
         """Return a matrix (m, n) of kernel values with all rows, and the places in it, (k,), of the k given rows."""
@@ -70,7 +67,7 @@ class KernelBlocks:
         b = b.astype(self._rows.dtype)
         if self.whole is not None:
             return (b @ self.whole).astype(np.float64)
-        return evaluate(self.kernel, self.origin, self.left(slice(None)), b, self._rows)
+        return evaluate(self.operands, self.left(slice(None)), b, self._rows)
 
 
 def slices(n, size):

@@ -24,7 +24,6 @@ from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.one_against_rest import gather, in_common, one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
-from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.core.telling import telling
 
 CANDIDATES = 64
@@ -146,12 +145,12 @@ class ImportVectorMachine(ExpansionClassifier):
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
-        rows = in_layout(X, self._by_index)
-        left = self._fitted_kernel.left(rows, self._origin)
+        operands = self._operands
+        rows = operands.rows(X)
+        left = operands.left(rows)
 
         def kernel_values(columns):
-            right = self._fitted_kernel.right(rows[columns], self._origin)
-            return self._fitted_kernel.values(left, right).astype(np.float64)
+            return operands.values(left, operands.right(rows[columns])).astype(np.float64)
 
         machine = _Machine(kernel_values, signs, shares, usual_lam(total) if self.lam is None else self.lam)
         self.n_iter_, callback = 0, telling(self, callback)
@@ -175,8 +174,7 @@ class ImportVectorMachine(ExpansionClassifier):
         return self
 
     def _gather(self):
-        first = self.estimators_[0]
-        self._fitted_kernel, self._by_index, self._origin = first._fitted_kernel, first._by_index, first._origin
+        self._operands = self.estimators_[0]._operands
         self.support_vectors_, self.dual_coef_ = in_common(self)
         self.n_support_ = self.support_vectors_.shape[0]
         gather(self, ("n_iter_", "objective_"))

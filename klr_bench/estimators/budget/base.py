@@ -100,7 +100,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         state = self.estimators_[0]._state if self._has_many() else self._state
-        f = decide(state.kernel, state.by_index, state.origin, self.support_vectors_, self.dual_coef_, X)
+        f = decide(state.operands, self.support_vectors_, self.dual_coef_, X)
         return spread(self, f)
 
     def last_classifier(self):

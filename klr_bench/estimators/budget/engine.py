@@ -26,10 +26,10 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int64, types
 
-from klr_bench.estimators.core.expansion import layout_of
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, finish
-from klr_bench.estimators.core.rows import Growing, growing_like, grown, in_layout
+from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.online.engine import FOLD_BELOW
 
 BLOCK = 128
@@ -218,11 +218,11 @@ class BudgetState:
 
     def __init__(self, kernel, X, budget, *, by_age):
         """Start on rows like those of X, dense or CSR; `by_age`: the strategy needs f at the oldest examples."""
-        self.kernel, self.budget, self.by_age = kernel, budget, by_age
+        self.budget, self.by_age = budget, by_age
         self.sparse = sp.issparse(X)
-        self.by_index, self.origin = layout_of(X)
+        self.operands = operands_of(kernel, X).plain
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
-        width = 0 if self.by_index else kernel.left(in_layout(X[:1], False), self.origin).shape[1]
+        width = 0 if self.operands.left_is_rows else self.operands.left(X[:1]).shape[1]
         self.left, self.right = np.empty((2, 0, width), dtype=X.dtype)
         self.coef, self.average, self.since, self.length, self.total = np.zeros((5, 0))
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
@@ -253,9 +253,9 @@ class BudgetState:
         """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0, and uniform draws u (n,)."""
         size = BLOCK if self.budget <= LARGE else SHORT
         self._make_room(len(y), size)
-        rows, parameters = in_layout(X, self.by_index), np.array(parameters, dtype=np.float64)
-        lengths = np.sqrt(self.kernel.diagonal(rows))
-        learn = self._learn_by_index if self.by_index else self._learn_dense
+        rows, parameters = self.operands.rows(X), np.array(parameters, dtype=np.float64)
+        lengths = np.sqrt(self.operands.kernel.diagonal(rows))
+        learn = self._learn_by_index if self.operands.left_is_rows else self._learn_dense
         done = 0
         while done < len(y) and not self.counts[REFUSED]:
             before, ever = self.t - done, self.counts[EVER]
@@ -273,9 +273,10 @@ class BudgetState:
 
     def _learn_dense(self, strategy, parameters, size, X, y, u, lengths):
         """Learn from all rows; return their number."""
+        operands, kernel = self.operands, self.operands.kernel
         _learn(
-            strategy, parameters, self.budget, size, self.by_age, KERNELS.index(self.kernel.name), self.kernel.degree,
-            self.kernel.left(X, self.origin), self.kernel.right(X, self.origin).T, lengths, y, u,
+            strategy, parameters, self.budget, size, self.by_age, KERNELS.index(kernel.name), kernel.degree,
+            operands.left(X), operands.right(X).T, lengths, y, u,
             self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
             self.column, self.total, self.entered, self.counts, self.scalars,
         )  # fmt: skip
@@ -286,7 +287,7 @@ class BudgetState:
         first, b = self.counts[N], min(size, len(y))
         columns = sp.vstack([self.support.rows[self.number[:first]], X[:b]], format="csr")
         victims = (self.counts[TURNS] + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget
-        values = self.kernel.values(columns[np.r_[first : first + b, victims]], self.kernel.right(columns))
+        values = self.operands.values(columns[np.r_[first : first + b, victims]], self.operands.right(columns))
         self.coef[first : first + b], self.length[first : first + b] = 0.0, lengths[:b]
         self.counts[FIRST] = first
         book = Book(

@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from numba import boolean, float64, int64, types
 from scipy.linalg.lapack import dtrtri
 
-from klr_bench.estimators.core.expansion import layout_of
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.rows import Growing, growing_like, grown, in_layout
+from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.rows import Growing, growing_like, grown
 
 BLOCK = 128
 AHEAD = 512
@@ -120,7 +120,7 @@ class ProjectionState:
         """Start on rows like those of X, dense or CSR."""
         self.kernel, self.budget = kernel, budget
         self.sparse = sp.issparse(X)
-        self.by_index, self.origin = layout_of(X)
+        self.operands = operands_of(kernel, X).plain
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
         self._left = growing_like(self._operand(X[:1]))
         self.factor, self.inverses = np.zeros((0, 0)), np.zeros((0, PANEL))
@@ -129,7 +129,7 @@ class ProjectionState:
         self.last_value = 0.0
 
     def _operand(self, X):
-        return self.kernel.left(in_layout(X, self.by_index).astype(np.float64), self.origin)
+        return self.operands.left(X.astype(np.float64))
 
     def learn(self, X, y, *, margins, eta):
         """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0; `margins`: also if 0 < y f(x) < 1."""
@@ -183,9 +183,9 @@ class ProjectionState:
     def _kernel_values(self, X):
         """Return the left operand of rows X (b, d), and their kernel values with the support and each other."""
         left = self._operand(X)
-        right = self.kernel.right(in_layout(X, self.by_index).astype(np.float64), self.origin)
-        k = self.kernel.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))
-        return left, k, np.ascontiguousarray(self.kernel.values(left, right))
+        right = self.operands.right(X.astype(np.float64))
+        k = self.operands.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))
+        return left, k, np.ascontiguousarray(self.operands.values(left, right))
 
     def _coordinates(self, k):
         """Return w (n, b) with L w = k, for kernel values k (n, b) with the support vectors."""

@@ -15,7 +15,7 @@ from klr_bench.estimators.core.classifier import Classifier, distinct_labels, re
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.one_against_rest import fit_classes
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED
-from klr_bench.estimators.core.rows import make_writable
+from klr_bench.estimators.core.rows import make_writable, tidy
 
 
 class BinaryClassifier(Classifier):
@@ -86,9 +86,10 @@ class BinaryClassifier(Classifier):
         return [np.float64, np.float32]
 
     def _validate(self, *data, dtype, reset=False):
-        return validate_data(
+        validated = validate_data(
             self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
         )
+        return (tidy(validated[0]), *validated[1:]) if len(data) > 1 else tidy(validated)
 
     def _set_classes(self, y, classes=None):
         """Set the classes, at least two: those given for a first call of `partial_fit`, else those in y."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.estimators.core.kernels import Kernel, origin_of
-from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.core.operands import operands_of
 
 DENSE = 0.05
 """Share of non-zero elements above which a block of sparse rows is multiplied as a dense block."""
@@ -27,17 +26,16 @@ MOST_COMPONENTS = 1_000_000
 class KernelFeatures:
     """z_j(x) = k(x, c_j) for centres c_j, the training rows (Qin et al., 2011, equation 3, line 60).
 
-    centres (D, d) dense or CSR; origin (d,) as klr_bench.estimators.core.kernels needs it, or None.
+    centres (D, d) are dense or CSR.
     """
 
-    kernel: Kernel
+    operands: object
     centres: object
-    origin: object = None
 
     @classmethod
     def of(cls, X, kernel):
         """Use the rows of X (n, d) as centres."""
-        return cls(kernel, X, None if sp.issparse(X) else origin_of(X))
+        return cls(operands_of(kernel, X).fitting(X), X)
 
     @property
     def n_features(self):
@@ -52,9 +50,9 @@ class KernelFeatures:
         """Return the kernel values (n, D) of rows X (n, d)."""
         if self.n_features == 0:
             return np.zeros((X.shape[0], 0), dtype=X.dtype)
-        X = in_layout(X, sp.issparse(self.centres)).astype(self.centres.dtype, copy=False)
-        left = self.kernel.left(X, self.origin)
-        return self.kernel.values(left, self.kernel.right(self.centres, self.origin))
+        X = X.astype(self.centres.dtype, copy=False)
+        operands = self.operands.fitting(X)
+        return operands.values(operands.left(X), operands.right(self.centres))
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,10 @@
-"""Kernels of dense or CSR rows: operands that are prepared once, and tiles of values by one matrix product.
+"""Kernels, their widths, and the functions that turn products of rows into kernel values.
 
-The operands contain everything a tile needs besides the products x'z, so that a tile is one product and one
-elementwise function:
-
-    rbf     exp(-gamma ||x - z||^2)      [s(x-o), -gamma||x-o||^2, 1] . [s(z-o), 1, -gamma||z-o||^2],  s = sqrt(2 gamma)
-    poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
+    rbf     exp(-gamma ||x - z||^2)
+    poly    (gamma x'z + coef0)^degree
     linear  x'z
 
-The origin o of a dense rbf kernel is the median of some training rows.  The kernel does not depend on it, but without
-it the squared distances of rows far from 0 would be lost in float32.
+`klr_bench.estimators.core.operands` has the products.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from llvmlite import ir
-from numba import float32, float64, int32, int64, types, void
+from numba import float32, float64, int32, int64, void
 from numba.extending import intrinsic, overload
 
 from klr_bench.estimators.core.jit import compiled
@@ -27,16 +23,12 @@ from klr_bench.estimators.core.jit import compiled
 KERNELS = ("rbf", "poly", "linear")
 RBF, POLY, LINEAR = range(3)
 """The codes of the kernels in compiled code."""
-ORIGIN_ROWS = 256
-"""Number of rows whose median is the origin of distances."""
 MULTIPLIED = 64
 """The largest power that is computed by multiplication."""
 WIDTHS = ("scale", "median")
 """Names of a gamma that the training rows tell."""
 MEDIAN_ROWS = 1000
 """Rows whose distances have the median."""
-DENSE_AT_MOST = 8192
-"""With more features, CSR rows are never made dense."""
 
 
 @dataclass(frozen=True)
@@ -48,40 +40,8 @@ class Kernel:
     degree: float = 3
     coef0: float = 1.0
 
-    def left(self, X, origin=None):
-        """Prepare rows X (n, d) as the left operand: an (n, d') array, or the CSR rows unchanged.
-
-        `origin` is a point (d,) near dense training data, the same for both operands; only rbf uses it.
-        """
-        if sp.issparse(X) or self.name == "linear":
-            return X
-        if self.name == "poly":
-            return np.hstack([self.gamma * X, np.full((len(X), 1), self.coef0)], dtype=X.dtype)
-        return self._augmented(X, origin, [-1, -2])
-
-    def right(self, X, origin=None):
-        """Prepare rows X (n, d) as the right operand, already transposed: (d', n)."""
-        if sp.issparse(X):
-            return X.T.tocsr()
-        if self.name == "linear":
-            return X.T
-        if self.name == "poly":
-            return np.hstack([X, np.ones((len(X), 1))], dtype=X.dtype).T
-        return self._augmented(X, origin, [-2, -1]).T
-
-    def _augmented(self, X, origin, columns):
-        """Return rows [sqrt(2 gamma) (x - o), ...] with 1 and -gamma ||x - o||^2 in the two given columns."""
-        operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
-        rows = operand[:, :-2]
-        np.subtract(X, 0 if origin is None else origin, out=rows)
-        rows *= np.sqrt(2 * self.gamma)
-        operand[:, columns[0]] = 1
-        operand[:, columns[1]] = -0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        return operand
-
-    def values(self, left, right):
-        """Return kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
-        values = self._products(left, right)
+    def finish(self, values):
+        """Turn the arguments of the elementwise function into kernel values (n, m), in place; return them."""
         if self.name == "rbf":
             if values.dtype == np.float32:
                 exp_negative(values)
@@ -91,32 +51,11 @@ class Kernel:
             raise_to(values, self.degree)
         return values
 
-    def sums(self, left, weights, right):
-        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands (n, d') and (d', m)."""
-        if self.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
-            return sum_exp_negative(self._products(left, right), weights[0])[None]
-        return weights @ self.values(left, right)
-
-    def _products(self, left, right):
-        return self._sparse_products(left, right) if sp.issparse(left) else left @ right
-
-    def _sparse_products(self, left, right):
-        products = sparse_products(left, right)
-        if self.name == "linear":
-            return products
-        products *= self.gamma if self.name == "poly" else 2 * self.gamma
-        if self.name == "poly":
-            products += products.dtype.type(self.coef0)
-        else:
-            products -= self.gamma * _squared_norms(left)[:, None]
-            products -= self.gamma * _squared_norms(right.T)
-        return products
-
     def diagonal(self, X):
         """Return k(x, x) for the rows X (n, d), float64 (n,)."""
         if self.name == "rbf":
             return np.ones(X.shape[0])
-        squared = _squared_norms(X).astype(np.float64)
+        squared = squared_norms(X).astype(np.float64)
         return squared if self.name == "linear" else (self.gamma * squared + self.coef0) ** self.degree
 
 
@@ -145,54 +84,6 @@ def gamma_of(gamma, X):
     return 1.0 / (d * variance) if 0 < variance < math.inf else 1.0 / d
 
 
-def origin_of(X):
-    """Return the median (d,) of the first rows of X, dense or CSR, as the origin of a dense rbf kernel."""
-    rows = X[:ORIGIN_ROWS]
-    return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)
-
-
-def dense_is_cheaper(X):
-    """Tell whether CSR rows like those of X are multiplied faster as dense rows, judged by the first rows.
-
-    A dense product costs a fixed time per feature.  The inverted index costs time per pair of matching entries, and a
-    little for each entry looked up.  The constants are nanoseconds measured in float32 by scripts/benchmark/sparse.py.
-    """
-    sample = X[:256]
-    n, d = sample.shape
-    if d > DENSE_AT_MOST:
-        return False
-    meeting = np.sum((np.bincount(sample.indices, minlength=d) / n) ** 2)
-    return 0.017 * (d + 2) < 0.5 + 0.9 * meeting + 0.01 * sample.nnz / n
-
-
-def sparse_products(left, right):
-    """Return the dense products (n, m) of CSR rows (n, d) with the columns of a CSR matrix (d, m).
-
-    The rows of `right` are an inverted index of its columns: only matching entries cost time.
-    """
-    out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
-    arrays = [left.data, right.data]
-    for matrix in (left, right):
-        arrays += [matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False)]
-    _inverted_index_products(*arrays, out)
-    return out
-
-
-def _index_signature(real):
-    values, places = (types.Array(of, 1, "C", readonly=True) for of in (real, int32))
-    return void(values, values, places, places, places, places, real[:, ::1])
-
-
-@compiled([_index_signature(float32), _index_signature(float64)])
-def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
-    """Add to out (n, m), for each entry of a row, its products with the entries listed under its feature."""
-    for i in range(len(indptr) - 1):
-        for p in range(indptr[i], indptr[i + 1]):
-            value, feature = data[p], indices[p]
-            for q in range(lists[feature], lists[feature + 1]):
-                out[i, rows[q]] += value * posted[q]
-
-
 def raise_to(values, degree):
     """Raise each value to a power, in place; a small whole power by multiplication."""
     if degree > MULTIPLIED or degree != int(degree):
@@ -205,7 +96,8 @@ def raise_to(values, degree):
             values *= base
 
 
-def _squared_norms(X):
+def squared_norms(X):
+    """Return ||x||^2, (n,), of rows X (n, d), dense or CSR."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
     return np.einsum("ij,ij->i", X, X)
@@ -228,7 +120,7 @@ _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(math.log(2) - 0.693359
 
 
 @compiled(float32(float32), fastmath=True)
-def _exp_negative(x):
+def exp_of_negative(x):
     """Return e^min(x, 0) to 3e-7 relative, 0 or about 1e-38 below -87.
 
     Plain arithmetic, so that loops over it vectorise: e^x = 2^k e^r with abs(r) <= ln(2) / 2, and e^r by its Taylor
@@ -253,7 +145,7 @@ def exp_negative(values):
     """Replace each value x of a matrix (n, m) by e^min(x, 0), in place."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
-            values[i, j] = _exp_negative(values[i, j])
+            values[i, j] = exp_of_negative(values[i, j])
 
 
 @compiled(float32[::1](float32[:, ::1], float32[:]), fastmath=True)
@@ -263,7 +155,7 @@ def sum_exp_negative(exponents, weights):
     sums = np.zeros(m, dtype=np.float32)
     for i in range(n):
         for j in range(m):
-            sums[j] += weights[i] * _exp_negative(exponents[i, j])
+            sums[j] += weights[i] * exp_of_negative(exponents[i, j])
     return sums
 
 
@@ -273,7 +165,7 @@ def _exp_at_most_one(x):
 
 @overload(_exp_at_most_one)
 def _exp_by_precision(x):
-    return (lambda x: _exp_negative(x)) if x == float32 else (lambda x: math.exp(min(x, 0.0)))
+    return (lambda x: exp_of_negative(x)) if x == float32 else (lambda x: math.exp(min(x, 0.0)))
 
 
 @compiled([void(float32[:, ::1], int64, float64), void(float64[:, ::1], int64, float64)], fastmath=True)

@@ -123,11 +123,25 @@ def filled(store, rows):
     return store
 
 
+def filled_like(rows):
+    """Return a store that holds rows (n, d), dense or CSR."""
+    return filled(growing_like(rows), rows)
+
+
 def in_layout(X, sparse):
     """Return the rows X as CSR if `sparse`, else as a dense array; unchanged if they already have this layout."""
     if sp.issparse(X) == sparse:
         return X
     return sp.csr_matrix(X) if sparse else X.toarray()
+
+
+def tidy(X):
+    """Return rows (n, d), dense or CSR, without an element that is stored in parts; X does not change."""
+    if not sp.issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def make_writable(thing: Any) -> None:

@@ -29,9 +29,10 @@ import numpy as np
 import scipy.sparse as sp
 from numba import boolean, float32, float64, int64, types, uint32
 
-from klr_bench.estimators.core.expansion import evaluate, expand, layout_of
+from klr_bench.estimators.core.expansion import evaluate, expand
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, growing_like, in_layout
+from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, filled_like, growing_like
 
 BLOCK = 256
 """Examples per block."""
@@ -202,19 +203,18 @@ class OnlineState:
     """
 
     def __init__(self, kernel, X, row=(0,)):
-        """Start learners on rows like those of X, dense or CSR; the origin is the median of the first rows.
+        """Start learners on rows like those of X, dense or CSR, of which there is one or more.
 
         row (n_learners,) is the result of `shared_rows`.
         """
-        self.kernel = kernel
         self.row = np.array(row)
         self.sparse = sp.issparse(X)
-        self.by_index, self.origin = layout_of(X)
+        self.operands = operands_of(kernel, X)
         self._start(len(self.row), X)
 
     def _start(self, n, X):
         self.support = growing_like(X)
-        self.left = self.support if self.by_index else growing_like(self.kernel.left(self.origin[None], self.origin))
+        self._prepare()
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
         self.weights = GrowingColumns(n, X.dtype)
         self.inserted = GrowingColumns(n, np.uint32)
@@ -223,6 +223,11 @@ class OnlineState:
         self.counts = np.zeros((n, 3), dtype=np.int64)
         self.t = self.averaged_from = 0
 
+    def _prepare(self):
+        """Make the left operand of the support."""
+        rows = self.support.rows
+        self.left = self.support if self.operands.left_is_rows else filled_like(self.operands.left(rows))
+
     def learn_block(self, groups, X, y, u, numbers=None, factors=None):
         """Learn from rows X (b, d) with labels y, -1.0 or +1.0, and uniform draws u, (n_learners, b) or (b,) for all.
 
@@ -230,13 +235,17 @@ class OnlineState:
         each comes once; `factors` >= 0, of the shape of u, multiply the steps, None for 1.
         """
         b = X.shape[0]
-        rows = in_layout(X, self.by_index)
-        left, right = self.kernel.left(rows, self.origin), self.kernel.right(rows, self.origin)
-        gram = np.ascontiguousarray(self.kernel.values(left, right))
-        diagonal = self.kernel.diagonal(rows)
+        operands = self.operands.fitting(X)
+        if operands is not self.operands:
+            self.operands = operands
+            self._prepare()
+        rows = operands.rows(X)
+        left, right = operands.left(rows), operands.right(rows)
+        gram = np.ascontiguousarray(operands.values(left, right))
+        diagonal = operands.kernel.diagonal(rows)
         n_rows, shape = self.row.max() + 1, (len(self.row), b)
         f = np.zeros(shape)
-        f[:n_rows] = expand(self.kernel, self.left.rows, self.weights.columns[:n_rows], right)
+        f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)
         stores = (self.coef, self.average, self.since, self.weights, self.inserted)
         block = tuple(np.zeros(shape, dtype=store.array.dtype) for store in stores)
         arrays, tiny = tuple(store.array for store in stores), float(np.finfo(X.dtype).tiny)
@@ -244,7 +253,7 @@ class OnlineState:
         self._run(groups, y, u, factors, gram, diagonal, f, arrays, block, tiny)
         new = np.flatnonzero(block[-1].any(axis=0))
         self.support.append(X[new])
-        if not self.by_index:
+        if not operands.left_is_rows:
             self.left.append(left[new])
         for store, columns in zip(stores, block, strict=True):
             store.append(columns[:, new])
@@ -277,8 +286,8 @@ class OnlineState:
             setattr(self, name, filled(GrowingColumns(len(coef), getattr(self, name).array.dtype), columns))
         self.weights = filled(GrowingColumns(len(coef), self.weights.array.dtype), weights)
         self.numbers = filled(Growing((0,), np.int64), numbers)
-        self.support = filled(growing_like(support), support)
-        self.left = self.support if self.by_index else filled(growing_like(left), left)
+        self.support = filled_like(support)
+        self.left = self.support if self.operands.left_is_rows else filled_like(left)
         self.counts[:, 1] = 0
 
     def n_insertions(self):
@@ -309,7 +318,9 @@ class OnlineState:
 
     def decide(self, weights, X):
         """Return f (k, m), float64, for rows X (m, d) and k rows of weights for the examples in `support`."""
-        return evaluate(self.kernel, self.origin, self.left.rows, weights, X)
+        operands = self.operands.fitting(X)
+        left = self.left.rows if operands is self.operands else operands.left(self.support.rows)
+        return evaluate(operands, left, weights, X)
 
     def alone(self, i):
         """Return the state that learner i would have if it had learned alone."""
@@ -319,7 +330,7 @@ class OnlineState:
         state.row = np.zeros(1, dtype=int)
         state._start(1, self.support.rows)
         state.support.append(self.support.rows[rows])
-        if not self.by_index:
+        if not self.operands.left_is_rows:
             state.left.append(self.left.rows[rows])
         state.numbers.append(self.numbers.rows[rows])
         for name in ("coef", "average", "since", "weights", "inserted"):

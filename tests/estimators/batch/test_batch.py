@@ -18,9 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, ImportVectorMachine, PrimalCDKLR
 from klr_bench.estimators.batch.dual import _step
-from klr_bench.estimators.core import expansion
 from klr_bench.estimators.core.losses import sigmoid
-from tests.estimators.samples import KERNELS, LAYOUTS, toy
+from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
 TINY = 0.03
@@ -47,9 +46,9 @@ def assert_is_the_solution(learner, X, y, rtol=1e-8):
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("lam", [1e-4, 1e-2, 1.0])
 def test_dual_reaches_the_objective_of_newton(lam, kernel, layout, cache_size, monkeypatch):
-    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
     X, y = toy()
-    data = X if layout == "dense" else sp.csr_matrix(X)
+    X = suited(X, layout)
+    data = laid_out(X, layout, monkeypatch)
     learner = DualCDKLR(lam, tol=1e-9, max_iter=5000, cache_size=cache_size, random_state=0, **kernel).fit(data, y)
     K = assert_is_the_solution(learner, X, y)
     expected = y * expit(-y * (K @ learner.dual_coef_)) / (len(y) * lam)

@@ -5,43 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from klr_bench import L1KLR, ApproximateKernelLR, DualCDKLR, ImportVectorMachine, fit_many
 from klr_bench.estimators.core.kernels import KERNELS as NAMES
-from klr_bench.estimators.core.kernels import (
-    Kernel,
-    dense_is_cheaper,
-    exp_negative,
-    finish,
-    gamma_of,
-    raise_to,
-    sparse_products,
-    sum_exp_negative,
-)
+from klr_bench.estimators.core.kernels import Kernel, exp_negative, finish, gamma_of, raise_to, sum_exp_negative
+from klr_bench.estimators.core.operands import Dense
 from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR
 from tests.estimators.samples import KERNELS
-
-
-def test_sparse_rows_become_dense_where_that_is_cheaper():
-    random = np.random.RandomState(0)
-    few_features = sp.random(300, 100, density=0.3, format="csr", random_state=random)
-    many_features = sp.random(300, 5000, density=0.01, format="csr", random_state=random)
-    assert dense_is_cheaper(few_features)
-    assert not dense_is_cheaper(many_features)
-    assert not dense_is_cheaper(sp.csr_matrix((300, 10_000)))
-
-
-@settings(max_examples=30)
-@given(
-    n=st.integers(1, 20), m=st.integers(1, 20), d=st.integers(1, 30), density=st.floats(0, 1), seed=st.integers(0, 99)
-)
-def test_products_by_index_are_the_products(n, m, d, density, seed):
-    random = np.random.RandomState(seed)
-    left, right = (sp.random(k, d, density=density, format="csr", random_state=random) for k in (n, m))
-    np.testing.assert_allclose(sparse_products(left, right.T.tocsr()), (left @ right.T).toarray(), rtol=1e-12)
 
 
 def test_the_exponential_of_single_precision():
@@ -71,10 +42,11 @@ def test_powers(degree):
 def test_compiled_kernel_values_are_those_of_the_kernel(kernel, dtype):
     X = np.random.RandomState(0).standard_normal((20, 3)).astype(dtype)
     function = Kernel(kernel["kernel"], kernel.get("gamma", 1.0), kernel.get("degree", 3))
-    left, right = function.left(X), function.right(X)
+    operands = Dense(function, np.zeros(3, dtype))
+    left, right = operands.left(X), operands.right(X)
     values = np.ascontiguousarray(left @ right)
     finish(values, NAMES.index(kernel["kernel"]), float(kernel.get("degree", 3)))
-    np.testing.assert_allclose(values, function.values(left, right), rtol=1e-6)
+    np.testing.assert_allclose(values, operands.values(left, right), rtol=1e-6)
 
 
 RANDOM = np.random.RandomState(3)

@@ -24,7 +24,7 @@ from klr_bench.experiment.splits import Prepared, fold_rows
 from tests.cover import cover
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 from tests.estimators.online.cases import CASES as BINARY_CASES
-from tests.estimators.samples import KERNELS, LAYOUTS, draws
+from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, suited
 from tests.estimators.samples import toy as binary_toy
 from tests.reference import kernel as reference
 from tests.reference import multiclass as many
@@ -88,11 +88,10 @@ def assert_same_learner(learner, X, y, step, radius, *, rtol):
 def test_equals_the_reference_in_double(case, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(expansion, "TILE", 33)
-    monkeypatch.setattr(expansion, "dense_is_cheaper", lambda X: layout == "csr made dense")
     learner, step, radius = CASES[case]
     X, y = toy(n=120)
     learner = clone(learner).set_params(**kernel, average=average, dtype="float64", random_state=0)
-    X = X if layout == "dense" else sp.csr_matrix(X)
+    X = laid_out(suited(X, layout), layout, monkeypatch)
     assert_same_learner(learner.fit(X, y), X, y, step, radius, rtol=1e-10)
 
 

@@ -1,0 +1,251 @@
+"""Features with two values as bits: which these are, rows packed into words, and counts of bits in kernels.
+
+Where each of k features has the values a_j and a_j + v, with one v for all, the squared distance of two rows in these
+features is v^2 times the number of bits in which they differ; and where all a_j are 0, their product is v^2 times the
+number of bits that both have.  A loop over words of bits takes a fraction of the time of a matrix product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numba import boolean, float32, float64, int64, types, uint32, uint64, void
+from numba.extending import intrinsic
+
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import exp_of_negative
+
+LOOKED_AT = 1024
+"""Rows that tell which features have two values; a later row may show that one has more."""
+PACKED_AT_ONCE = 4096
+"""Rows whose bits are unpacked at a time."""
+SAME_STEP = 1e-6
+"""Relative difference of two steps that counts as none."""
+WORDS = {np.dtype(np.float32): np.dtype(np.uint32), np.dtype(np.float64): np.dtype(np.uint64)}
+"""The type of a word of bits, as wide as the numbers beside it."""
+
+
+@dataclass(frozen=True)
+class TwoValued:
+    """Features `columns` (k,) of rows with d features that are `base` or `other` (k,), which differ by `step`.
+
+    The features `rest` (d - k,) may have any value.
+    """
+
+    columns: np.ndarray
+    base: np.ndarray
+    other: np.ndarray
+    step: float
+    rest: np.ndarray
+
+    @cached_property
+    def is_all(self):
+        """Whether all features have two values."""
+        return len(self.rest) == 0
+
+    @cached_property
+    def in_csr(self):
+        """Whether the stored elements of CSR rows are the bits: all features have two values, and all bases are 0."""
+        return self.is_all and not self.base.any()
+
+    def n_words(self, dtype):
+        """Return the number of words of a row, for numbers of a precision."""
+        return -(-len(self.columns) // (8 * WORDS[dtype].itemsize))
+
+    def misfits(self, X):
+        """Return a mask (k,) of the columns in which the rows X (n, d) have another value."""
+        if sp.issparse(X) and self.in_csr:
+            wrong = (X.data != self.other[X.indices]) & (X.data != 0)
+            return np.isin(self.columns, X.indices[wrong])
+        values = self._values(X)
+        fits = values == self.base
+        fits |= values == self.other
+        return ~fits.all(axis=0)
+
+    def without(self, misfits):
+        """Return the same but for the columns of a mask (k,)."""
+        keep = ~misfits
+        rest = np.sort(np.concatenate([self.rest, self.columns[misfits]]))
+        return TwoValued(self.columns[keep], self.base[keep], self.other[keep], self.step, rest)
+
+    def pack(self, X):
+        """Return the bits of rows X (n, d), dense or CSR, in words (n, n_words)."""
+        word = WORDS[X.dtype]
+        words = np.zeros((X.shape[0], self.n_words(X.dtype) * word.itemsize), dtype=np.uint8)
+        for start in range(0, X.shape[0], PACKED_AT_ONCE):
+            rows = slice(start, start + PACKED_AT_ONCE)
+            packed = np.packbits(self._bits(X[rows]), axis=1, bitorder="little")
+            words[rows, : packed.shape[1]] = packed
+        return words.view(word)
+
+    def unpack(self, words):
+        """Return the values (n, k) of the columns in rows of these words."""
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=len(self.columns), bitorder="little")
+        return np.where(bits.astype(bool), self.other, self.base)
+
+    def _bits(self, X):
+        if not (sp.issparse(X) and self.in_csr):
+            return self._values(X) == self.other
+        bits = np.zeros(X.shape, dtype=bool)
+        bits[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.indices] = X.data != 0
+        return bits
+
+    def _values(self, X):
+        if sp.issparse(X):
+            X = X.toarray()
+        return X if self.is_all else X[:, self.columns]
+
+
+def two_valued(X, *, from_zero):
+    """Return the features of rows X (n, d), dense or CSR, that have two values as far as the first rows tell.
+
+    `from_zero`: one of the values must be 0.  A feature with one value, 0 or the step of the others, may get the other
+    one later; it is among them unless most are of this kind.
+    """
+    rows = X[:LOOKED_AT]
+    if sp.issparse(rows):
+        rows = rows.toarray()
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    step = high - low
+    two = np.logical_or(rows == low, rows == high).all(axis=0) & (step > 0)
+    if from_zero:
+        two &= (low == 0) | (high == 0)
+    steps, counts = np.unique(step[two] if two.any() else np.abs(low[low != 0]), return_counts=True)
+    common = steps[np.argmax(counts)] if len(steps) else rows.dtype.type(1)
+    two &= np.abs(step - common) <= SAME_STEP * common
+    one = (step == 0) & np.isin(np.abs(low), [0, common])
+    if two.sum() >= one.sum() or (two | one).all():
+        two |= one
+    base = np.where((high == 0) | (step == 0), 0, low).astype(rows.dtype)
+    other = np.where(low == high, np.where(low == 0, common, low), np.where(high == 0, low, high)).astype(rows.dtype)
+    columns = np.flatnonzero(two)
+    return TwoValued(columns, base[columns], other[columns], float(common), np.flatnonzero(~two))
+
+
+@intrinsic
+def _n_bits(typing, word):
+    """Return the number of bits of a word that are set."""
+    del typing
+
+    def generate(context, builder, signature, arguments):
+        del context, signature
+        return builder.ctpop(arguments[0])
+
+    return word(word), generate
+
+
+@compiled(fastmath=True)
+def _count(row, right, n_words, differ, counts):
+    """Set counts (m,) to the numbers of bits in which words (n_words,) and the columns of `right` (n_words, m) differ.
+
+    Without `differ`, to the numbers of bits that both have.  The loops go over columns, so that they vectorise, and
+    over four words at a time, which saves reading and writing the counts.
+    """
+    w, m = 0, len(counts)
+    counts[:] = 0
+    while w + 4 <= n_words:
+        a, b, c, d = row[w], row[w + 1], row[w + 2], row[w + 3]
+        of_a, of_b, of_c, of_d = right[w], right[w + 1], right[w + 2], right[w + 3]
+        if differ:
+            for j in range(m):
+                counts[j] += _n_bits(a ^ of_a[j]) + _n_bits(b ^ of_b[j]) + _n_bits(c ^ of_c[j]) + _n_bits(d ^ of_d[j])
+        else:
+            for j in range(m):
+                counts[j] += _n_bits(a & of_a[j]) + _n_bits(b & of_b[j]) + _n_bits(c & of_c[j]) + _n_bits(d & of_d[j])
+        w += 4
+    while w < n_words:
+        a, of_a = row[w], right[w]
+        if differ:
+            for j in range(m):
+                counts[j] += _n_bits(a ^ of_a[j])
+        else:
+            for j in range(m):
+                counts[j] += _n_bits(a & of_a[j])
+        w += 1
+
+
+def _words(word):
+    return types.Array(word, 2, "C", readonly=True)
+
+
+def _signatures(of):
+    """Return the signatures that a function of (real, words) gives for both precisions."""
+    return [of(float32, _words(uint32)), of(float64, _words(uint64))]
+
+
+@compiled(_signatures(lambda real, words: void(words, words, int64, boolean, real[::1], real[:, ::1])))
+def tabulate(left, right, n_words, differ, table, values):
+    """Set the values (n, m) to those that a table has for the counts of words (n, .) and columns of words (., m)."""
+    counts = np.empty(right.shape[1], dtype=right.dtype)
+    for i in range(len(left)):
+        _count(left[i], right, n_words, differ, counts)
+        row = values[i]
+        for j in range(len(counts)):
+            row[j] = table[counts[j]]
+
+
+@compiled(_signatures(lambda real, words: real[::1](words, words, int64, boolean, real[::1], real[:])))
+def sum_tabulated(left, right, n_words, differ, table, weights):
+    """Return sum_i weights[i] table[count_ij], (m,), for words (n, .) and columns of words (., m)."""
+    counts = np.empty(right.shape[1], dtype=right.dtype)
+    sums = np.zeros(right.shape[1], dtype=table.dtype)
+    for i in range(len(left)):
+        _count(left[i], right, n_words, differ, counts)
+        for j in range(len(counts)):
+            sums[j] += weights[i] * table[counts[j]]
+    return sums
+
+
+@compiled(_signatures(lambda real, words: void(real[:, ::1], words, words, int64, boolean, float64)))
+def add_counts(products, left, right, n_words, differ, per_bit):
+    """Add the counts of words (n, .) and columns of words (., m), times `per_bit`, to the products (n, m)."""
+    counts = np.empty(right.shape[1], dtype=right.dtype)
+    scale = products.dtype.type(per_bit)
+    for i in range(len(left)):
+        _count(left[i], right, n_words, differ, counts)
+        row = products[i]
+        for j in range(len(counts)):
+            row[j] += scale * counts[j]
+
+
+_WORDS_32 = _words(uint32)
+
+
+@compiled(void(_WORDS_32, _WORDS_32, int64, float64, float32[:, ::1]), fastmath=True)
+def exp_of_counts(left, right, n_words, per_bit, values):
+    """Set values (n, m) to e^(per_bit count_ij), of the bits that differ."""
+    counts = np.empty(right.shape[1], dtype=np.uint32)
+    scale = np.float32(per_bit)
+    for i in range(len(left)):
+        _count(left[i], right, n_words, True, counts)
+        row = values[i]
+        for j in range(len(counts)):
+            row[j] = exp_of_negative(scale * np.float32(np.int32(counts[j])))
+
+
+@compiled(float32[::1](_WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
+def sum_exp_of_counts(left, right, n_words, per_bit, weights):
+    """Return sum_i weights[i] e^(per_bit count_ij), (m,), of the bits that differ."""
+    counts = np.empty(right.shape[1], dtype=np.uint32)
+    sums, scale = np.zeros(right.shape[1], dtype=np.float32), np.float32(per_bit)
+    for i in range(len(left)):
+        _count(left[i], right, n_words, True, counts)
+        for j in range(len(counts)):
+            sums[j] += weights[i] * exp_of_negative(scale * np.float32(np.int32(counts[j])))
+    return sums
+
+
+@compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
+def sum_exp_with_counts(products, left, right, n_words, per_bit, weights):
+    """Return sum_i weights[i] e^min(products_ij + per_bit count_ij, 0), (m,), of the bits that differ."""
+    counts = np.empty(right.shape[1], dtype=np.uint32)
+    sums, scale = np.zeros(right.shape[1], dtype=np.float32), np.float32(per_bit)
+    for i in range(len(left)):
+        _count(left[i], right, n_words, True, counts)
+        row = products[i]
+        for j in range(len(counts)):
+            sums[j] += weights[i] * exp_of_negative(row[j] + scale * np.float32(np.int32(counts[j])))
+    return sums

@@ -1,0 +1,345 @@
+"""How rows become the operands of a kernel: dense, by an inverted index, or with features of two values as bits.
+
+Operands are prepared once and contain everything that a tile of kernel values needs, so that a tile is one product and
+one elementwise function:
+
+    rbf     exp(-gamma ||x - z||^2)      [s(x-o), -gamma||x-o||^2, 1] . [s(z-o), 1, -gamma||z-o||^2],  s = sqrt(2 gamma)
+    poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
+    linear  x'z
+
+The origin o of the rbf kernel of dense rows is the median of some training rows.  The kernel does not depend on it, but
+without it the squared distances of rows far from 0 would be lost in float32.
+
+All kinds of operands have the same methods: `left` and `right` prepare rows, `values` and `sums` give kernel values and
+weighted sums of them, `fitting` gives the operands that given rows need.  `operands_of` chooses the kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float32, float64, int32, types, void
+
+from klr_bench.estimators.core.bits import (
+    WORDS,
+    TwoValued,
+    add_counts,
+    exp_of_counts,
+    sum_exp_of_counts,
+    sum_exp_with_counts,
+    sum_tabulated,
+    tabulate,
+    two_valued,
+)
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import (
+    Kernel,
+    squared_norms,
+    sum_exp_negative,
+)
+from klr_bench.estimators.core.rows import growing_like, in_layout
+
+ORIGIN_ROWS = 256
+"""Number of rows whose median is the origin of distances."""
+DENSE_AT_MOST = 8192
+"""With more features, CSR rows are never made dense."""
+FEATURE_NS, BEGIN_BITS_NS, WORD_NS = 0.017, 0.15, 0.1
+BEGIN_INDEX_NS, MEETING_NS, ENTRY_NS = 0.5, 0.9, 0.01
+"""Nanoseconds a kernel value takes: for each feature of a dense row; with bits in any case, and for each word of 32; by
+the inverted index in any case, for each pair of matching entries, and for each entry looked up.  Measured in float32 by
+scripts/benchmark/sparse.py and bits.py."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Operands of dense rows, or of rows that are made dense: a tile is one matrix product."""
+
+    kernel: Kernel
+    origin: np.ndarray
+    """A point (d,) near the training rows; only rbf uses it."""
+    left_is_rows = False
+
+    @property
+    def plain(self):
+        """The operands without bits."""
+        return self
+
+    def fitting(self, X):
+        """Return the operands that rows X need: these."""
+        del X
+        return self
+
+    def rows(self, X):
+        """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
+        return in_layout(X, sparse=False)
+
+    def left(self, X):
+        """Prepare rows X (n, d) as the left operand, (n, d')."""
+        X = self.rows(X)
+        if self.kernel.name == "linear":
+            return X
+        if self.kernel.name == "poly":
+            return np.hstack([self.kernel.gamma * X, np.full((len(X), 1), self.kernel.coef0)], dtype=X.dtype)
+        return self._augmented(X, [-1, -2])
+
+    def right(self, X):
+        """Prepare rows X (n, d) as the right operand, already transposed: (d', n)."""
+        X = self.rows(X)
+        if self.kernel.name == "linear":
+            return X.T
+        if self.kernel.name == "poly":
+            return np.hstack([X, np.ones((len(X), 1))], dtype=X.dtype).T
+        return self._augmented(X, [-2, -1]).T
+
+    def store(self, X):
+        """Return an empty store for left operands of rows like those of X."""
+        return growing_like(self.left(X[:1]))
+
+    def values(self, left, right):
+        """Return kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
+        return self.kernel.finish(left @ right)
+
+    def sums(self, left, weights, right):
+        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands (n, d') and (d', m)."""
+        if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
+            return sum_exp_negative(left @ right, weights[0])[None]
+        return weights @ self.values(left, right)
+
+    def _augmented(self, X, columns):
+        """Return rows [sqrt(2 gamma) (x - o), ...] with 1 and -gamma ||x - o||^2 in the two given columns."""
+        operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
+        rows = operand[:, :-2]
+        np.subtract(X, self.origin, out=rows)
+        rows *= np.sqrt(2 * self.kernel.gamma)
+        operand[:, columns[0]] = 1
+        operand[:, columns[1]] = -0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        return operand
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """Operands of CSR rows: the right one is an inverted index, so that only matching entries cost time."""
+
+    kernel: Kernel
+    left_is_rows = True
+    """Whether the left operand is the rows themselves, so that one store serves for both."""
+
+    @property
+    def plain(self):
+        """The operands without bits."""
+        return self
+
+    def fitting(self, X):
+        """Return the operands that rows X need: these."""
+        del X
+        return self
+
+    def rows(self, X):
+        """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
+        return in_layout(X, sparse=True)
+
+    left = rows
+    """The left operand of rows X (n, d) is the rows."""
+
+    def right(self, X):
+        """Prepare rows X (n, d) as the right operand, already transposed: CSR (d, n)."""
+        return self.rows(X).T.tocsr()
+
+    def store(self, X):
+        """Return an empty store for left operands of rows like those of X."""
+        return growing_like(self.rows(X[:1]))
+
+    def values(self, left, right):
+        """Return kernel values (n, m) of a left operand (n, d) and a right operand (d, m), in their precision."""
+        return self.kernel.finish(self._arguments(left, right))
+
+    def sums(self, left, weights, right):
+        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands (n, d) and (d, m)."""
+        if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
+            return sum_exp_negative(self._arguments(left, right), weights[0])[None]
+        return weights @ self.values(left, right)
+
+    def _arguments(self, left, right):
+        kernel, products = self.kernel, sparse_products(left, right)
+        if kernel.name == "linear":
+            return products
+        products *= kernel.gamma if kernel.name == "poly" else 2 * kernel.gamma
+        if kernel.name == "poly":
+            products += products.dtype.type(kernel.coef0)
+        else:
+            products -= kernel.gamma * squared_norms(left)[:, None]
+            products -= kernel.gamma * squared_norms(right.T)
+        return products
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Operands whose first columns are words of bits, of the features with two values; the others are as in `Dense`.
+
+    The words have the width of the numbers beside them, so that an operand is one array.  `others` are the operands of
+    the features that have no bits, None where there are none.
+    """
+
+    kernel: Kernel
+    features: TwoValued
+    others: Dense | None
+    plain: Dense | Indexed
+    """The operands without bits, for rows of which too few features have two values."""
+    left_is_rows = False
+
+    @classmethod
+    def of(cls, kernel, features, plain, X):
+        """Make the operands for features of rows like those of X."""
+        others = None if features.is_all else Dense(kernel, origin_of(X)[features.rest])
+        return cls(kernel, features, others, plain)
+
+    def fitting(self, X):
+        """Return the operands that rows X need: these, or others that have bits for fewer features, or none."""
+        misfits = self.features.misfits(X)
+        if not misfits.any():
+            return self
+        features = self.features.without(misfits)
+        cost = packed_ns(features)
+        return self.of(self.kernel, features, self.plain, X) if cost < plain_ns(self.plain, X) else self.plain
+
+    def rows(self, X):
+        """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
+        return X if self.features.in_csr else in_layout(X, sparse=False)
+
+    def left(self, X):
+        """Prepare rows X (n, d) as the left operand, (n, d')."""
+        X = self.rows(X)
+        words = self.features.pack(X).view(X.dtype)
+        if self.others is None:
+            return words
+        return np.ascontiguousarray(np.hstack([words, self.others.left(X[:, self.features.rest])]))
+
+    def right(self, X):
+        """Prepare rows X (n, d) as the right operand, already transposed: (d', n)."""
+        X = self.rows(X)
+        words = self.features.pack(X).view(X.dtype).T
+        if self.others is not None:
+            words = np.vstack([words, self.others.right(X[:, self.features.rest])])
+        return np.ascontiguousarray(words)
+
+    def store(self, X):
+        """Return an empty store for left operands of rows like those of X."""
+        return growing_like(self.left(X[:1]))
+
+    def values(self, left, right):
+        """Return kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
+        n_words, words = self._words(left, right)
+        if self.others is None:
+            values = np.empty((len(left), right.shape[1]), dtype=left.dtype)
+            if self._exponential_is_fast(left.dtype):
+                exp_of_counts(*words, n_words, self._per_bit, values)
+            else:
+                tabulate(*words, n_words, self._differ, self._table(left.dtype), values)
+            return values
+        products = left[:, n_words:] @ right[n_words:]
+        add_counts(products, *words, n_words, self._differ, self._per_bit)
+        return self.kernel.finish(products)
+
+    def sums(self, left, weights, right):
+        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands (n, d') and (d', m)."""
+        if len(weights) > 1:
+            return weights @ self.values(left, right)
+        n_words, words = self._words(left, right)
+        fast = self._exponential_is_fast(left.dtype)
+        if self.others is None and not fast:
+            return sum_tabulated(*words, n_words, self._differ, self._table(left.dtype), weights[0])[None]
+        if self.others is None:
+            return sum_exp_of_counts(*words, n_words, self._per_bit, weights[0])[None]
+        if fast:
+            products = left[:, n_words:] @ right[n_words:]
+            return sum_exp_with_counts(products, *words, n_words, self._per_bit, weights[0])[None]
+        return weights @ self.values(left, right)
+
+    def _words(self, left, right):
+        word = WORDS[left.dtype]
+        return self.features.n_words(left.dtype), (left.view(word), right.view(word))
+
+    def _exponential_is_fast(self, dtype):
+        """Tell whether the kernel's values are exponentials that take less time than to look them up in a table."""
+        return self.kernel.name == "rbf" and dtype == np.float32
+
+    @property
+    def _differ(self):
+        """Whether bits that differ are counted, for a distance, or bits that both have, for a product."""
+        return self.kernel.name == "rbf"
+
+    @property
+    def _per_bit(self):
+        """What a counted bit adds to the argument of the elementwise function."""
+        factor = {"rbf": -self.kernel.gamma, "poly": self.kernel.gamma, "linear": 1.0}[self.kernel.name]
+        return factor * self.features.step**2
+
+    def _table(self, dtype):
+        """Return the kernel's values, (k + 1,), for 0, ..., k counted bits, where all features have two values."""
+        arguments = self._per_bit * np.arange(len(self.features.columns) + 1.0)
+        if self.kernel.name == "poly":
+            arguments += self.kernel.coef0
+        return self.kernel.finish(arguments).astype(dtype)
+
+
+def operands_of(kernel, X):
+    """Return the operands for a kernel and rows like those of X, dense or CSR: the kind that the first rows suggest."""
+    plain = Dense(kernel, origin_of(X))
+    if sp.issparse(X) and (X.shape[1] > DENSE_AT_MOST or plain_ns(plain, X) >= plain_ns(Indexed(kernel), X)):
+        plain = Indexed(kernel)
+    if X.shape[1] > DENSE_AT_MOST:
+        return plain
+    features = two_valued(X, from_zero=kernel.name != "rbf")
+    return Packed.of(kernel, features, plain, X) if packed_ns(features) < plain_ns(plain, X) else plain
+
+
+def plain_ns(plain, X):
+    """Return how long a kernel value of rows like the first of X takes with operands without bits, in nanoseconds."""
+    sample = X[:256]
+    n, d = sample.shape
+    if isinstance(plain, Dense):
+        return FEATURE_NS * (d + 2)
+    meeting = np.sum((np.bincount(sample.indices, minlength=d) / n) ** 2)
+    return BEGIN_INDEX_NS + MEETING_NS * meeting + ENTRY_NS * sample.nnz / n
+
+
+def packed_ns(features):
+    """Return how long a kernel value takes with bits for some features, in nanoseconds."""
+    dense = 0 if features.is_all else FEATURE_NS * (len(features.rest) + 2)
+    return np.inf if len(features.columns) == 0 else dense + BEGIN_BITS_NS + WORD_NS * len(features.columns) / 32
+
+
+def origin_of(X):
+    """Return the median (d,) of the first rows of X, dense or CSR, as the origin of a dense rbf kernel."""
+    rows = X[:ORIGIN_ROWS]
+    return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)
+
+
+def sparse_products(left, right):
+    """Return the dense products (n, m) of CSR rows (n, d) with the columns of a CSR matrix (d, m).
+
+    The rows of `right` are an inverted index of its columns: only matching entries cost time.
+    """
+    out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
+    arrays = [left.data, right.data]
+    for matrix in (left, right):
+        arrays += [matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False)]
+    _inverted_index_products(*arrays, out)
+    return out
+
+
+def _index_signature(real):
+    values, places = (types.Array(of, 1, "C", readonly=True) for of in (real, int32))
+    return void(values, values, places, places, places, places, real[:, ::1])
+
+
+@compiled([_index_signature(float32), _index_signature(float64)])
+def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
+    """Add to out (n, m), for each entry of a row, its products with the entries listed under its feature."""
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            value, feature = data[p], indices[p]
+            for q in range(lists[feature], lists[feature + 1]):
+                out[i, rows[q]] += value * posted[q]
