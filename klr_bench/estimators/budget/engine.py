@@ -25,10 +25,12 @@ from collections import namedtuple
 import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int64, types
+from numba.extending import overload
 
+from klr_bench.estimators.core.bits import add_counts
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, finish
-from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.operands import Packing, operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.online.engine import FOLD_BELOW
 
@@ -59,6 +61,9 @@ T, N, TURNS, EVER, MISTAKES, REFUSED, FIRST = range(7)
 the first column of the block."""
 SCALE, SUM, SQUARED, LAST, MEMORY = range(5)
 """The scale, the sum C, the squared norm of f, the last f(x), and the first of the strategy's own."""
+
+
+_packing = types.NamedTuple([int64, types.boolean, float64, float64], Packing)
 
 
 def _book(real):
@@ -166,19 +171,47 @@ def n_victims(by_age, first, b, budget):
     return min(first, max(b // 2, 1)) if by_age and first + b > budget else 0
 
 
+def _as_words(array):
+    """Return an array of numbers as words of bits, in compiled code."""
+
+
+@overload(_as_words)
+def _as_words_by_precision(array):
+    if array.dtype == float32:
+        return lambda array: array.view(np.uint32)
+    return lambda array: array.view(np.uint64)
+
+
+@compiled()
+def _kernel_values(rows, columns, packing, kernel, degree):
+    """Return kernel values (n, m) of left operands (n, d') and right operands (m, d'), which may begin with words."""
+    if packing.n_words == 0:
+        values = np.dot(rows, columns.T)
+    else:
+        n_words = packing.n_words
+        words, others = _as_words(columns)[:, :n_words].T.copy(), columns[:, n_words:].copy()
+        if others.shape[1] == 0:
+            values = np.full((len(rows), len(columns)), rows.dtype.type(packing.base))
+        else:
+            values = np.dot(rows[:, n_words:].copy(), others.T)
+        add_counts(values, _as_words(rows), words, n_words, packing.differ, packing.per_bit)
+    finish(values, kernel, degree)
+    return values
+
+
 def _pass(real):
     matrix, vector, numbers = real[:, ::1], float64[::1], int64[::1]
     function = types.FunctionType(_strategy(real))
     operands, columns = (matrix, matrix, vector), (*[vector] * 4, *[numbers] * 3)
     return types.void(
-        function, vector, int64, int64, types.boolean, int64, float64, *operands, vector, vector,
+        function, vector, int64, int64, types.boolean, int64, float64, _packing, *operands, vector, vector,
         matrix, matrix, *columns, vector, numbers, numbers, vector,
     )  # fmt: skip
 
 
 @compiled([_pass(float32), _pass(float64)])
 def _learn(
-    strategy, parameters, budget, block, by_age, kernel, degree, queries, keys, lengths, y, u,
+    strategy, parameters, budget, block, by_age, kernel, degree, packing, queries, keys, lengths, y, u,
     left, right, coef, average, since, length, number, slot, column, total, entered, counts, scalars,
 ):  # fmt: skip
     """Learn from dense rows: queries and keys (n, d') are their left and right operands, lengths (n,) ||k(x, .)||.
@@ -196,8 +229,7 @@ def _learn(
             rows[b + j] = left[(counts[TURNS] + j) % budget]
         right[first : first + b], length[first : first + b] = keys[start:stop], lengths[start:stop]
         coef[first : first + b] = 0.0
-        values = np.dot(rows, right[: first + b].T)
-        finish(values, kernel, degree)
+        values = _kernel_values(rows, right[: first + b], packing, kernel, degree)
         counts[FIRST] = first
         book = Book(
             values, y[start:stop], u[start:stop], coef, average, since, length, number, slot, column, total, entered,
@@ -220,10 +252,9 @@ class BudgetState:
         """Start on rows like those of X, dense or CSR; `by_age`: the strategy needs f at the oldest examples."""
         self.budget, self.by_age = budget, by_age
         self.sparse = sp.issparse(X)
-        self.operands = operands_of(kernel, X).plain
+        self.operands = operands_of(kernel, X)
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
-        width = 0 if self.operands.left_is_rows else self.operands.left(X[:1]).shape[1]
-        self.left, self.right = np.empty((2, 0, width), dtype=X.dtype)
+        self.left, self.right = np.empty((2, 0, self.operands.width(X)), dtype=X.dtype)
         self.coef, self.average, self.since, self.length, self.total = np.zeros((5, 0))
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
@@ -252,6 +283,7 @@ class BudgetState:
     def learn(self, strategy, parameters, X, y, u):
         """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0, and uniform draws u (n,)."""
         size = BLOCK if self.budget <= LARGE else SHORT
+        self._fit_operands(X)
         self._make_room(len(y), size)
         rows, parameters = self.operands.rows(X), np.array(parameters, dtype=np.float64)
         lengths = np.sqrt(self.operands.kernel.diagonal(rows))
@@ -263,6 +295,18 @@ class BudgetState:
             entered = self.entered[ever : self.counts[EVER]]
             self.support.append(X[entered - before])
             self.numbers.append(entered)
+
+    def _fit_operands(self, X):
+        """Let the operands be those that rows X need, and prepare the support vectors anew if they change."""
+        operands = self.operands.fitting(X)
+        if operands is self.operands:
+            return
+        self.operands = operands
+        n, width = self.counts[N], operands.width(X)
+        rows = self.support.rows[self.number[:n]]
+        self.left, self.right = (np.zeros((len(old), width), dtype=old.dtype) for old in (self.left, self.right))
+        if width:
+            self.left[:n], self.right[:n] = operands.left(rows), operands.right(rows).T
 
     def _make_room(self, n, size):
         slots, ever = min(self.budget, self.counts[N] + n), self.counts[EVER] + n
@@ -276,7 +320,7 @@ class BudgetState:
         operands, kernel = self.operands, self.operands.kernel
         _learn(
             strategy, parameters, self.budget, size, self.by_age, KERNELS.index(kernel.name), kernel.degree,
-            operands.left(X), operands.right(X).T, lengths, y, u,
+            operands.packing(X.dtype), operands.left(X), np.ascontiguousarray(operands.right(X).T), lengths, y, u,
             self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
             self.column, self.total, self.entered, self.counts, self.scalars,
         )  # fmt: skip

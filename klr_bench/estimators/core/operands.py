@@ -17,6 +17,7 @@ weighted sums of them, `fitting` gives the operands that given rows need.  `oper
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +40,7 @@ from klr_bench.estimators.core.kernels import (
     squared_norms,
     sum_exp_negative,
 )
-from klr_bench.estimators.core.rows import growing_like, in_layout
+from klr_bench.estimators.core.rows import in_layout
 
 ORIGIN_ROWS = 256
 """Number of rows whose median is the origin of distances."""
@@ -50,6 +51,19 @@ BEGIN_INDEX_NS, MEETING_NS, ENTRY_NS = 0.5, 0.9, 0.01
 """Nanoseconds a kernel value takes: for each feature of a dense row; with bits in any case, and for each word of 32; by
 the inverted index in any case, for each pair of matching entries, and for each entry looked up.  Measured in float32 by
 scripts/benchmark/sparse.py and bits.py."""
+
+
+class Packing(NamedTuple):
+    """What compiled code needs to know of the bits of operands."""
+
+    n_words: int
+    """Words at the beginning of an operand, of each row."""
+    differ: bool
+    """Whether bits that differ are counted, for a distance, or bits that both have, for a product."""
+    per_bit: float
+    """What a counted bit adds to the argument of the elementwise function."""
+    base: float
+    """The argument where no bit is counted, if all features have two values."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +107,14 @@ class Dense:
             return np.hstack([X, np.ones((len(X), 1))], dtype=X.dtype).T
         return self._augmented(X, [-2, -1]).T
 
-    def store(self, X):
-        """Return an empty store for left operands of rows like those of X."""
-        return growing_like(self.left(X[:1]))
+    def width(self, X):
+        """Return the number d' of columns of an operand of rows like those of X."""
+        return self.left(X[:1]).shape[1]
+
+    def packing(self, dtype):
+        """Return the `Packing` of the operands: they have no bits."""
+        del dtype
+        return Packing(0, False, 0.0, 0.0)
 
     def values(self, left, right):
         """Return kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
@@ -147,9 +166,10 @@ class Indexed:
         """Prepare rows X (n, d) as the right operand, already transposed: CSR (d, n)."""
         return self.rows(X).T.tocsr()
 
-    def store(self, X):
-        """Return an empty store for left operands of rows like those of X."""
-        return growing_like(self.rows(X[:1]))
+    def width(self, X):
+        """Return 0: there are no operands but the rows."""
+        del X
+        return 0
 
     def values(self, left, right):
         """Return kernel values (n, m) of a left operand (n, d) and a right operand (d, m), in their precision."""
@@ -224,64 +244,61 @@ class Packed:
             words = np.vstack([words, self.others.right(X[:, self.features.rest])])
         return np.ascontiguousarray(words)
 
-    def store(self, X):
-        """Return an empty store for left operands of rows like those of X."""
-        return growing_like(self.left(X[:1]))
+    def width(self, X):
+        """Return the number d' of columns of an operand of rows like those of X."""
+        return self.left(X[:1]).shape[1]
+
+    def packing(self, dtype):
+        """Return the `Packing` of the operands of rows of a precision."""
+        name, gamma, coef0 = self.kernel.name, self.kernel.gamma, self.kernel.coef0
+        factor = {"rbf": -gamma, "poly": gamma, "linear": 1.0}[name]
+        base = coef0 if name == "poly" else 0.0
+        return Packing(self.features.n_words(dtype), name == "rbf", factor * self.features.step**2, base)
 
     def values(self, left, right):
         """Return kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
-        n_words, words = self._words(left, right)
-        if self.others is None:
-            values = np.empty((len(left), right.shape[1]), dtype=left.dtype)
-            if self._exponential_is_fast(left.dtype):
-                exp_of_counts(*words, n_words, self._per_bit, values)
-            else:
-                tabulate(*words, n_words, self._differ, self._table(left.dtype), values)
-            return values
-        products = left[:, n_words:] @ right[n_words:]
-        add_counts(products, *words, n_words, self._differ, self._per_bit)
-        return self.kernel.finish(products)
+        packing, words = self._words(left, right)
+        n_words, differ, per_bit, _ = packing
+        if self.others is not None:
+            products = left[:, n_words:] @ right[n_words:]
+            add_counts(products, *words, n_words, differ, per_bit)
+            return self.kernel.finish(products)
+        values = np.empty((len(left), right.shape[1]), dtype=left.dtype)
+        if self._exponential_is_fast(left):
+            exp_of_counts(*words, n_words, per_bit, values)
+        else:
+            tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
+        return values
 
     def sums(self, left, weights, right):
         """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands (n, d') and (d', m)."""
-        if len(weights) > 1:
+        fast = self._exponential_is_fast(left)
+        if len(weights) > 1 or (self.others is not None and not fast):
             return weights @ self.values(left, right)
-        n_words, words = self._words(left, right)
-        fast = self._exponential_is_fast(left.dtype)
-        if self.others is None and not fast:
-            return sum_tabulated(*words, n_words, self._differ, self._table(left.dtype), weights[0])[None]
-        if self.others is None:
-            return sum_exp_of_counts(*words, n_words, self._per_bit, weights[0])[None]
-        if fast:
+        packing, words = self._words(left, right)
+        n_words, differ, per_bit, _ = packing
+        if self.others is not None:
             products = left[:, n_words:] @ right[n_words:]
-            return sum_exp_with_counts(products, *words, n_words, self._per_bit, weights[0])[None]
-        return weights @ self.values(left, right)
+            sums = sum_exp_with_counts(products, *words, n_words, per_bit, weights[0])
+        elif fast:
+            sums = sum_exp_of_counts(*words, n_words, per_bit, weights[0])
+        else:
+            sums = sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])
+        return sums[None]
 
     def _words(self, left, right):
+        """Return the packing, and the operands as words."""
         word = WORDS[left.dtype]
-        return self.features.n_words(left.dtype), (left.view(word), right.view(word))
+        return self.packing(left.dtype), (left.view(word), right.view(word))
 
-    def _exponential_is_fast(self, dtype):
+    def _exponential_is_fast(self, left):
         """Tell whether the kernel's values are exponentials that take less time than to look them up in a table."""
-        return self.kernel.name == "rbf" and dtype == np.float32
+        return self.kernel.name == "rbf" and left.dtype == np.float32
 
-    @property
-    def _differ(self):
-        """Whether bits that differ are counted, for a distance, or bits that both have, for a product."""
-        return self.kernel.name == "rbf"
-
-    @property
-    def _per_bit(self):
-        """What a counted bit adds to the argument of the elementwise function."""
-        factor = {"rbf": -self.kernel.gamma, "poly": self.kernel.gamma, "linear": 1.0}[self.kernel.name]
-        return factor * self.features.step**2
-
-    def _table(self, dtype):
+    def _table(self, packing, dtype):
         """Return the kernel's values, (k + 1,), for 0, ..., k counted bits, where all features have two values."""
-        arguments = self._per_bit * np.arange(len(self.features.columns) + 1.0)
-        if self.kernel.name == "poly":
-            arguments += self.kernel.coef0
-        return self.kernel.finish(arguments).astype(dtype)
+        counts = np.arange(len(self.features.columns) + 1.0)
+        return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
 
 
 def operands_of(kernel, X):

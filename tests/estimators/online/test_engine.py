@@ -25,7 +25,7 @@ from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, suited, 
 from tests.reference import kernel as reference
 
 
-def assert_same_learner(learner, X, y, step, radius, *, rtol):
+def assert_same_learner(learner, X, y, step, radius, *, rtol, counted=True):
     """Compare a fitted learner with the reference: who is a support vector, and every coefficient."""
     dense = X.toarray() if sp.issparse(X) else X
     kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
