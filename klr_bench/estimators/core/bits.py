@@ -27,6 +27,9 @@ SAME_STEP = 1e-6
 WORDS = {np.dtype(np.float32): np.dtype(np.uint32), np.dtype(np.float64): np.dtype(np.uint64)}
 """The type of a word of bits, as wide as the numbers beside it."""
 
+FOUR = 4
+"""Words that a loop takes at a time, so that it reads and writes its counts seldom."""
+
 
 @dataclass(frozen=True)
 class TwoValued:
@@ -52,8 +55,8 @@ class TwoValued:
         return self.is_all and not self.base.any()
 
     def n_words(self, dtype):
-        """Return the number of words of a row, for numbers of a precision."""
-        return -(-len(self.columns) // (8 * WORDS[dtype].itemsize))
+        """Return the number of words of a row, a multiple of FOUR, for numbers of a precision."""
+        return -(-len(self.columns) // (8 * WORDS[dtype].itemsize * FOUR)) * FOUR
 
     def misfits(self, X):
         """Return a mask (k,) of the columns in which the rows X (n, d) have another value."""
@@ -138,33 +141,42 @@ def _n_bits(typing, word):
 
 
 @compiled(fastmath=True)
+def _differing(row, w, of_a, of_b, of_c, of_d, j):
+    """Return the number of bits in which four words of a row, from w on, differ from those of column j."""
+    return (
+        _n_bits(row[w] ^ of_a[j])
+        + _n_bits(row[w + 1] ^ of_b[j])
+        + _n_bits(row[w + 2] ^ of_c[j])
+        + _n_bits(row[w + 3] ^ of_d[j])
+    )
+
+
+@compiled(fastmath=True)
+def _common(row, w, of_a, of_b, of_c, of_d, j):
+    """Return the number of bits that four words of a row, from w on, have in common with those of column j."""
+    return (
+        _n_bits(row[w] & of_a[j])
+        + _n_bits(row[w + 1] & of_b[j])
+        + _n_bits(row[w + 2] & of_c[j])
+        + _n_bits(row[w + 3] & of_d[j])
+    )
+
+
+@compiled(fastmath=True)
 def _count(row, right, n_words, differ, counts):
     """Set counts (m,) to the numbers of bits in which words (n_words,) and the columns of `right` (n_words, m) differ.
 
-    Without `differ`, to the numbers of bits that both have.  The loops go over columns, so that they vectorise, and
-    over four words at a time, which saves reading and writing the counts.
+    Without `differ`, to the numbers of bits that both have.  The loops go over columns, so that they vectorise.
     """
-    w, m = 0, len(counts)
     counts[:] = 0
-    while w + 4 <= n_words:
-        a, b, c, d = row[w], row[w + 1], row[w + 2], row[w + 3]
-        of_a, of_b, of_c, of_d = right[w], right[w + 1], right[w + 2], right[w + 3]
+    for w in range(0, n_words, FOUR):
+        a, b, c, d = right[w], right[w + 1], right[w + 2], right[w + 3]
         if differ:
-            for j in range(m):
-                counts[j] += _n_bits(a ^ of_a[j]) + _n_bits(b ^ of_b[j]) + _n_bits(c ^ of_c[j]) + _n_bits(d ^ of_d[j])
+            for j in range(len(counts)):
+                counts[j] += _differing(row, w, a, b, c, d, j)
         else:
-            for j in range(m):
-                counts[j] += _n_bits(a & of_a[j]) + _n_bits(b & of_b[j]) + _n_bits(c & of_c[j]) + _n_bits(d & of_d[j])
-        w += 4
-    while w < n_words:
-        a, of_a = row[w], right[w]
-        if differ:
-            for j in range(m):
-                counts[j] += _n_bits(a ^ of_a[j])
-        else:
-            for j in range(m):
-                counts[j] += _n_bits(a & of_a[j])
-        w += 1
+            for j in range(len(counts)):
+                counts[j] += _common(row, w, a, b, c, d, j)
 
 
 def _words(word):
@@ -217,35 +229,50 @@ _WORDS_32 = _words(uint32)
 @compiled(void(_WORDS_32, _WORDS_32, int64, float64, float32[:, ::1]), fastmath=True)
 def exp_of_counts(left, right, n_words, per_bit, values):
     """Set values (n, m) to e^(per_bit count_ij), of the bits that differ."""
-    counts = np.empty(right.shape[1], dtype=np.uint32)
-    scale = np.float32(per_bit)
+    counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
+    last = n_words - FOUR
+    a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
     for i in range(len(left)):
-        _count(left[i], right, n_words, True, counts)
-        row = values[i]
+        if last > 0:
+            _count(left[i], right, last, True, counts)
+        row, of_row = values[i], left[i]
         for j in range(len(counts)):
-            row[j] = exp_of_negative(scale * np.float32(np.int32(counts[j])))
+            before = counts[j] if last > 0 else np.uint32(0)
+            count = np.int32(before + _differing(of_row, last, a, b, c, d, j))
+            row[j] = exp_of_negative(scale * np.float32(count))
 
 
 @compiled(float32[::1](_WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
 def sum_exp_of_counts(left, right, n_words, per_bit, weights):
     """Return sum_i weights[i] e^(per_bit count_ij), (m,), of the bits that differ."""
-    counts = np.empty(right.shape[1], dtype=np.uint32)
-    sums, scale = np.zeros(right.shape[1], dtype=np.float32), np.float32(per_bit)
+    counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
+    sums = np.zeros(right.shape[1], dtype=np.float32)
+    last = n_words - FOUR
+    a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
     for i in range(len(left)):
-        _count(left[i], right, n_words, True, counts)
+        if last > 0:
+            _count(left[i], right, last, True, counts)
+        weight, of_row = weights[i], left[i]
         for j in range(len(counts)):
-            sums[j] += weights[i] * exp_of_negative(scale * np.float32(np.int32(counts[j])))
+            before = counts[j] if last > 0 else np.uint32(0)
+            count = np.int32(before + _differing(of_row, last, a, b, c, d, j))
+            sums[j] += weight * exp_of_negative(scale * np.float32(count))
     return sums
 
 
 @compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
 def sum_exp_with_counts(products, left, right, n_words, per_bit, weights):
     """Return sum_i weights[i] e^min(products_ij + per_bit count_ij, 0), (m,), of the bits that differ."""
-    counts = np.empty(right.shape[1], dtype=np.uint32)
-    sums, scale = np.zeros(right.shape[1], dtype=np.float32), np.float32(per_bit)
+    counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
+    sums = np.zeros(right.shape[1], dtype=np.float32)
+    last = n_words - FOUR
+    a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
     for i in range(len(left)):
-        _count(left[i], right, n_words, True, counts)
-        row = products[i]
+        if last > 0:
+            _count(left[i], right, last, True, counts)
+        weight, of_row, others = weights[i], left[i], products[i]
         for j in range(len(counts)):
-            sums[j] += weights[i] * exp_of_negative(row[j] + scale * np.float32(np.int32(counts[j])))
+            before = counts[j] if last > 0 else np.uint32(0)
+            count = np.int32(before + _differing(of_row, last, a, b, c, d, j))
+            sums[j] += weight * exp_of_negative(others[j] + scale * np.float32(count))
     return sums
