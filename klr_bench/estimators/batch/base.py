@@ -15,7 +15,7 @@ from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import spread
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, JOBS, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.weights import row_weights
 
@@ -120,6 +120,9 @@ class BatchKLR(ExpansionClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
         n_k) for n_k rows of class k.
+    n_jobs : int or None, default=None
+        Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.  The result does
+        not depend on it.
     verbose : int or bool, default=False
         Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
 
@@ -148,6 +151,7 @@ class BatchKLR(ExpansionClassifier):
         "cache_size": [POSITIVE],
         "warm_start": ["boolean"],
         "class_weight": CLASS_WEIGHT,
+        "n_jobs": JOBS,
         "verbose": VERBOSE,
     }
 
@@ -166,6 +170,7 @@ class BatchKLR(ExpansionClassifier):
         random_state=None,
         dtype=None,
         class_weight=None,
+        n_jobs=None,
         verbose=False,
     ):
         self.lam = lam
@@ -180,6 +185,7 @@ class BatchKLR(ExpansionClassifier):
         self.random_state = random_state
         self.dtype = dtype
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @learns

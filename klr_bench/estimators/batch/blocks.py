@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from klr_bench.estimators.core.expansion import evaluate
+from klr_bench.estimators.core.threads import each
 
 LARGEST = 1024
 """Rows per block if memory allows; larger blocks save no time."""
@@ -58,8 +59,11 @@ class KernelBlocks:
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
-        for tile in slices(self.n, TILE):
+
+        def fill(tile):
             block[:, tile] = self.values(left, self.right(tile))
+
+        each(fill, slices(self.n, TILE))
         return block, np.arange(len(rows))
 
     def times(self, b):

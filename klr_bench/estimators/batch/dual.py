@@ -23,6 +23,7 @@ from klr_bench.estimators.batch.base import BatchKLR
 from klr_bench.estimators.batch.blocks import TILE, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.core.threads import each
 
 SWEEPS = 3
 """Sweeps over a block's own kernel matrix; they cost nothing next to the other values, and more do not help."""
@@ -112,10 +113,10 @@ class _Ascent:
             rows = order[block]
             right = blocks.right(rows)
             earlier = slices(block.start, TILE)
-            tiles = [blocks.values(left[tile], right) for tile in earlier]
+            tiles = self._with_earlier(left, right, changes, earlier)
             y, f, a, margin = (values.take(rows, axis=1) for values in (self.y, self.f, self.a, self.margin))
-            for tile, values in zip(earlier, tiles, strict=True):
-                f += changes[:, tile] @ values
+            for _, of_changes in tiles:
+                f += of_changes
             before = a.copy()
             gram = np.ascontiguousarray(blocks.values(left[block], right))
             orders = np.array([self.random.permutation(len(rows)) for _ in range(SWEEPS)])
@@ -123,10 +124,27 @@ class _Ascent:
             _sweep(gram, orders, y, f, a, margin, scale)
             changes[:, block] = (a - before) * y * scale
             self.f[:, rows], self.a[:, rows], self.margin[:, rows] = f, a, margin
-            for tile, values in zip(earlier, tiles, strict=True):
-                self.f[:, order[tile]] += changes[:, block] @ values.T
-            tiles = values = None  # frees their memory for the next tiles
+            self._carry_back(changes[:, block], [order[tile] for tile in earlier], tiles)
+            tiles = None  # frees their memory for the next tiles
             yield block.stop
+
+    def _with_earlier(self, left, right, changes, earlier):
+        """Return the kernel values of earlier rows, tile by tile, and what the changes of their b add to f."""
+
+        def with_tile(tile):
+            values = self.blocks.values(left[tile], right)
+            return values, changes[:, tile] @ values
+
+        return each(with_tile, earlier)
+
+    def _carry_back(self, changes, rows, tiles):
+        """Add to f, at the rows of each tile, what the changes of a block's b add."""
+
+        def add(i):
+            values, _ = tiles[i]
+            self.f[:, rows[i]] += changes @ values.T
+
+        each(add, range(len(tiles)))
 
     def objectives(self):
         """Return the primal and the dual objectives, (m,); their difference is a sum of non-negative terms.
@@ -150,7 +168,9 @@ class DualCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight, verbose
+    lam, tol, max_iter, cache_size, warm_start, verbose, n_jobs
+        See `BatchKLR`.
+    kernel, gamma, degree, coef0, random_state, dtype, class_weight
         See `BatchKLR`.
 
     Attributes

@@ -123,7 +123,9 @@ class PrimalCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight, verbose
+    lam, tol, max_iter, cache_size, warm_start, verbose, n_jobs
+        See `BatchKLR`.
+    kernel, gamma, degree, coef0, random_state, dtype, class_weight
         See `BatchKLR`.
 
     Attributes

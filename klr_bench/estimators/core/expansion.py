@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from klr_bench.estimators.core.threads import each
+
 COLUMNS = 256
 """New rows per tile."""
 TILE = 1024
@@ -16,9 +18,12 @@ def evaluate(operands, left, weights, X):
     The rows X must fit the operands.
     """
     f = np.zeros((len(weights), X.shape[0]))
-    for start in range(0, X.shape[0], COLUMNS):
+
+    def fill(start):
         block = slice(start, start + COLUMNS)
         f[:, block] = expand(operands, left, weights, operands.right(X[block]))
+
+    each(fill, range(0, X.shape[0], COLUMNS))
     return f
 
 
@@ -36,9 +41,14 @@ def expand(operands, left, weights, right):
     """Return f (n_learners, m), float64: sum_i weights[:, i] k(x_i, z_j), tile by tile.
 
     left and right are operands of n rows x_i and m rows z_j; weights (n_learners, n) are in the kernel's precision.
+    The tiles are added in their order, so that the result does not depend on the number of threads.
     """
-    f = np.zeros((len(weights), right.shape[1]))
-    for start in range(0, weights.shape[1], TILE):
+
+    def sums(start):
         tile = slice(start, start + TILE)
-        f += operands.sums(left[tile], weights[:, tile], right)
+        return operands.sums(left[tile], weights[:, tile], right)
+
+    f = np.zeros((len(weights), right.shape[1]))
+    for of_tile in each(sums, range(0, weights.shape[1], TILE)):
+        f += of_tile
     return f

@@ -73,7 +73,7 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
         before = config.CACHE_DIR
         config.CACHE_DIR = str(cache_folder())  # numba reads it only when the decorator is applied
         try:
-            dispatcher = njit(cache=True, error_model="numpy", **options)(function)
+            dispatcher = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
         finally:
             config.CACHE_DIR = before
         if signatures:

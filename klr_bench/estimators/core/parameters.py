@@ -47,3 +47,5 @@ VERBOSE = ["boolean", Number(Integral, 0, 2**31 - 1, closed="both")]
 """Constraints of `verbose`."""
 CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 """Constraints of `class_weight`."""
+JOBS = [Number(Integral, None, -1, closed="right"), COUNT, None]
+"""Constraints of `n_jobs`, a number of threads."""

@@ -11,7 +11,7 @@ from numbers import Real
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid, softplus
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, NUMBER, POSITIVE, Number
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, NUMBER, POSITIVE, Number
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -73,7 +73,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         delta of the third h.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -101,6 +101,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     _rule_of_many = softmax_step_on_auxiliary
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "class_weight": CLASS_WEIGHT,
+        "n_jobs": JOBS,
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
         "h": [StrOptions(set(H))],
@@ -126,9 +127,11 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         n_epochs=None,
         shuffle=True,
         class_weight=None,
+        n_jobs=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
         self.eta = eta
         self.R = R
         self.h = h

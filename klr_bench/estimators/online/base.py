@@ -62,6 +62,9 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
         n_k rows of class k.
+    n_jobs : int or None, default=None
+        Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.  The result does
+        not depend on it.
     shuffle : bool, default=True
         Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order,
         as `partial_fit` does.

@@ -8,8 +8,9 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import column_or_1d
 
-from klr_bench.estimators.core.classifier import QUIET, distinct_labels, refuse_not_finite
+from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_finite
 from klr_bench.estimators.core.contract import declares
+from klr_bench.estimators.core.threads import QUIET, working
 from klr_bench.estimators.online import engine
 
 
@@ -105,8 +106,11 @@ class SharedFit:
     `callback(self, t)` is called with the number of examples seen; the pass ends where it returns True.
     """
 
-    @np.errstate(**QUIET)
     def __init__(self, learners, X, y, callback=None, sample_weight=None):
+        with np.errstate(**QUIET), working(learners[0].n_jobs):
+            self._fit(learners, X, y, callback, sample_weight)
+
+    def _fit(self, learners, X, y, callback, sample_weight):
         for learner in learners:
             learner._start()
         first = learners[0]
@@ -180,9 +184,12 @@ class SharedFit:
         """A mask of the learners whose sigmoid of f is a probability, (n_learners,)."""
         return np.array([learner._is_logistic() for learner in self.learners])
 
-    @np.errstate(**QUIET)
     def decision_function(self, X):
         """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
+        with np.errstate(**QUIET), working(self.learners[0].n_jobs):
+            return self._decide(X)
+
+    def _decide(self, X):
         support = self.state.support.rows
         X = self.learners[0]._validate(X, dtype=support.dtype)
         same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]

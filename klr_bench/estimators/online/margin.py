@@ -11,7 +11,7 @@ from numbers import Real
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, Number
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, Number
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -51,7 +51,7 @@ class MarginKLR(SoftmaxKernelClassifier):
         Radius > 0 of the ball in the kernel's space; `inf` for no projection.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -79,6 +79,7 @@ class MarginKLR(SoftmaxKernelClassifier):
     _rule_of_many = softmax_gradient_step_by_length
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "class_weight": CLASS_WEIGHT,
+        "n_jobs": JOBS,
         "eta": [Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS})],
         "R": [RADIUS],
     }
@@ -98,9 +99,11 @@ class MarginKLR(SoftmaxKernelClassifier):
         n_epochs=None,
         shuffle=True,
         class_weight=None,
+        n_jobs=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
         self.eta = eta
         self.R = R
 

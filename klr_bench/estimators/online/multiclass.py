@@ -30,7 +30,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         Passes of `fit` over the rows; the papers make one.  None is a number that suits the class, 10 for `OSKL` and 5
         for the others, less where there are many rows: 100,000 / n_samples, but at least 2.  A row that is inserted in
         several passes is one support vector, and the average is that of the last pass.
-    average, kernel, gamma, degree, coef0, random_state, dtype, shuffle, class_weight
+    average, kernel, gamma, degree, coef0, random_state, dtype, shuffle, class_weight, n_jobs
         See `OnlineKernelClassifier`.
 
     Attributes

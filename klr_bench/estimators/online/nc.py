@@ -8,7 +8,7 @@ from __future__ import annotations
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, POSITIVE
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -40,7 +40,7 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
         Radius > 0 of the ball in the kernel's space; `inf` for no projection.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -68,6 +68,7 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     _rule_of_many = softmax_gradient_step
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "class_weight": CLASS_WEIGHT,
+        "n_jobs": JOBS,
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
         "R": [RADIUS],
     }
@@ -87,9 +88,11 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
         n_epochs=None,
         shuffle=True,
         class_weight=None,
+        n_jobs=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
         self.eta = eta
         self.R = R
 

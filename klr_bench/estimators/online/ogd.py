@@ -10,7 +10,7 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, POSITIVE
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -35,7 +35,7 @@ class KernelOGD(OnlineKernelClassifier):
         max(0, 1 - yf), log(1 + e^-yf) or (y - f)^2.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -62,6 +62,7 @@ class KernelOGD(OnlineKernelClassifier):
     _rule = loss_gradient_step
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
         "class_weight": CLASS_WEIGHT,
+        "n_jobs": JOBS,
         "eta": [POSITIVE],
         "loss": [StrOptions({"hinge", "logit", "square"})],
     }
@@ -81,9 +82,11 @@ class KernelOGD(OnlineKernelClassifier):
         n_epochs=1,
         shuffle=True,
         class_weight=None,
+        n_jobs=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
         self.eta = eta
         self.loss = loss
 

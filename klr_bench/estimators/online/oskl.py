@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, POSITIVE
 from klr_bench.estimators.online.base import RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
@@ -57,7 +57,7 @@ class OSKL(SoftmaxKernelClassifier):
         delta > 0 of the square loss.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -86,6 +86,7 @@ class OSKL(SoftmaxKernelClassifier):
     _rule_of_many = sampled_direction_step
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
         "class_weight": CLASS_WEIGHT,
+        "n_jobs": JOBS,
         "G": [POSITIVE],
         "eta": [POSITIVE, None],
         "R": [RADIUS],
@@ -111,9 +112,11 @@ class OSKL(SoftmaxKernelClassifier):
         n_epochs=None,
         shuffle=True,
         class_weight=None,
+        n_jobs=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
         self.G = G
         self.eta = eta
         self.R = R

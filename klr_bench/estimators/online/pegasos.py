@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, POSITIVE
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -33,7 +33,7 @@ class KernelPegasos(OnlineKernelClassifier):
         Project into the ball, which contains the solution.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -60,6 +60,7 @@ class KernelPegasos(OnlineKernelClassifier):
     _rule = hinge_step
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
         "class_weight": CLASS_WEIGHT,
+        "n_jobs": JOBS,
         "lam": [POSITIVE],
         "project": ["boolean"],
     }
@@ -79,9 +80,11 @@ class KernelPegasos(OnlineKernelClassifier):
         n_epochs=1,
         shuffle=True,
         class_weight=None,
+        n_jobs=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
         self.lam = lam
         self.project = project
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -24,7 +24,7 @@ class KernelPerceptron(OnlineKernelClassifier):
     ----------
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `OnlineKernelClassifier`.
 
     Attributes
@@ -49,7 +49,10 @@ class KernelPerceptron(OnlineKernelClassifier):
     """
 
     _rule = step_on_mistake
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"class_weight": CLASS_WEIGHT}
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+        "class_weight": CLASS_WEIGHT,
+        "n_jobs": JOBS,
+    }
 
     def __init__(
         self,
@@ -64,9 +67,11 @@ class KernelPerceptron(OnlineKernelClassifier):
         n_epochs=1,
         shuffle=True,
         class_weight=None,
+        n_jobs=None,
     ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
 
     def _rule_arguments(self):
         return [], math.inf

@@ -1,0 +1,149 @@
+"""Work that is shared out to threads, with BLAS in one thread each.
+
+BLAS would cut every product in parts, one for each core, and wait for the last part in a loop that keeps a core busy:
+beside another process that takes several times as long as one thread.  Here a thread takes one tile after the other,
+and sleeps when there is none.  Products and compiled loops release the interpreter lock.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
+"""What numpy does not warn of, because the results are checked."""
+MOST_THREADS = 256
+
+_local = threading.local()
+_local.n = None
+
+
+class _Limit:
+    """One thread for the BLAS libraries while at least one thread works; it is set once, and taken back once.
+
+    OpenBLAS with threads of its own has one limit for the process, and so have others.  With OpenMP it has one for each
+    thread, which is set and taken back in each.
+    """
+
+    def __init__(self):
+        self._lock, self._inside, self._before = threading.Lock(), 0, []
+
+    def enter(self):
+        """Set the limit; return the number of threads that BLAS may use without it, and what `leave` needs."""
+        shared, own = _libraries()
+        before = [library.num_threads for library in own]
+        _set(own, [1] * len(own))
+        with self._lock:
+            if self._inside == 0:
+                self._before = [library.num_threads for library in shared]
+                _set(shared, [1] * len(shared))
+            self._inside += 1
+            return max([*self._before, *before], default=effective_n_jobs(-1)), before
+
+    def leave(self, before):
+        """Take the limit back, that of the process if nobody else works."""
+        shared, own = _libraries()
+        _set(own, before)
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                _set(shared, self._before)
+
+
+_found = {}
+
+
+def _libraries():
+    """Return the controllers of the BLAS libraries whose limit is that of the process, and of those of each thread.
+
+    SciPy has a library of its own, which may be loaded later than NumPy's.
+    """
+    loaded = "scipy.linalg" in sys.modules
+    if loaded not in _found:
+        libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        own = [library for library in libraries if getattr(library, "threading_layer", None) == "openmp"]
+        _found[loaded] = [library for library in libraries if library not in own], own
+    return _found[loaded]
+
+
+def _set(libraries, numbers):
+    for library, number in zip(libraries, numbers, strict=False):
+        clear = getattr(library, "clear_controlling_thread", None)  # threadpoolctl 3.8 listens to one thread only
+        if clear:
+            clear(force=True)
+        library.set_num_threads(number)
+        if clear:
+            clear(force=True)
+
+
+def _begin_thread():
+    """Limit the BLAS libraries that have a limit for each thread, in a new thread of the pool."""
+    _, own = _libraries()
+    _set(own, [1] * len(own))
+
+
+def _start():
+    global _limit, _pool
+    _limit, _pool = _Limit(), ThreadPoolExecutor(MOST_THREADS, "klr-bench", _begin_thread)
+
+
+_start()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start)  # threads do not survive a fork
+
+
+@contextmanager
+def working(n_jobs=None):
+    """Let `each` use threads, and BLAS one in each of them, until the end of a `with` block.
+
+    `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
+    the threads of the outer one.
+    """
+    if getattr(_local, "n", None) is not None:
+        yield
+        return
+    allowed, before = _limit.enter()
+    try:
+        _local.n = allowed if n_jobs is None else effective_n_jobs(n_jobs)
+        yield
+    finally:
+        _local.n = None
+        _limit.leave(before)
+
+
+def each(function, items):
+    """Return [function(item) for item in items], computed by the threads that `working` allows."""
+    items = list(items)
+    n = min(getattr(_local, "n", None) or 1, len(items))
+    if n <= 1:
+        return [function(item) for item in items]
+    results, places = [None] * len(items), deque(range(len(items)))
+
+    def work():
+        with np.errstate(**QUIET):
+            while places:
+                try:
+                    place = places.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                results[place] = function(items[place])
+
+    before, _local.n = _local.n, 1  # an `each` within this one has no threads left
+    helpers = [_pool.submit(work) for _ in range(n - 1)]
+    try:
+        work()
+    finally:
+        _local.n = before
+        places.clear()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+    return results

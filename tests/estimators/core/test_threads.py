@@ -1,0 +1,158 @@
+"""Threads: results in order, errors that come through, and BLAS with one thread while somebody works."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from klr_bench import OSKL, DualCDKLR, KernelOGD, NonConservativeKLR, PrimalCDKLR, fit_many
+from klr_bench.estimators.core import expansion
+from klr_bench.estimators.core.threads import each, working
+from tests.estimators.samples import LAYOUTS, laid_out, suited, toy
+
+BLAS = ThreadpoolController().select(user_api="blas")
+
+
+def blas_threads():
+    return {library.num_threads for library in BLAS.lib_controllers}
+
+
+def names(n_items):
+    """Return the names of the threads that `each` uses for some items, all of which meet."""
+    meeting = threading.Barrier(n_items, timeout=30)
+
+    def name(_):
+        meeting.wait()
+        return threading.current_thread().name
+
+    return set(each(name, range(n_items)))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 5])
+def test_results_come_in_order_by_as_many_threads(n_jobs):
+    with working(n_jobs):
+        assert each(lambda i: i * i, range(100)) == [i * i for i in range(100)]
+        assert each(abs, []) == []
+        assert len(names(n_jobs)) == n_jobs
+    assert each(lambda i: threading.current_thread().name, range(9)) == 9 * [threading.current_thread().name]
+
+
+def test_none_is_as_many_threads_as_blas_may_use_and_a_limit_from_outside_holds():
+    for limit in (1, 2):
+        with threadpool_limits(limit, user_api="blas"), working(None):
+            assert len(names(limit)) == limit
+
+
+def test_blas_has_one_thread_until_the_last_one_ends():
+    begun, may_end = threading.Event(), threading.Event()
+
+    def work():
+        with working(1):
+            begun.set()
+            may_end.wait(30)
+
+    other = threading.Thread(target=work)
+    with threadpool_limits(3, user_api="blas"):
+        with working(2):
+            assert blas_threads() == {1}
+            other.start()
+            begun.wait(30)
+            with working(3):
+                assert len(names(2)) == 2
+        assert blas_threads() == {1}  # the other one still works
+        may_end.set()
+        other.join()
+        assert blas_threads() == {3}
+
+
+@pytest.mark.parametrize("place", [0, 5, 9])
+def test_an_error_comes_through_and_leaves_nothing_behind(place):
+    def fail(i):
+        if i == place:
+            raise KeyError(i)
+        return i
+
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(KeyError), working(3):
+            each(fail, range(10))
+        assert blas_threads() == {2}
+    with working(2):
+        assert each(abs, range(5)) == list(range(5))
+
+
+def test_no_thread_within_a_thread():
+    def inner(_):
+        return set(each(lambda _: threading.current_thread().name, range(4)))
+
+    with working(2):
+        assert all(len(found) == 1 for found in each(inner, range(6)))
+
+
+def learners(n_jobs):
+    made = [NonConservativeKLR, OSKL, KernelOGD, DualCDKLR, PrimalCDKLR]
+    options = {DualCDKLR: {"cache_size": 0.05, "tol": 0.1}, PrimalCDKLR: {"cache_size": 0.05, "tol": 0.1}}
+    return [kind(gamma=0.7, n_jobs=n_jobs, random_state=0, **options.get(kind, {})) for kind in made]
+
+
+@pytest.mark.filterwarnings("ignore:cache_size")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_results_do_not_depend_on_the_number_of_threads(layout, dtype, monkeypatch):
+    monkeypatch.setattr(expansion, "TILE", 33)
+    monkeypatch.setattr(expansion, "COLUMNS", 50)
+    X, y = toy(n=600)
+    X = laid_out(suited(X, layout).astype(dtype), layout, monkeypatch)
+    expected = [learner.fit(X, y) for learner in learners(1)]
+    for n_jobs in (2, 3, None):
+        for one, learner in zip(expected, learners(n_jobs), strict=True):
+            learner.fit(X, y)
+            np.testing.assert_array_equal(learner.dual_coef_, one.dual_coef_)
+            np.testing.assert_array_equal(learner.decision_function(X), one.decision_function(X))
+
+
+def test_shared_passes_and_learners_in_threads_do_not_depend_on_it_either():
+    X, y = toy(n=900)
+    expected = [OSKL(G=G, random_state=0, n_jobs=1).fit(X, y).dual_coef_ for G in (1, 4)]
+    for n_jobs in (1, 3):
+        together = fit_many([OSKL(G=G, random_state=0, n_jobs=n_jobs) for G in (1, 4)], X, y)
+        for learner, coef in zip(together, expected, strict=True):
+            np.testing.assert_allclose(learner.dual_coef_, coef, rtol=1e-9)
+    found = {}
+
+    def fit(i):
+        found[i] = OSKL(G=(1, 4)[i % 2], random_state=0).fit(X, y).dual_coef_
+
+    together = [threading.Thread(target=fit, args=(i,)) for i in range(6)]
+    with threadpool_limits(2, user_api="blas"):
+        for thread in together:
+            thread.start()
+        for thread in together:
+            thread.join()
+        assert blas_threads() == {2}
+    for i, coef in found.items():
+        np.testing.assert_array_equal(coef, expected[i % 2])
+    assert len(found) == 6
+
+
+def _fit_in_child(queue):
+    X, y = toy(n=600)
+    queue.put(OSKL(random_state=0, n_jobs=2).fit(X, y).dual_coef_)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_process_forked_after_a_fit_has_threads_of_its_own():
+    X, y = toy(n=600)
+    expected = OSKL(random_state=0, n_jobs=2).fit(X, y).dual_coef_
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    child = fork.Process(target=_fit_in_child, args=(queue,))
+    child.start()
+    found = queue.get(timeout=60)
+    child.join(60)
+    np.testing.assert_array_equal(found, expected)
