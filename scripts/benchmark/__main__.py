@@ -43,6 +43,7 @@ import loop
 import numba
 import numpy as np
 import sparse
+import threads
 from threadpoolctl import threadpool_info
 
 PARTS = {
@@ -55,6 +56,7 @@ PARTS = {
     "growth": growth.measure,
     "l1": l1.measure,
     "confidence": confidence.measure,
+    "threads": threads.measure,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from sklearn.base import clone
-from timing import best, once, paper_data
+from timing import ONE_PASS, best, once, paper_data
 
 from klr_bench import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR
 from klr_bench.estimators.online.many import SharedFit
@@ -15,7 +15,7 @@ ETAS = [0.01, 0.1, 1.0]
 
 
 def learners(gamma):
-    shared = {"gamma": gamma, "random_state": 0}
+    shared = {"gamma": gamma, "random_state": 0, **ONE_PASS}
     methods = (NonConservativeKLR, MarginKLR, AuxiliaryKLR)
     return [
         *(method(eta=eta, R=R, **shared) for method, R, eta in product(methods, RADII, ETAS)),
@@ -28,7 +28,7 @@ def measure(output):
     for name, target, target_alone in (("magic", 5.0, 8.0), ("adult", 3.0, 15.0)):
         X, y, gamma = paper_data(name)
         all_learners = learners(gamma)
-        single = best(lambda X=X, y=y, gamma=gamma: NonConservativeKLR(gamma=gamma).fit(X, y), 3)
+        single = best(lambda X=X, y=y, gamma=gamma: NonConservativeKLR(eta=1.0, gamma=gamma, **ONE_PASS).fit(X, y), 3)
         shared = best(lambda X=X, y=y, many=all_learners: SharedFit(many, X, y), 2)
         alone = sum(once(lambda X=X, y=y, one=clone(one): one.fit(X, y))[0] for one in all_learners)
         yield {

@@ -6,7 +6,7 @@ import resource
 
 import matplotlib as mpl
 import numpy as np
-from timing import noise, once
+from timing import ONE_PASS, noise, once
 
 from klr_bench import OSKL
 
@@ -14,10 +14,10 @@ from klr_bench import OSKL
 def measure(output):
     sizes = [5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 465_000]
     X, y = noise(sizes[-1], 54)
-    OSKL(gamma=0.02).fit(X[:2000], y[:2000])
+    OSKL(gamma=0.02, **ONE_PASS).fit(X[:2000], y[:2000])
     rows = []
     for n in sizes:
-        learner = OSKL(gamma=0.02, random_state=0)
+        learner = OSKL(gamma=0.02, random_state=0, **ONE_PASS)
         seconds, _ = once(lambda n=n, learner=learner: learner.fit(X[:n], y[:n]))
         rows.append(
             {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from timing import best, noise
+from timing import ONE_PASS, best, noise
 
 from klr_bench import NonConservativeKLR
 from klr_bench.estimators.core.kernels import exp_negative
@@ -20,7 +20,7 @@ def measure(output):
     exponential = min(best(lambda: np.exp(values)), best(lambda: exp_negative(values))) / values.size
     for d in (10, 22, 54, 123, 784):
         X, y = noise(N, d)
-        learner = NonConservativeKLR(gamma=1.0 / d)
+        learner = NonConservativeKLR(eta=1.0, gamma=1.0 / d, **ONE_PASS)
         seconds = best(lambda X=X, y=y, learner=learner: learner.fit(X, y), 3)
         starts = np.arange(0, N, engine.BLOCK)
         n_values = sum(start * engine.BLOCK + engine.BLOCK**2 for start in starts)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from timing import best, generated, once
+from timing import ONE_PASS, best, generated, once
 
 from klr_bench import AuxiliaryKLR
-from klr_bench.estimators.core.kernels import sparse_products
+from klr_bench.estimators.core.operands import sparse_products
 
 N = 677_399
 
@@ -14,7 +14,7 @@ def measure(output):
     X, y = generated("rcv1_like")
     X, y = X[:N], y[:N]
     learner = AuxiliaryKLR(
-        eta=121.5, R=1e5, aux_gamma=101.0, kernel="poly", gamma=1.0, degree=2, coef0=1.0, random_state=0
+        eta=121.5, R=1e5, aux_gamma=101.0, kernel="poly", gamma=1.0, degree=2, coef0=1.0, random_state=0, **ONE_PASS
     )
     seconds, _ = once(lambda: learner.fit(X, y))
     left, right = X[:1024], X[1024:1280].T.tocsr()

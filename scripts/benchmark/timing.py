@@ -15,6 +15,8 @@ from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import make_split, prepare
 
 ROOT = Path(__file__).resolve().parents[2]
+ONE_PASS = {"n_epochs": 1, "shuffle": False}
+"""One pass over the rows in their order, as in the papers."""
 
 
 def best(function, repeats=5):

@@ -71,6 +71,15 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         """Continue learning from the rows of X; see `OnlineKernelClassifier.partial_fit`.  There are no weights."""
         return super().partial_fit(X, y, classes, callback=callback)
 
+    @property
+    def support_vectors_(self):
+        """The support vectors, (n_support_, n_features)."""
+        return self._support_vectors
+
+    def _start(self):
+        super()._start()
+        vars(self).pop("_support_vectors", None)
+
     def _strategy_arguments(self):
         return []
 
@@ -117,7 +126,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
 
     def _gather(self):
         learners = begun(self)
-        self.support_vectors_, self.dual_coef_ = in_common(self)
+        self._support_vectors, self.dual_coef_ = in_common(self)
         self.n_support_ = self.support_vectors_.shape[0]
         self.n_updates_ = sum(learner.n_updates_ for learner in learners)
         self.n_mistakes_ = sum(learner.n_mistakes_ for learner in learners)
@@ -126,7 +135,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
     def _publish(self):
         state = self._state
         numbers, self.dual_coef_ = state.coefficients(average=self.average)
-        self.support_vectors_, self._numbers = state.support.rows[numbers], state.numbers.rows[numbers]
+        self._support_vectors, self._numbers = state.support.rows[numbers], state.numbers.rows[numbers]
         self.n_support_ = len(numbers)
         self.n_updates_ = len(state.support)
         self.n_mistakes_ = state.n_mistakes

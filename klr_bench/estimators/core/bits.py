@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import exp_of_negative
+from klr_bench.estimators.core.rows import Growing
 
 LOOKED_AT = 1024
 """Rows that tell which features have two values; a later row may show that one has more."""
@@ -100,6 +101,41 @@ class TwoValued:
         if sp.issparse(X):
             X = X.toarray()
         return X if self.is_all else X[:, self.columns]
+
+
+class PackedRows:
+    """Rows that arrive a few at a time, with the features that have two values as bits."""
+
+    def __init__(self, features, like):
+        """Store rows like those of `like` (n, d), dense or CSR, which fit the features."""
+        self._features, self._sparse, self.dtype = features, sp.issparse(like), like.dtype
+        self._words = Growing((0, features.n_words(like.dtype)), WORDS[like.dtype])
+        self._rest = Growing((0, len(features.rest)), like.dtype)
+
+    def __len__(self):
+        return len(self._words)
+
+    def append(self, X):
+        """Add the rows X (k, d) at the end."""
+        self._words.append(self._features.pack(X))
+        rest = X[:, self._features.rest]
+        self._rest.append(rest.toarray() if sp.issparse(rest) else rest)
+
+    @property
+    def rows(self):
+        """The rows (n, d), dense or CSR, unpacked anew."""
+        if not self._sparse:
+            return self._unpacked(slice(None))
+        starts = range(0, max(len(self), 1), PACKED_AT_ONCE)
+        parts = [sp.csr_matrix(self._unpacked(slice(start, start + PACKED_AT_ONCE))) for start in starts]
+        return sp.vstack(parts, format="csr")
+
+    def _unpacked(self, part):
+        features, words, rest = self._features, self._words.rows[part], self._rest.rows[part]
+        rows = np.empty((len(words), len(features.columns) + len(features.rest)), dtype=self.dtype)
+        rows[:, features.columns] = features.unpack(words)
+        rows[:, features.rest] = rest
+        return rows
 
 
 def two_valued(X, *, from_zero):

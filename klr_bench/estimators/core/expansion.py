@@ -10,6 +10,8 @@ COLUMNS = 256
 """New rows per tile."""
 TILE = 1024
 """Support vectors per tile: with 256 columns its kernel values take 1 MB in float32."""
+WIDE = 64
+"""Columns of operands from which on tiles are smaller: they take long, and threads share them better."""
 
 
 def evaluate(operands, left, weights, X):
@@ -44,11 +46,13 @@ def expand(operands, left, weights, right):
     The tiles are added in their order, so that the result does not depend on the number of threads.
     """
 
+    size = TILE if left.shape[1] < WIDE else TILE // 4
+
     def sums(start):
-        tile = slice(start, start + TILE)
+        tile = slice(start, start + size)
         return operands.sums(left[tile], weights[:, tile], right)
 
     f = np.zeros((len(weights), right.shape[1]))
-    for of_tile in each(sums, range(0, weights.shape[1], TILE)):
+    for of_tile in each(sums, range(0, weights.shape[1], size)):
         f += of_tile
     return f

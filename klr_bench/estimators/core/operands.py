@@ -25,6 +25,7 @@ from numba import float32, float64, int32, types, void
 
 from klr_bench.estimators.core.bits import (
     WORDS,
+    PackedRows,
     TwoValued,
     add_counts,
     exp_of_counts,
@@ -40,7 +41,7 @@ from klr_bench.estimators.core.kernels import (
     squared_norms,
     sum_exp_negative,
 )
-from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.core.rows import growing_like, in_layout
 
 ORIGIN_ROWS = 256
 """Number of rows whose median is the origin of distances."""
@@ -88,6 +89,10 @@ class Dense:
     def rows(self, X):
         """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
         return in_layout(X, sparse=False)
+
+    def store(self, X):
+        """Return an empty store for rows like those of X."""
+        return growing_like(X)
 
     def left(self, X):
         """Prepare rows X (n, d) as the left operand, (n, d')."""
@@ -159,6 +164,10 @@ class Indexed:
         """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
         return in_layout(X, sparse=True)
 
+    def store(self, X):
+        """Return an empty store for rows like those of X."""
+        return growing_like(X)
+
     left = rows
     """The left operand of rows X (n, d) is the rows."""
 
@@ -227,6 +236,10 @@ class Packed:
     def rows(self, X):
         """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
         return X if self.features.in_csr else in_layout(X, sparse=False)
+
+    def store(self, X):
+        """Return an empty store for rows like those of X, which has bits for the features of two values."""
+        return PackedRows(self.features, X)
 
     def left(self, X):
         """Prepare rows X (n, d) as the left operand, (n, d')."""

@@ -18,6 +18,11 @@ class Growing:
     def __len__(self):
         return self._used
 
+    @property
+    def dtype(self):
+        """The type of the elements."""
+        return self._array.dtype
+
     def append(self, rows):
         """Add `rows` (k, ...) at the end."""
         needed = self._used + len(rows)
@@ -84,6 +89,11 @@ class GrowingCSR:
 
     def __len__(self):
         return len(self._indptr) - 1
+
+    @property
+    def dtype(self):
+        """The type of the elements."""
+        return self._data.dtype
 
     def append(self, rows):
         """Add the rows of a CSR matrix (k, n_features) at the end."""

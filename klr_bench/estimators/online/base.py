@@ -168,7 +168,7 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
             self._start()
         else:
             self._go_on_with(classes)
-        X, y = self._validate(X, y, dtype=self._dtypes() if first else self.support_vectors_.dtype, reset=first)
+        X, y = self._validate(X, y, dtype=self._dtypes() if first else self._state.support.dtype, reset=first)
         if first:
             self._set_classes(y, classes)
         self._refuse_unknown(y)
@@ -179,9 +179,17 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, ["dual_coef_", "_state"])
-        X = self._validate(X, dtype=self.support_vectors_.dtype)
+        X = self._validate(X, dtype=self._state.support.dtype)
         f = self._state.decide(np.atleast_2d(self.dual_coef_).astype(X.dtype), X)
         return np.ascontiguousarray(f.T) if self._has_many() else f[0]
+
+    @property
+    def support_vectors_(self):
+        """The inserted examples, (n_support_, n_features); where they are stored as bits, unpacked at each access."""
+        if getattr(self, "_state", None) is None:
+            message = f"{type(self).__name__} has no support vectors before a fit."
+            raise AttributeError(message)
+        return self._state.support.rows
 
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
@@ -342,9 +350,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         raise ValueError(message)
 
     def _publish(self):
-        """Set the fitted attributes as views of the state."""
+        """Set the fitted attributes but the support vectors."""
         state = self._state
-        self.support_vectors_ = state.support.rows
         coef = [state.coefficients(i, average=self.average) for i in range(len(state.row))]
         self.dual_coef_ = np.array(coef) if self._has_many() else coef[0]
         self.n_support_, self.n_updates_ = len(state.support), state.n_insertions()

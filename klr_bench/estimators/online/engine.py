@@ -32,7 +32,7 @@ from numba import boolean, float32, float64, int64, types, uint32
 from klr_bench.estimators.core.expansion import evaluate, expand
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, filled_like, growing_like
+from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, filled_like
 
 BLOCK = 256
 """Examples per block."""
@@ -213,8 +213,7 @@ class OnlineState:
         self._start(len(self.row), X)
 
     def _start(self, n, X):
-        self.support = growing_like(X)
-        self._prepare()
+        self._hold(X[:0])
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
         self.weights = GrowingColumns(n, X.dtype)
         self.inserted = GrowingColumns(n, np.uint32)
@@ -223,9 +222,9 @@ class OnlineState:
         self.counts = np.zeros((n, 3), dtype=np.int64)
         self.t = self.averaged_from = 0
 
-    def _prepare(self):
-        """Make the left operand of the support."""
-        rows = self.support.rows
+    def _hold(self, rows):
+        """Let the support be these rows, as rows and as operands."""
+        self.support = filled(self.operands.store(rows), rows)
         self.left = self.support if self.operands.left_is_rows else filled_like(self.operands.left(rows))
 
     def learn_block(self, groups, X, y, u, numbers=None, factors=None):
@@ -238,7 +237,7 @@ class OnlineState:
         operands = self.operands.fitting(X)
         if operands is not self.operands:
             self.operands = operands
-            self._prepare()
+            self._hold(self.support.rows)
         rows = operands.rows(X)
         left, right = operands.left(rows), operands.right(rows)
         gram = np.ascontiguousarray(operands.values(left, right))
@@ -281,13 +280,11 @@ class OnlineState:
         coef, inserted = added(self.coef.columns), added(self.inserted.columns)
         since = np.broadcast_to(sums, coef.shape)
         weights = np.where(np.abs(coef) >= np.finfo(self.weights.array.dtype).tiny, coef, 0.0)
-        support, left = self.support.rows[first], self.left.rows[first]
         for name, columns in {"coef": coef, "average": average, "since": since, "inserted": inserted}.items():
             setattr(self, name, filled(GrowingColumns(len(coef), getattr(self, name).array.dtype), columns))
         self.weights = filled(GrowingColumns(len(coef), self.weights.array.dtype), weights)
         self.numbers = filled(Growing((0,), np.int64), numbers)
-        self.support = filled_like(support)
-        self.left = self.support if self.operands.left_is_rows else filled_like(left)
+        self._hold(self.support.rows[first])
         self.counts[:, 1] = 0
 
     def n_insertions(self):
@@ -328,10 +325,9 @@ class OnlineState:
         rows = np.flatnonzero(self.inserted.columns[m])
         state = copy.copy(self)
         state.row = np.zeros(1, dtype=int)
-        state._start(1, self.support.rows)
-        state.support.append(self.support.rows[rows])
-        if not self.operands.left_is_rows:
-            state.left.append(self.left.rows[rows])
+        support = self.support.rows
+        state._start(1, support)
+        state._hold(support[rows])
         state.numbers.append(self.numbers.rows[rows])
         for name in ("coef", "average", "since", "weights", "inserted"):
             getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])

@@ -190,12 +190,12 @@ class SharedFit:
             return self._decide(X)
 
     def _decide(self, X):
-        support = self.state.support.rows
-        X = self.learners[0]._validate(X, dtype=support.dtype)
+        dtype = self.state.support.dtype
+        X = self.learners[0]._validate(X, dtype=dtype)
         same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]
         distinct = {key: i for i, key in enumerate(same)}
         weights = [self.state.coefficients(i, average=average) for (_, average), i in distinct.items()]
-        f = self.state.decide(np.array(weights, dtype=support.dtype), X)
+        f = self.state.decide(np.array(weights, dtype=dtype), X)
         return f[[list(distinct).index(key) for key in same]].T
 
     def predict(self, X):

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from klr_bench.estimators.core import bits
 from klr_bench.estimators.core.bits import two_valued
 from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of, sparse_products
@@ -169,3 +170,19 @@ def test_bits_can_be_unpacked():
     X = (2 * binary(50, 40) - 1).astype(np.float32)
     features = two_valued(X, from_zero=False)
     np.testing.assert_array_equal(features.unpack(features.pack(X)), X)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("n_others", [0, 3])
+def test_packed_rows_come_back_as_they_were(n_others, layout, monkeypatch):
+    monkeypatch.setattr(bits, "PACKED_AT_ONCE", 16)
+    rows = with_others(binary(50, 40, step=-0.5), n_others).astype(np.float32)
+    X = layout(rows)
+    store = packed(KERNELS[1], X).store(X)
+    assert store.rows.shape == (0, 40 + n_others)
+    for part in (slice(0, 3), slice(3, 3), slice(3, 50)):
+        store.append(X[part])
+    assert len(store) == 50
+    assert sp.issparse(store.rows) == sp.issparse(X)
+    assert store.rows.dtype == store.dtype == np.float32
+    np.testing.assert_array_equal(store.rows.toarray() if sp.issparse(X) else store.rows, rows)

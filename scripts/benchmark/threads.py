@@ -1,0 +1,122 @@
+"""Fits and predictions in user code without any setting: against one thread, idle and beside a busy process.
+
+Each case runs in a process of its own, without the limits of this benchmark.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+from timing import ONE_PASS, best, paper_data
+
+import klr_bench
+
+LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+BY_ROWS = {"eta": 1.0, **ONE_PASS}
+CASES = {
+    "NonConservativeKLR, bits": ("NonConservativeKLR", "adult", 30_000, BY_ROWS),
+    "NonConservativeKLR, not quite binary": ("NonConservativeKLR", "adult with noise", 20_000, BY_ROWS),
+    "NonConservativeKLR, MNIST": ("NonConservativeKLR", "mnist", 8_000, BY_ROWS),
+    "MarginKLR": ("MarginKLR", "adult with noise", 20_000, BY_ROWS),
+    "AuxiliaryKLR": ("AuxiliaryKLR", "adult with noise", 20_000, {"eta": 1.0, **ONE_PASS}),
+    "OSKL": ("OSKL", "adult with noise", 20_000, ONE_PASS),
+    "KernelPegasos": ("KernelPegasos", "adult with noise", 20_000, ONE_PASS),
+    "KernelPerceptron": ("KernelPerceptron", "adult with noise", 20_000, ONE_PASS),
+    "KernelOGD": ("KernelOGD", "adult with noise", 20_000, ONE_PASS),
+    "Forgetron": ("Forgetron", "adult with noise", 20_000, {"budget": 1000, **ONE_PASS}),
+    "BOGDPlusPlus": ("BOGDPlusPlus", "adult with noise", 20_000, {"budget": 1000, **ONE_PASS}),
+    "RandomizedBudgetPerceptron": (
+        "RandomizedBudgetPerceptron",
+        "adult with noise",
+        20_000,
+        {"budget": 1000, **ONE_PASS},
+    ),
+    "Projectron": ("Projectron", "adult with noise", 8_000, {"budget": 500, **ONE_PASS}),
+    "DualCDKLR": ("DualCDKLR", "adult with noise", 12_000, {"tol": 1e-2}),
+    "PrimalCDKLR": ("PrimalCDKLR", "adult with noise", 6_000, {"tol": 1e-2}),
+    "ImportVectorMachine": ("ImportVectorMachine", "adult with noise", 3_000, {"n_candidates": 60}),
+    "L1KLR": ("L1KLR", "adult with noise", 6_000, {"lam_relative": 0.1}),
+    "PrototypeKLR": ("PrototypeKLR", "adult with noise", 10_000, {}),
+    "AROW": ("AROW", "adult with noise", 20_000, {}),
+    "SOFS": ("SOFS", "adult with noise", 20_000, {}),
+    "SparDCA": ("SparDCA", "adult with noise", 20_000, {}),
+    "ApproximateKernelLR": ("ApproximateKernelLR", "adult with noise", 8_000, {}),
+}
+"""Estimator, data, rows and parameters."""
+
+
+def data(name, n):
+    """Return training rows, labels, more rows to predict, and gamma."""
+    X, y, gamma = paper_data(name.partition(" ")[0])
+    if name.endswith("noise"):
+        X = X * np.random.RandomState(0).uniform(0.9, 1.1, X.shape[1]).astype(X.dtype)
+    return X[:n], y[:n], X[-5000:], gamma
+
+
+def times(name):
+    """Print the times of a case: fit and prediction, in seconds."""
+    kind, source, n, parameters = CASES[name]
+    X, y, asked, gamma = data(source, n)
+    estimator = getattr(klr_bench, kind)(**parameters)
+    known = estimator.get_params()
+    estimator.set_params(**{key: value for key, value in {"gamma": gamma, "random_state": 0}.items() if key in known})
+    fit = best(lambda: estimator.fit(X, y), 3)
+    print(fit, best(lambda: estimator.predict(asked), 3))
+
+
+def in_a_process(name, limit):
+    """Return the times of a case in a process of its own, with one thread by the environment or without a limit."""
+    environment = {key: value for key, value in os.environ.items() if key not in LIMITS}
+    environment |= {key: "1" for key in LIMITS} if limit else {}
+    command = [sys.executable, "-W", "ignore", __file__, name]
+    found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+    return [float(one) for one in found]
+
+
+@contextmanager
+def busy():
+    """Keep one core busy with matrix products."""
+    code = "import numpy as np\na = np.ones((600, 600), np.float32)\nwhile True: a @ a"
+    environment = os.environ | dict.fromkeys(LIMITS, "1")
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def product():
+    """Return the time of a matrix product on one thread."""
+    a = np.ones((1024, 1024), np.float32)
+    return best(lambda: a @ a, 20)
+
+
+def measure(output):
+    del output
+    alone = product()
+    with busy():
+        beside = product()
+    nothing = dict.fromkeys(("fit_ratio_idle", "predict_ratio_idle"), "")
+    ratio = {"fit_ratio_beside_busy": beside / alone, "predict_ratio_beside_busy": ""}
+    yield {"case": "one product, which has to run at full speed", "fit_one_thread_s": alone, **nothing, **ratio}
+    for name in CASES:
+        one, free = in_a_process(name, True), in_a_process(name, False)
+        with busy():
+            one_beside, free_beside = in_a_process(name, True), in_a_process(name, False)
+        yield {
+            "case": name,
+            "fit_one_thread_s": one[0],
+            "fit_ratio_idle": free[0] / one[0],
+            "predict_ratio_idle": free[1] / one[1],
+            "fit_ratio_beside_busy": free_beside[0] / one_beside[0],
+            "predict_ratio_beside_busy": free_beside[1] / one_beside[1],
+        }
+
+
+if __name__ == "__main__":
+    times(sys.argv[1])
