@@ -20,7 +20,7 @@ BY_ROWS = {"eta": 1.0, **ONE_PASS}
 CASES = {
     "NonConservativeKLR, bits": ("NonConservativeKLR", "adult", 30_000, BY_ROWS),
     "NonConservativeKLR, not quite binary": ("NonConservativeKLR", "adult with noise", 20_000, BY_ROWS),
-    "NonConservativeKLR, MNIST": ("NonConservativeKLR", "mnist", 8_000, BY_ROWS),
+    "NonConservativeKLR, MNIST": ("NonConservativeKLR", "mnist", 15_000, BY_ROWS),
     "MarginKLR": ("MarginKLR", "adult with noise", 20_000, BY_ROWS),
     "AuxiliaryKLR": ("AuxiliaryKLR", "adult with noise", 20_000, {"eta": 1.0, **ONE_PASS}),
     "OSKL": ("OSKL", "adult with noise", 20_000, ONE_PASS),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from klr_bench.estimators.core.threads import each
@@ -9,9 +11,7 @@ from klr_bench.estimators.core.threads import each
 COLUMNS = 256
 """New rows per tile."""
 TILE = 1024
-"""Support vectors per tile: with 256 columns its kernel values take 1 MB in float32."""
-WIDE = 64
-"""Columns of operands from which on tiles are smaller: they take long, and threads share them better."""
+"""Support vectors per tile, at most: with 256 columns its kernel values take 1 MB in float32."""
 
 
 def evaluate(operands, left, weights, X):
@@ -46,13 +46,15 @@ def expand(operands, left, weights, right):
     The tiles are added in their order, so that the result does not depend on the number of threads.
     """
 
-    size = TILE if left.shape[1] < WIDE else TILE // 4
+    n = weights.shape[1]
+    n_tiles = 1 if n <= TILE else 2 * math.ceil(n / (2 * TILE))  # an even number, which two threads can share
+    size = max(math.ceil(n / n_tiles), 1)
 
     def sums(start):
         tile = slice(start, start + size)
         return operands.sums(left[tile], weights[:, tile], right)
 
     f = np.zeros((len(weights), right.shape[1]))
-    for of_tile in each(sums, range(0, weights.shape[1], size)):
+    for of_tile in each(sums, range(0, n, size)):
         f += of_tile
     return f
