@@ -3,8 +3,9 @@
     python scripts/readme.py
 
 A table stands between the lines <!-- NAME --> and <!-- end of NAME -->.  In README.md they say what became of the
-papers' numbers and claims (numbers, claims, failing), in docs/defaults.md how the estimators do without a setting
-(accuracy, log_loss, time, verdict).
+papers' numbers and claims (numbers, claims, failing) and how fast the engine is (floor, bits, threads, peers: of
+results/reference/benchmark), in docs/defaults.md how the estimators do without a setting (accuracy, log_loss, time,
+verdict).
 """
 
 from __future__ import annotations
@@ -89,6 +90,66 @@ def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str,
     return Grid(head, rows, [], [])
 
 
+def benchmark(folder: Path) -> dict[str, str]:
+    """Return the tables of what scripts/benchmark has measured."""
+
+    def table(name: str, columns: Mapping[str, tuple[str, str]]) -> str:
+        """Return columns of a CSV file, each with its title and format; a value that is missing is a dash."""
+        found = pd.read_csv(folder / f"{name}.csv")
+        rows = [
+            ["-" if pd.isna(row[column]) else form.format(row[column]) for column, (_, form) in columns.items()]
+            for _, row in found.iterrows()
+        ]
+        return pipe_table(Grid([title for title, _ in columns.values()], rows, [], []))
+
+    return {
+        "floor": table(
+            "floor",
+            {
+                "features": ("features", "{}"),
+                "binary": ("two values", "{}"),
+                "engine_ns": ("NC, ns", "{:.2f}"),
+                "floor_ns": ("floor, ns", "{:.2f}"),
+                "memory_ns": ("reading operands, ns", "{:.3f}"),
+                "ratio": ("NC / floor", "{:.2f}"),
+            },
+        ),
+        "bits": table(
+            "bits",
+            {
+                "dataset": ("data set", "{}"),
+                "what": ("what", "{}"),
+                "products_s": ("products, s", "{:.3f}"),
+                "bits_s": ("bits, s", "{:.3f}"),
+                "ratio": ("times faster", "{:.1f}"),
+            },
+        ),
+        "threads": table(
+            "threads",
+            {
+                "case": ("case", "{}"),
+                "fit_one_thread_s": ("fit with one thread, s", "{:.3f}"),
+                "fit_ratio_idle": ("fit alone", "{:.2f}"),
+                "predict_ratio_idle": ("prediction alone", "{:.2f}"),
+                "fit_ratio_beside_busy": ("fit beside", "{:.2f}"),
+                "predict_ratio_beside_busy": ("prediction beside", "{:.2f}"),
+            },
+        ),
+        "peers": table(
+            "peers",
+            {
+                "dataset": ("data set", "{}"),
+                "n": ("rows", "{:,}"),
+                "peer": ("peer", "{}"),
+                "settings": ("settings", "{}"),
+                "time_ratio": ("time / OSKL's", "{:.1f}"),
+                "peer_accuracy": ("accuracy", "{:.1%}"),
+                "oskl_accuracy": ("OSKL's", "{:.1%}"),
+            },
+        ),
+    }
+
+
 def with_tables(text: str, made: dict[str, str]) -> str:
     """Return a text with these tables in place of those between the lines with their names."""
     for name, table in made.items():
@@ -100,6 +161,7 @@ def with_tables(text: str, made: dict[str, str]) -> str:
 
 if __name__ == "__main__":
     reference = ROOT / "results" / "reference"
-    for page, made in (("README.md", tables(reference)), ("docs/defaults.md", defaults(reference / "defaults"))):
+    in_readme = tables(reference) | benchmark(reference / "benchmark")
+    for page, made in (("README.md", in_readme), ("docs/defaults.md", defaults(reference / "defaults"))):
         file = ROOT / page
         file.write_text(with_tables(file.read_text(encoding="utf-8"), made), "utf-8")

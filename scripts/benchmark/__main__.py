@@ -1,9 +1,12 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
-    python scripts/benchmark [floor] [loop] [grid] [budget] [batch] [sparse] [growth] [l1] [confidence]
-                              [output=results/benchmark]
+    python scripts/benchmark [floor] [bits] [threads] [peers] [loop] [grid] [budget] [batch] [sparse] [growth] [l1]
+                              [confidence] [output=results/benchmark]
 
-floor   one pass against the products and the exponential alone, for several numbers of features
+floor   one pass against the products and the exponential alone, or the bits, with the rates of this machine
+bits    fits and predictions with features of two values as bits, and with matrix products
+threads fits and predictions without a setting against one thread, alone and beside a busy process; ten minutes
+peers   one pass of OSKL against SVC, liblinear, skglm, feature maps with a linear learner, LightGBM (klr-bench[peers])
 loop    one pass against a compiled loop that computes one kernel value at a time, on MAGIC and Adult
 grid    88 learners in one pass against one learner, and against 88 passes
 budget  learners with a budget against compiled loops that compute one kernel value at a time, on MAGIC
@@ -33,6 +36,7 @@ import time
 from pathlib import Path
 
 import batch
+import bits
 import budget
 import confidence
 import grid
@@ -42,12 +46,16 @@ import l1
 import loop
 import numba
 import numpy as np
+import peers
 import sparse
 import threads
 from threadpoolctl import threadpool_info
 
 PARTS = {
     "floor": kernel_floor.measure,
+    "bits": bits.measure,
+    "threads": threads.measure,
+    "peers": peers.measure,
     "loop": loop.measure,
     "grid": grid.measure,
     "budget": budget.measure,
@@ -56,7 +64,6 @@ PARTS = {
     "growth": growth.measure,
     "l1": l1.measure,
     "confidence": confidence.measure,
-    "threads": threads.measure,
 }
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from numba import njit
-from timing import best, paper_data
+from timing import ONE_PASS, best, paper_data
 
 from klr_bench import (
     BOGD,
@@ -169,7 +169,7 @@ def measure(output):
     signs, u = y.astype(np.float64), np.random.RandomState(0).random_sample(len(y))
     for name, (learner_class, loop, arguments) in METHODS.items():
         for budget in (414, 3443):
-            learner = learner_class(budget=budget, gamma=gamma, random_state=0)
+            learner = learner_class(budget=budget, gamma=gamma, random_state=0, **ONE_PASS)
             rows, width = (X.astype(np.float64), gamma) if loop is projectron else (X, np.float32(gamma))
             plain = best(lambda b=budget, f=loop, r=rows, g=width, a=arguments: f(r, signs, u, g, b, *a), 1)
             ours = best(lambda learner=learner: learner.fit(X, y), 3)

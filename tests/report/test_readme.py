@@ -13,7 +13,11 @@ SCRIPT = runpy.run_path(str(ROOT / "scripts" / "readme.py"))
 
 @pytest.mark.parametrize(
     ("page", "maker", "folder", "number"),
-    [("README.md", "tables", "", 3), ("docs/defaults.md", "defaults", "defaults", 4)],
+    [
+        ("README.md", "tables", "", 3),
+        ("README.md", "benchmark", "benchmark", 4),
+        ("docs/defaults.md", "defaults", "defaults", 4),
+    ],
 )
 def test_the_tables_are_those_of_the_records(page: str, maker: str, folder: str, number: int) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

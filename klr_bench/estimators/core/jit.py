@@ -17,6 +17,7 @@ import logging
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -91,6 +92,7 @@ def compile_all() -> None:
     _waiting.clear()
 
 
+_one_at_a_time = threading.RLock()
 _waiting: list[Callable[[], Any]] = []
 """What compiles, for each function and signature that may not be compiled yet."""
 
@@ -111,12 +113,13 @@ def _restrict(dispatcher: Any, signatures: Sequence[Any]) -> None:
         for declared in signatures:
             wanted, _ = normalize_signature(declared)
             if len(given) == len(wanted) and None not in map(convertible, given, wanted):
-                _say_once()
-                dispatcher.disable_compile(False)
-                try:
-                    return compile_for(declared)
-                finally:
-                    dispatcher.disable_compile(bool(dispatcher.signatures))
+                with _one_at_a_time:  # several threads may need it at once
+                    _say_once()
+                    dispatcher.disable_compile(False)
+                    try:
+                        return compile_for(declared)
+                    finally:
+                        dispatcher.disable_compile(bool(dispatcher.signatures))
         return None
 
     def compile_declared(signature: Any) -> Any:

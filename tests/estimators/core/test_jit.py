@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -118,3 +119,24 @@ def test_a_compiled_function_is_the_argument_of_another():
         assert first(twice, np.ones(3)) == first(twice, np.ones(3, dtype=np.float32)) == 2.0
     assert twice.signatures == [(float64,)]
     assert len(first.signatures) == 2
+
+
+def test_several_threads_may_need_a_function_for_the_first_time():
+    for _ in range(3):
+
+        @compiled([float64(float64), float32(float32)])
+        def halved(x):
+            return x / 2
+
+        meeting, found = threading.Barrier(6, timeout=60), []
+
+        def call(i, halved=halved, meeting=meeting, found=found):
+            meeting.wait()
+            found.append(halved((float if i % 2 else np.float32)(i)))
+
+        together = [threading.Thread(target=call, args=(i,)) for i in range(6)]
+        for thread in together:
+            thread.start()
+        for thread in together:
+            thread.join()
+        assert sorted(found) == [0, 0.5, 1, 1.5, 2, 2.5]
