@@ -13,6 +13,9 @@ COLUMNS = 256
 TILE = 1024
 """Support vectors per tile, at most: with 256 columns its kernel values take 1 MB in float32."""
 
+WORTH_THREADS = 2**20
+"""Kernel values from which on a prediction is shared out to threads: they take about a millisecond."""
+
 
 def evaluate(operands, left, weights, X):
     """Return f (k, m), float64, for rows X (m, d) and weights (k, n) for the examples of a left operand (n, d').
@@ -25,7 +28,12 @@ def evaluate(operands, left, weights, X):
         block = slice(start, start + COLUMNS)
         f[:, block] = expand(operands, left, weights, operands.right(X[block]))
 
-    each(fill, range(0, X.shape[0], COLUMNS))
+    starts = range(0, X.shape[0], COLUMNS)
+    if weights.shape[1] * X.shape[0] >= WORTH_THREADS:
+        each(fill, starts)
+    else:
+        for start in starts:
+            fill(start)
     return f
 
 

@@ -132,9 +132,10 @@ class TraceConfig:
 
 @dataclass(frozen=True)
 class ParallelConfig:
-    """Where the cells run: ``processes`` or ``serial``."""
+    """Where the cells run, ``processes`` or ``serial``, and whether the last ones may use the cores that are left."""
 
     backend: Backend = "processes"
+    spare_threads: bool = False
 
 
 @dataclass(frozen=True)

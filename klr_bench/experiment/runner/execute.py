@@ -181,7 +181,12 @@ class _Run:
         chosen = self.scores.choice(item)
         if chosen is None:
             return partial(failed_cell, item, "error", self.scores.none_fitted(item))
-        return partial(run_cell, item, chosen)
+        return partial(run_cell, item, chosen, self._threads())
+
+    def _threads(self) -> int:
+        """Return the number of threads of a cell that starts now: 1, or its share of the cores if few are left."""
+        left = len(self.cells) - self.outcome.n_found - self.outcome.n_computed - self.outcome.n_failed
+        return max(self.n_jobs // max(left, 1), 1) if self.config.parallel.spare_threads else 1
 
     def _land(self, cell: CellFile) -> None:
         """Write a finished cell, and the tables at most once a second."""

@@ -96,7 +96,6 @@ def host() -> str:
     return platform.node()
 
 
-@lru_cache(maxsize=1)
 def processor() -> str:
     """Return what times depend on: "AMD EPYC, OpenBLAS SkylakeX, 1 thread"; call it under the limit of threads."""
     libraries = [library for library in threadpool_info() if library.get("user_api") == "blas"]

@@ -46,11 +46,11 @@ def run_fold(fold: Fold) -> list[Score]:
         return score_fold(learners, fold.kernel, data, fold.fold, seed=seed, time_limits_s=limits, **choice)
 
 
-def run_cell(cell: Cell, chosen: EstimatorSpec) -> CellFile:
+def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
     data, seed = _lent(cell.source), _learner_seed(cell.source)
     folders = config_files.folders()
-    with threadpool_limits(1), restored():
+    with threadpool_limits(n_threads), restored():
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
         with patiently("while it was constructed", foreign=is_foreign(chosen[TARGET])):
             estimator = make(with_width(chosen, data.X_train), kernel, seed)

@@ -105,6 +105,7 @@ def learners(n_jobs):
 def test_results_do_not_depend_on_the_number_of_threads(layout, dtype, monkeypatch):
     monkeypatch.setattr(expansion, "TILE", 33)
     monkeypatch.setattr(expansion, "COLUMNS", 50)
+    monkeypatch.setattr(expansion, "WORTH_THREADS", 0)
     X, y = toy(n=600)
     X = laid_out(suited(X, layout).astype(dtype), layout, monkeypatch)
     expected = [learner.fit(X, y) for learner in learners(1)]

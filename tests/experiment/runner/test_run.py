@@ -709,3 +709,11 @@ def test_scores_that_cannot_be_are_not_believed(tmp_path, score):
     (tmp_path / "selections" / "fold").mkdir(parents=True)
     (tmp_path / "selections" / "fold" / "a.json").write_text(f'{{"bad": {score}, "good": 0.5, "none": null}}')
     assert ScoreStore(tmp_path, fresh=False)._scores(fold) == {"good": 0.5, "none": None}
+
+
+@pytest.mark.parametrize(("spare", "threads"), [(False, "1 thread"), (True, "2 threads")])
+def test_the_last_cells_may_use_the_cores_that_are_left(config, spare, threads) -> None:
+    alone = replace(config, algorithms={"nc": algorithm("klr_bench.NonConservativeKLR")}, sweep={}, repeats=1, n_jobs=2)
+    run(replace(alone, parallel=ParallelConfig("processes", spare)))
+    record = pd.read_csv(Path(config.results_dir) / "tiny" / "records.csv").iloc[0]
+    assert record["cpu"].endswith(threads)
