@@ -18,6 +18,7 @@ from klr_bench.printing import error_message, is_file_name, printable
 if TYPE_CHECKING:
     from rich.console import Console
 
+EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
@@ -41,6 +42,11 @@ klr-bench report experiment=NAME                print tables and draw figures of
     Keys: experiment, paper (a name, or all), results_dir, table (of the paper), format (terminal, md, tex, csv, pdf:
     the figures), output (a folder), columns (metrics of the table), own_figures (true: figures of your own, files of
     ./configs/figure, are run).  Of LaTeX: caption, label, note (a line below), orientation (column, page, landscape).
+""",
+    "merge": """\
+klr-bench merge RESULTS... into=FOLDER          join results folders: shards, or halves that ran at two sites
+    klr-bench merge site1/results site2/results into=results
+    klr-bench run experiment=oskl_covtype shard=1/4 and three more, each on its machine, are what it joins.
 """,
     "data": """\
 klr-bench data list|fetch|verify|info [NAME]    list, fetch and check the data sets
@@ -70,7 +76,7 @@ INTRODUCTION = "klr-bench reruns published comparisons of sparse kernel logistic
 CLOSING = """\
 klr-bench --version                             the version
 
-Exit status: 0 ok, 1 some cell failed, 2 bad input, 130 interrupted.
+Exit status: 0 ok, 1 some cell failed or is in conflict, 2 bad input, 130 interrupted.
 """
 KINDS = ("experiment", "dataset", "source", "algorithm")
 DATA_VERBS = ("list", "fetch", "verify", "info")
@@ -78,6 +84,7 @@ PLACED = ("caption", "label", "note", "orientation")
 """Keys of a report that are for LaTeX."""
 OF_EXPERIMENT = ("experiment", "columns", *PLACED, "own_figures")
 """Keys of a report that a whole paper does not have."""
+MERGE_KEYS = ("into",)
 REPORT_KEYS = ("experiment", "paper", "results_dir", "table", "format", "output", *OF_EXPERIMENT[1:])
 
 
@@ -129,6 +136,7 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
         return _print(HELP[verb])
     commands: dict[str, Callable[[list[str]], int]] = {
         "report": _report,
+        "merge": _merge,
         "data": _data,
         "list": _list,
         "show": _show,
@@ -252,6 +260,20 @@ def _items(key: str, value: str) -> list[str]:
         message = f"{key}: expected some names, as in {key}=a,b, got {value!r}."
         raise KlrBenchError(message)
     return list(dict.fromkeys(items))
+
+
+def _merge(arguments: list[str]) -> int:
+    words, values = split_keys(arguments, MERGE_KEYS)
+    if not words or "into" not in values:
+        lacking = "into=FOLDER" if words else "results folders"
+        message = f"merge: expected {lacking}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results"
+        raise KlrBenchError(message)
+    from klr_bench.experiment.merge import merge
+
+    merged = merge([expanded(word) for word in words], Path(values["into"]))
+    for one in merged:
+        _print(f"{one.sentence()}\n" + "".join(f"  {conflict}\n" for conflict in one.conflicts))
+    return EXIT_FAILED if any(one.conflicts for one in merged) else 0
 
 
 def _data(arguments: list[str]) -> int:

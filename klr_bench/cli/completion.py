@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from klr_bench.cli import DATA_VERBS, KINDS, REPORT_KEYS
+from klr_bench.cli import DATA_VERBS, KINDS, MERGE_KEYS, REPORT_KEYS
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
-VERBS = ("run", "report", "data", "list", "show", "completion")
+VERBS = ("run", "report", "merge", "data", "list", "show", "completion")
 DATA_KEYS = ("data.mirror", "data.cache")
 
 # Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what stands behind
@@ -79,6 +79,8 @@ def _words(before: list[str], current: str) -> list[str]:
         return [f"{key}=" for key in (*config_files.GROUPS, "paper", *all_keys())]
     if verb == "report":
         return [f"{key}=" for key in REPORT_KEYS]
+    if verb == "merge":
+        return [f"{key}=" for key in MERGE_KEYS]
     if verb == "data":
         names = [*_finished(_names("dataset")), *(f"{key}=" for key in DATA_KEYS)]
         return names if rest else _finished(DATA_VERBS)

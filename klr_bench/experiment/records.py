@@ -134,7 +134,7 @@ class Store:
             raise unwritable(self.folder, error) from error
 
     def _rebuild(self, current: frozenset[str]) -> Summary:
-        cells, unreadable = self._load()
+        cells, unreadable = self.load()
         newest: dict[tuple[str, str, Variant], CellFile] = {}
         for cell in cells:
             rivals = newest.get(cell.record.column, cell), cell
@@ -159,7 +159,7 @@ class Store:
     def _write(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         write_atomic(self.folder / f"{name}.csv", _csv(header, rows))
 
-    def _load(self) -> tuple[list[CellFile], list[str]]:
+    def load(self) -> tuple[list[CellFile], list[str]]:
         """Return the cells, parsing only files that changed since the last time, and the unreadable names."""
         seen, unreadable = {}, []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():

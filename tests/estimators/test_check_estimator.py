@@ -10,11 +10,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import yaml
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import klr_bench
-from klr_bench import L1KLR, ApproximateKernelLR, BatchConfidenceWeighted, L1Peer, PrototypeKLR
+from klr_bench import (
+    L1KLR,
+    OSKL,
+    ApproximateKernelLR,
+    BatchConfidenceWeighted,
+    DualCDKLR,
+    Forgetron,
+    ImportVectorMachine,
+    KernelOGD,
+    L1Peer,
+    NonConservativeKLR,
+    PrototypeKLR,
+)
+from klr_bench.estimators.core import binary
+from klr_bench.estimators.core.bits import TwoValued
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.experiment.targets import build
 from tests.estimators.samples import toy
@@ -96,6 +111,33 @@ def checks_of_solvers():
 def test_other_solvers_keep_the_conventions(estimator, check):
     skip_if_not_installed(getattr(estimator, "solver", None))
     check(estimator)
+
+
+def as_bits(X):
+    """Return rows (n, 33 d) of 0 and 1, in the layout of X (n, d), that say which of 33 values its elements exceed."""
+    dense = X.toarray() if sp.issparse(X) else X
+    if np.isin(dense, [0, 1]).all():
+        return X
+    bits = (dense[:, :, None] > np.linspace(-4, 4, 33)).reshape(len(dense), -1).astype(X.dtype)
+    return sp.csr_matrix(bits) if sp.issparse(X) else bits
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pytest.param(estimator, check, id=f"{type(estimator).__name__}-{check.func.__name__}")
+        for cls in (OSKL, NonConservativeKLR, KernelOGD, Forgetron, DualCDKLR, ImportVectorMachine)
+        for estimator, check in estimator_checks_generator(cls())
+        if check.func.__name__ in OF_SOLVERS
+    ],
+)
+def test_learners_of_bits_keep_the_conventions(estimator, check, monkeypatch):
+    monkeypatch.setattr(binary, "tidy", as_bits)
+    packed, pack = [], TwoValued.pack
+    monkeypatch.setattr(TwoValued, "pack", lambda features, X: (packed.append(X.shape), pack(features, X))[1])
+    check(estimator)
+    if check.func.__name__ == "check_classifiers_train":
+        assert len(packed) > 2
 
 
 def test_scikit_learn_has_all_checks_of_solvers():

@@ -21,7 +21,7 @@ KERNELS_OF = {
 """The kernels that a key is a parameter of."""
 
 
-NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "force", "results_dir", "figures", "metrics"}
+NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "results_dir", "figures", "metrics"}
 """Keys of the command line beside which all that an experiment says should have an effect."""
 
 

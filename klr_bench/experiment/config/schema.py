@@ -42,6 +42,11 @@ def _is_inside(name: str) -> bool:
     return _is_path(name) and name.isprintable() and not path.is_absolute() and ".." not in path.parts
 
 
+def _is_shard(shard: str) -> bool:
+    numbers = [int(part) for part in shard.split("/") if part.isdecimal() and len(part) < 9]
+    return shard.count("/") == len(numbers) - 1 == 1 and 1 <= numbers[0] <= numbers[1]
+
+
 def _is_count(n_jobs: int) -> bool:
     return n_jobs == -1 or 1 <= n_jobs <= 1024
 
@@ -228,6 +233,7 @@ class Config:
     seed: Annotated[int, between(0, MAX_SEED)] = 0
     repeats: Annotated[int, between(1, 10_000)] = 5
     n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one a core", _is_count)] | None = None
+    shard: Annotated[str, Check("K/N with K from 1 to N, as in 1/4, or null for all cells", _is_shard)] | None = None
     force: bool = False
     results_dir: Folder = "results"
     data: DataConfig = field(default_factory=DataConfig)

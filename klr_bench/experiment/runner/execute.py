@@ -25,7 +25,7 @@ from klr_bench.experiment.runner.checks import check_data
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.failure import Failure, Task
 from klr_bench.experiment.runner.manifest import manifest
-from klr_bench.experiment.runner.plan import Cell, Fold, group_folds, plan_cells
+from klr_bench.experiment.runner.plan import Cell, Fold, group_folds, of_shard, plan_cells
 from klr_bench.experiment.runner.pool import in_worker_process, run_all
 from klr_bench.experiment.runner.reference import reference
 from klr_bench.experiment.runner.schedule import Schedule
@@ -77,7 +77,7 @@ def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool 
     """
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
-    cells = plan_cells(config, cache, construct=not dry_run)
+    cells = of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
     if dry_run:
         return _dry_run(cells, folder, config, console, quiet=quiet)
     return _Run(config, cells, folder, console, quiet=quiet).run()

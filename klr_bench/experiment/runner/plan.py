@@ -213,6 +213,12 @@ def plan_cells(config: Config, cache: Path, *, construct: bool = False) -> list[
     return cells
 
 
+def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
+    """Return every N-th cell from the K-th on, for a shard K/N; all cells without one."""
+    first, n_shards = map(int, shard.split("/")) if shard else (1, 1)
+    return list(cells[first - 1 :: n_shards])
+
+
 def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
     """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
     columns = []

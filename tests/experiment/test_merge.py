@@ -1,0 +1,147 @@
+"""Results folders joined: shards are the whole, equal cells count once, differences are named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from klr_bench.cli import main
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment import runner
+from klr_bench.experiment.config.schema import Config, DataConfig, ParallelConfig, SelectionConfig
+from klr_bench.experiment.merge import OF_MACHINE, merge
+
+MOONS = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 200, "noise": 0.3, "seed": 0}
+TIMES = [*OF_MACHINE, "host", "cpu"]
+
+
+def algorithm(target: str, grid: dict[str, list[float]] | None = None) -> dict[str, object]:
+    return {"label": target, "reference": "", "estimator": {"_target_": target}, "grid": grid or {}}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(
+        name="tiny",
+        repeats=3,
+        results_dir=str(tmp_path / "whole"),
+        data=DataConfig(cache=str(tmp_path / "cache")),
+        parallel=ParallelConfig("serial"),
+        selection=SelectionConfig(3),
+        datasets={
+            "small": {
+                "label": "Small",
+                "source": {"format": "generated", "generator": MOONS},
+                "split": {"test_size": 0.2},
+            }
+        },
+        algorithms={
+            "nc": algorithm("klr_bench.NonConservativeKLR", {"R": [1.0, 100.0]}),
+            "oskl": algorithm("klr_bench.OSKL"),
+        },
+    )
+
+
+def run(config: Config, folder: Path, **changes: object) -> Path:
+    changed = replace(config, results_dir=str(folder), **changes)  # type: ignore[arg-type]
+    runner.run(changed, console=Console(quiet=True))
+    return folder
+
+
+def records(folder: Path) -> pd.DataFrame:
+    found = pd.read_csv(folder / "tiny" / "records.csv")
+    return found.drop(columns=[name for name in TIMES if name in found])
+
+
+def test_shards_joined_are_the_whole(config: Config, tmp_path: Path) -> None:
+    whole = records(run(config, tmp_path / "whole"))
+    shards = [run(config, tmp_path / f"shard{k}", shard=f"{k}/4") for k in (1, 2, 3, 4)]
+    assert [len(records(shard)) for shard in shards] == [2, 2, 1, 1]
+    (merged,) = merge(shards, tmp_path / "all")
+    assert (merged.n_new, merged.n_known, merged.conflicts) == (6, 0, [])
+    pd.testing.assert_frame_equal(records(tmp_path / "all"), whole)
+    assert sorted(path.name for path in (tmp_path / "all/tiny/selections").glob("*/*")) == sorted(
+        path.name for path in (tmp_path / "whole/tiny/selections").glob("*/*")
+    )
+    again = merge([tmp_path / "whole", tmp_path / "shard1" / "tiny"], tmp_path / "all")
+    assert [(one.n_new, one.n_known, one.conflicts) for one in again] == [(0, 8, [])]
+
+
+def test_halves_of_different_algorithms_have_all_labels(config: Config, tmp_path: Path) -> None:
+    halves = [run(config, tmp_path / name, algorithms={name: config.algorithms[name]}) for name in ("nc", "oskl")]
+    merge(halves, tmp_path / "all")
+    assert main(["report", "experiment=tiny", f"results_dir={tmp_path / 'all'}"]) == 0
+    assert set(records(tmp_path / "all")["algorithm"]) == {"nc", "oskl"}
+    manifest = runner.execute.Store(tmp_path / "all" / "tiny").read_manifest()
+    assert set(manifest["labels"]["algorithms"]) == set(manifest["config"]["algorithms"]) == {"nc", "oskl"}
+
+
+def change(folder: Path, **metrics: float) -> str:
+    """Change numbers of the first cell of a folder; return its key."""
+    path = sorted((folder / "tiny" / "cells").glob("*.json"))[0]
+    content = json.loads(path.read_text())
+    content["record"]["metrics"] |= metrics
+    path.write_text(json.dumps(content))
+    return path.stem
+
+
+def test_a_difference_is_named_and_what_came_first_is_kept(
+    config: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run(config, tmp_path / "first")
+    second = Path(shutil.copytree(first, tmp_path / "second"))
+    change(second, fit_time_s=99.0)
+    assert merge([first, second], tmp_path / "all")[0].conflicts == []
+    key = change(second, accuracy=0.5)
+    (merged,) = merge([second], tmp_path / "all")
+    assert len(merged.conflicts) == 1
+    assert f"{key}.json" in merged.conflicts[0]
+    assert "accuracy" in merged.conflicts[0]
+    pd.testing.assert_frame_equal(records(tmp_path / "all"), records(first))
+    assert main(["merge", str(second), f"into={tmp_path / 'all'}"]) == 1
+    assert "accuracy" in capsys.readouterr().out
+
+
+def test_a_finished_cell_replaces_one_that_failed(config: Config, tmp_path: Path) -> None:
+    first = run(config, tmp_path / "first")
+    second = Path(shutil.copytree(first, tmp_path / "second"))
+    path = sorted((first / "tiny" / "cells").glob("*.json"))[0]
+    content = json.loads(path.read_text())
+    content["record"] |= {"status": "killed", "message": "by hand", "metrics": {}}
+    path.write_text(json.dumps(content))
+    (merged,) = merge([first, second], tmp_path / "all")
+    assert merged.conflicts == []
+    pd.testing.assert_frame_equal(records(tmp_path / "all"), records(second), check_dtype=False)
+
+
+def test_what_cannot_be_merged_is_refused_before_anything_is_written(
+    config: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = run(config, tmp_path / "whole")
+    (tmp_path / "empty").mkdir()
+    for wrong in ("empty", "nowhere"):
+        with pytest.raises(KlrBenchError, match=f"{wrong}: expected a results folder"):
+            merge([whole, tmp_path / wrong], tmp_path / "all")
+    with pytest.raises(KlrBenchError, match="expected another folder than into"):
+        merge([whole], whole)
+    assert not (tmp_path / "all").exists()
+    for arguments in (["merge"], ["merge", str(whole)], ["merge", f"into={tmp_path}"], ["merge", "x", "to=y"]):
+        assert main(arguments) == 2
+        assert "merge" in (said := capsys.readouterr().err) or "unknown key" in said
+    path = sorted((whole / "tiny" / "cells").glob("*.json"))[0]
+    path.write_text("{")
+    (merged,) = merge([whole], tmp_path / "all")
+    assert merged.n_new == 5
+    assert "cannot be read" in merged.conflicts[0]
+
+
+@pytest.mark.parametrize("shard", ["0/4", "5/4", "1", "1/0", "a/b", "1/2/3", "-1/4", "1.0/4", ""])
+def test_a_shard_that_is_none_is_refused(shard: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", f"shard='{shard}'", "--dry-run"]) == 2
+    assert "shard: expected K/N" in capsys.readouterr().err
