@@ -124,10 +124,14 @@ class PackedRows:
     @property
     def rows(self):
         """The rows (n, d), dense or CSR, unpacked anew."""
+        return self.take(np.arange(len(self)))
+
+    def take(self, places):
+        """Return the rows at some places, (k, d), dense or CSR."""
         if not self._sparse:
-            return self._unpacked(slice(None))
-        starts = range(0, max(len(self), 1), PACKED_AT_ONCE)
-        parts = [sp.csr_matrix(self._unpacked(slice(start, start + PACKED_AT_ONCE))) for start in starts]
+            return self._unpacked(places)
+        starts = range(0, max(len(places), 1), PACKED_AT_ONCE)
+        parts = [sp.csr_matrix(self._unpacked(places[start : start + PACKED_AT_ONCE])) for start in starts]
         return sp.vstack(parts, format="csr")
 
     def _unpacked(self, part):

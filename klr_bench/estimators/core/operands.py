@@ -44,7 +44,7 @@ from klr_bench.estimators.core.kernels import (
 from klr_bench.estimators.core.rows import growing_like, in_layout
 
 ORIGIN_ROWS = 256
-"""Number of rows whose median is the origin of distances."""
+"""Number of rows whose median is the origin of distances, and by which kinds of operands are compared."""
 DENSE_AT_MOST = 8192
 """With more features, CSR rows are never made dense."""
 FEATURE_NS, BEGIN_BITS_NS, WORD_NS = 0.017, 0.15, 0.1
@@ -229,9 +229,9 @@ class Packed:
         misfits = self.features.misfits(X)
         if not misfits.any():
             return self
-        features = self.features.without(misfits)
-        cost = packed_ns(features)
-        return self.of(self.kernel, features, self.plain, X) if cost < plain_ns(self.plain, X) else self.plain
+        features, few = self.features.without(misfits), self.plain.rows(X[:ORIGIN_ROWS])
+        cheaper = packed_ns(features) < plain_ns(self.plain, few)
+        return self.of(self.kernel, features, self.plain, few) if cheaper else self.plain
 
     def rows(self, X):
         """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
@@ -327,7 +327,7 @@ def operands_of(kernel, X):
 
 def plain_ns(plain, X):
     """Return how long a kernel value of rows like the first of X takes with operands without bits, in nanoseconds."""
-    sample = X[:256]
+    sample = X[:ORIGIN_ROWS]
     n, d = sample.shape
     if isinstance(plain, Dense):
         return FEATURE_NS * (d + 2)

@@ -42,6 +42,10 @@ class Growing:
         """The rows in use, as a view."""
         return self._array[: self._used]
 
+    def take(self, places):
+        """Return the rows at some places, (k, ...)."""
+        return self.rows[places]
+
     def __getstate__(self):
         return {"_array": self.rows.copy(), "_used": self._used}  # without the spare room
 
@@ -109,6 +113,10 @@ class GrowingCSR:
             shape=(len(self), self._n_features),
             copy=False,
         )
+
+    def take(self, places):
+        """Return the rows at some places, a CSR matrix (k, n_features)."""
+        return self.rows[places]
 
 
 def grown(array, n):

@@ -284,7 +284,7 @@ class OnlineState:
             setattr(self, name, filled(GrowingColumns(len(coef), getattr(self, name).array.dtype), columns))
         self.weights = filled(GrowingColumns(len(coef), self.weights.array.dtype), weights)
         self.numbers = filled(Growing((0,), np.int64), numbers)
-        self._hold(self.support.rows[first])
+        self._hold(self.support.take(first))
         self.counts[:, 1] = 0
 
     def n_insertions(self):
@@ -325,9 +325,9 @@ class OnlineState:
         rows = np.flatnonzero(self.inserted.columns[m])
         state = copy.copy(self)
         state.row = np.zeros(1, dtype=int)
-        support = self.support.rows
+        support = self.support.take(rows)
         state._start(1, support)
-        state._hold(support[rows])
+        state._hold(support)
         state.numbers.append(self.numbers.rows[rows])
         for name in ("coef", "average", "since", "weights", "inserted"):
             getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])

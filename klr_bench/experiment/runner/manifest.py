@@ -52,7 +52,7 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
             "cpu": cpu_name(),
             "cores": cpu_count(),
             "workers": n_jobs,
-            "threads_per_worker": 1,
+            "threads_per_worker": "1, and more for the last cells" if config["parallel"]["spare_threads"] else 1,
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         },
         "own_metrics": own,

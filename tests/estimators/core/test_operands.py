@@ -121,6 +121,20 @@ def test_a_row_that_has_other_values_falls_back(n_bits, n_others, wrong, kernel,
         assert isinstance(operands, Packed)
 
 
+@pytest.mark.parametrize("wrong", [1, 99])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_bits_of_sparse_rows_fall_back_to_the_inverted_index(layout, wrong):
+    X = binary(300, 100, share=0.04)
+    operands = operands_of(KERNELS[0], sp.csr_matrix(X))
+    assert isinstance(operands, Packed)
+    assert isinstance(operands.plain, Indexed)
+    Z = X[100:120].copy()
+    Z[3, :wrong] = 0.3
+    needed = operands.fitting(layout(Z))
+    assert isinstance(needed, Packed if wrong == 1 else Indexed)
+    check(needed, sp.csr_matrix(X), layout(Z), "float64")
+
+
 def test_a_feature_with_one_value_may_get_the_other():
     X = binary(50, 60).astype(np.float32)
     X[:, 7] = 0

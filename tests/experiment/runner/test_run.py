@@ -717,3 +717,5 @@ def test_the_last_cells_may_use_the_cores_that_are_left(config, spare, threads) 
     run(replace(alone, parallel=ParallelConfig("processes", spare)))
     record = pd.read_csv(Path(config.results_dir) / "tiny" / "records.csv").iloc[0]
     assert record["cpu"].endswith(threads)
+    manifest = yaml.safe_load((Path(config.results_dir) / "tiny" / "manifest.yaml").read_text())
+    assert manifest["machine"]["threads_per_worker"] == ("1, and more for the last cells" if spare else 1)
