@@ -95,7 +95,9 @@ def benchmark(folder: Path) -> dict[str, str]:
 
     def table(name: str, columns: Mapping[str, tuple[str, str]]) -> str:
         """Return columns of a CSV file, each with its title and format; a value that is missing is a dash."""
-        found = pd.read_csv(folder / f"{name}.csv")
+        found = pd.read_csv(folder / f"{name}.csv").replace("cod_rna", "cod-rna")
+        flags = found.select_dtypes(bool).columns
+        found[flags] = found[flags].map({True: "yes", False: "no"}.get)
         rows = [
             ["-" if pd.isna(row[column]) else form.format(row[column]) for column, (_, form) in columns.items()]
             for _, row in found.iterrows()
