@@ -357,7 +357,7 @@ def ends(constraint: Any, draw: Random) -> Any:
         return draw.choice(sorted(allowed.options))
     if constraint is None or constraint is np.random.RandomState:
         return constraint and constraint(draw.randrange(9))
-    values = [0, 1, 2, 3, 7, 100, 1e-300, 1e-9, 0.3, 0.5, 0.7, 0.999, 1.5, 1.999, 20.5, 1e9, 1e300, math.inf, -2.5]
+    values = [0, 1, 2, 3, 7, 100, 1e-300, 1e-9, 0.3, 0.5, 0.7, 0.999, 1.5, 1.999, 20.5, 1e9, 1e300, math.inf, -2.5, -1]
     return draw.choice([value for value in values if allowed.is_satisfied_by(value)])
 
 

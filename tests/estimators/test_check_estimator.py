@@ -132,7 +132,7 @@ def as_bits(X):
     ],
 )
 def test_learners_of_bits_keep_the_conventions(estimator, check, monkeypatch):
-    monkeypatch.setattr(binary, "tidy", as_bits)
+    monkeypatch.setattr(binary, "without_duplicates", as_bits)
     packed, pack = [], TwoValued.pack
     monkeypatch.setattr(TwoValued, "pack", lambda features, X: (packed.append(X.shape), pack(features, X))[1])
     check(estimator)

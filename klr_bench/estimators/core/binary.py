@@ -15,7 +15,7 @@ from klr_bench.estimators.core.classifier import Classifier, distinct_labels, re
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.one_against_rest import fit_classes
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED
-from klr_bench.estimators.core.rows import make_writable, tidy
+from klr_bench.estimators.core.rows import make_writable, without_duplicates
 
 
 class BinaryClassifier(Classifier):
@@ -89,7 +89,9 @@ class BinaryClassifier(Classifier):
         validated = validate_data(
             self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
         )
-        return (tidy(validated[0]), *validated[1:]) if len(data) > 1 else tidy(validated)
+        if len(data) == 1:
+            return without_duplicates(validated)
+        return without_duplicates(validated[0]), *validated[1:]
 
     def _set_classes(self, y, classes=None):
         """Set the classes, at least two: those given for a first call of `partial_fit`, else those in y."""

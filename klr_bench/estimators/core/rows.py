@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -153,15 +154,6 @@ def in_layout(X, sparse):
     return sp.csr_matrix(X) if sparse else X.toarray()
 
 
-def tidy(X):
-    """Return rows (n, d), dense or CSR, without an element that is stored in parts; X does not change."""
-    if not sp.issparse(X) or X.has_canonical_format:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    return X
-
-
 def make_writable(thing: Any) -> None:
     """Replace the read-only arrays of an object of this package, and of its parts, by copies.
 
@@ -171,6 +163,8 @@ def make_writable(thing: Any) -> None:
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
                 setattr(thing, name, np.array(value))
+        elif is_dataclass(value):  # the parts of a kernel's operands, which nobody writes to
+            continue
         elif hasattr(value, "__dict__") and type(value).__module__.startswith("klr_bench."):
             make_writable(value)
 

@@ -23,7 +23,6 @@ QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
 MOST_THREADS = 256
 
 _local = threading.local()
-_local.n = None
 
 
 class _Limit:
@@ -107,22 +106,32 @@ def working(n_jobs=None):
     `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
     the threads of the outer one.
     """
-    if getattr(_local, "n", None) is not None:
+    if _allowed() is not None:
         yield
         return
     allowed, before = _limit.enter()
     try:
-        _local.n = allowed if n_jobs is None else effective_n_jobs(n_jobs)
+        _local.allowed = allowed, n_jobs  # which the estimator has not checked yet
         yield
     finally:
-        _local.n = None
+        _local.allowed = None
         _limit.leave(before)
+
+
+def _allowed():
+    """Return what `working` has set in this thread: (as many threads as BLAS may use, n_jobs); else None."""
+    return getattr(_local, "allowed", None)
+
+
+def _n_threads():
+    blas, n_jobs = _allowed() or (1, None)
+    return blas if n_jobs is None else effective_n_jobs(n_jobs)
 
 
 def each(function, items):
     """Return [function(item) for item in items], computed by the threads that `working` allows."""
     items = list(items)
-    n = min(getattr(_local, "n", None) or 1, len(items))
+    n = min(_n_threads(), len(items), MOST_THREADS)
     if n <= 1:
         return [function(item) for item in items]
     results, places = [None] * len(items), deque(range(len(items)))
@@ -136,12 +145,12 @@ def each(function, items):
                     return
                 results[place] = function(items[place])
 
-    before, _local.n = _local.n, 1  # an `each` within this one has no threads left
+    before, _local.allowed = _local.allowed, (1, None)  # an `each` within this one has no threads left
     helpers = [_pool.submit(work) for _ in range(n - 1)]
     try:
         work()
     finally:
-        _local.n = before
+        _local.allowed = before
         places.clear()
         for helper in helpers:
             if not helper.cancel():
