@@ -14,7 +14,6 @@ from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number
-from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.core.weights import row_weights
 from klr_bench.estimators.linear.blocked import Blocked
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
@@ -204,7 +203,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
 
     def _learn(self, X, signs, callback, weights=None):
         """Learn from all rows, a few at a time; return True if the callback asked to stop."""
-        X, state = without_duplicates(X), self._state
+        state = self._state
         rule, numbers = self._update() if weights is None else self._update(weights)
         parameters = np.column_stack(np.broadcast_arrays(*map(np.atleast_1d, numbers))).astype(np.float64)
         for start in range(0, len(signs), state.rows):

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE, Choice
-from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
 from klr_bench.estimators.linear.weighted import Weighted, of_rows, weights_or_1
@@ -147,7 +146,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         self.t_, self.n_batches_, self._counts = 0, 0, np.zeros(2, dtype=np.int64)
 
     def _learn(self, X, signs, callback, weights=None):
-        d, X = X.shape[1], without_duplicates(X)
+        d = X.shape[1]
         weight = self.C if self.r is None else 1 / self.r
         precision = self.precision_ + weight * gram(X, weights)
         if not np.isfinite(precision).all():

@@ -13,7 +13,6 @@ from sklearn.preprocessing import normalize
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import begun
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE
-from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.linear.base import IncrementalClassifier
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
 from klr_bench.estimators.linear.weighted import Weighted, of_rows, weights_or_1
@@ -197,7 +196,7 @@ class SOFS(Weighted, IncrementalClassifier):
 
     def _learn(self, X, signs, callback, weights=None):
         """Learn from all rows, a few at a time; return True if the callback asked to stop."""
-        X, r = without_duplicates(X), of_rows(self.r / weights_or_1(weights), len(signs))
+        r = of_rows(self.r / weights_or_1(weights), len(signs))
         for start in range(0, len(signs), ROWS):
             block = slice(start, start + ROWS)
             rows, y = normalize(sp.csr_matrix(X[block])), signs[block]
