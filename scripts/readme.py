@@ -3,7 +3,7 @@
     python scripts/readme.py
 
 A table stands between the lines <!-- NAME --> and <!-- end of NAME -->.  In README.md they say what became of the
-papers' numbers and claims (numbers, claims, failing) and how fast the engine is (floor, bits, threads, peers: of
+papers' numbers and claims (numbers, claims, failing) and how fast the engine is (floor, bits, threads, peers, speed: of
 results/reference/benchmark), in docs/defaults.md how the estimators do without a setting (accuracy, log_loss, time,
 verdict).
 """
@@ -27,6 +27,8 @@ from klr_bench.report.whole.pages import claims_that_fail, numbers_and_claims
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
+SAID = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
+"""Data sets by the names that the table of speed has for them."""
 LARGE = 2000
 """Rows to train on from which times count."""
 
@@ -152,6 +154,68 @@ def benchmark(folder: Path) -> dict[str, str]:
     }
 
 
+def speed(folder: Path) -> dict[str, str]:
+    """Return the table of the other benchmarks, a line each."""
+    names = ("loop", "grid", "budget", "sparse", "batch", "growth", "confidence", "l1")
+    read = {name: pd.read_csv(folder / f"{name}.csv") for name in names}
+
+    def of_each(name: str, key: str, form: str) -> str:
+        return "; ".join(f"{SAID.get(row[key], row[key])}: {form.format(**row)}" for _, row in read[name].iterrows())
+
+    budget = read["budget"].groupby("method", sort=False)["ratio"]
+    text, large = read["sparse"].iloc[0], read["growth"].iloc[-1]
+    linear = read["confidence"].set_index(["what", "n"])["seconds"]
+    blocks = read["confidence"].set_index(["what", "dtype"])["ratio"]
+    digits = read["l1"].query("dataset == 'mnist10k' and lambda_factor == 0.1 and wanted_gap == 1e-4")
+    seconds = digits.set_index("solver")["seconds_or_ratio"].drop("best peer over prox_newton")
+    ours = seconds.pop("prox_newton")
+    rows = [
+        (
+            "one pass of NC against a compiled loop of one kernel value at a time",
+            of_each("loop", "dataset", "{ratio:.1f} times faster ({engine_s:.3f} s)"),
+        ),
+        (
+            "the 88 learners of a grid in one pass",
+            of_each("grid", "dataset", "{shared_over_one:.1f} times one; apart {alone_over_shared:.0f} times as long"),
+        ),
+        (
+            f"learners with a budget of {' and '.join(map('{:,}'.format, read['budget']['budget'].unique()))} against "
+            "compiled loops, MAGIC",
+            "; ".join(f"{method} {' and '.join(map('{:.1f}'.format, of))}" for method, of in budget) + " times faster",
+        ),
+        (
+            f"Auxiliary on {text['n']:,.0f} x {text['features']:,.0f} sparse rows, polynomial kernel, "
+            f"{text['support_vectors']:,.0f} support vectors",
+            f"{text['fit_s']:.0f} s",
+        ),
+        (
+            "DualCDKLR to a gap of 1e-3 (scikit-learn's SVC)",
+            of_each("batch", "dataset", "{n:,} rows, {dcd_s:.1f} s and {dcd_mb:.0f} MB ({svc_s:.1f} s)").replace(
+                " (nan s)", ""
+            ),
+        ),
+        (
+            f"OSKL on {large['n']:,.0f} examples of 54 features, {large['support_vectors']:,.0f} support vectors",
+            f"{large['fit_s']:.0f} s, {large['ns_a_pair']:.2f} ns a kernel value",
+        ),
+        (
+            "a pass over 450,000 rows of Covertype, 54 features: AROW, SCW-I, BCW",
+            ", ".join(f"{linear[name, 450_000]:.2f}" for name in ("arow", "scw1", "bcw1")) + " s",
+        ),
+        (
+            "a pass with the full covariance of 2,000 features, in blocks, against a compiled loop: AROW, float64 and "
+            "float32",
+            " and ".join(f"{blocks['plain loop over blocks, arow', kind]:.1f}" for kind in ("float64", "float32"))
+            + f" times faster; 50,000 rows in {linear['arow', 50_000]:.1f} s",
+        ),
+        (
+            "L1 penalty, 500 Fourier features of 10,000 digits, 0.1 lambda_max, to a gap of 1e-4: prox_newton",
+            f"{ours:.3f} s; " + ", ".join(f"{name} {s / ours:.1f}" for name, s in seconds.items()) + " times as long",
+        ),
+    ]
+    return {"speed": pipe_table(Grid(["what", "measured"], [list(row) for row in rows], [], []))}
+
+
 def with_tables(text: str, made: dict[str, str]) -> str:
     """Return a text with these tables in place of those between the lines with their names."""
     for name, table in made.items():
@@ -163,7 +227,8 @@ def with_tables(text: str, made: dict[str, str]) -> str:
 
 if __name__ == "__main__":
     reference = ROOT / "results" / "reference"
-    in_readme = tables(reference) | benchmark(reference / "benchmark")
+    measured = reference / "benchmark"
+    in_readme = tables(reference) | benchmark(measured) | speed(measured)
     for page, made in (("README.md", in_readme), ("docs/defaults.md", defaults(reference / "defaults"))):
         file = ROOT / page
         file.write_text(with_tables(file.read_text(encoding="utf-8"), made), "utf-8")

@@ -16,6 +16,7 @@ SCRIPT = runpy.run_path(str(ROOT / "scripts" / "readme.py"))
     [
         ("README.md", "tables", "", 3),
         ("README.md", "benchmark", "benchmark", 4),
+        ("README.md", "speed", "benchmark", 1),
         ("docs/defaults.md", "defaults", "defaults", 4),
     ],
 )
