@@ -6,12 +6,12 @@ import os
 
 import numpy as np
 import scipy.sparse as sp
-import yaml
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 from timing import ROOT, once
 
 from klr_bench import DualCDKLR
+from klr_bench.experiment.config.datasets import read_dataset
 from klr_bench.experiment.data import default_cache, load
 from klr_bench.experiment.runner.work import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.selection import distance_percentile
@@ -26,7 +26,7 @@ def fold(name, n):
 
     gamma is at the 5th percentile of distances, as in zhang2012aaai.
     """
-    spec = yaml.safe_load((ROOT / "configs" / "dataset" / f"{name}.yaml").read_text())
+    spec = read_dataset(name, [ROOT / "configs"])
     dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
     rows = next(KFold(5, shuffle=True, random_state=0).split(np.arange(n)))[0]
     X = sp.csr_matrix(dataset.X[rows])

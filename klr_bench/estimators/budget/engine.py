@@ -30,7 +30,7 @@ from numba.extending import overload
 from klr_bench.estimators.core.bits import add_counts
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, finish
-from klr_bench.estimators.core.operands import Packing, operands_of
+from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.online.engine import FOLD_BELOW
 
@@ -61,9 +61,6 @@ T, N, TURNS, EVER, MISTAKES, REFUSED, FIRST = range(7)
 the first column of the block."""
 SCALE, SUM, SQUARED, LAST, MEMORY = range(5)
 """The scale, the sum C, the squared norm of f, the last f(x), and the first of the strategy's own."""
-
-
-_packing = types.NamedTuple([int64, types.boolean, float64, float64], Packing)
 
 
 def _book(real):
@@ -183,18 +180,20 @@ def _as_words_by_precision(array):
 
 
 @compiled()
-def _kernel_values(rows, columns, packing, kernel, degree):
-    """Return kernel values (n, m) of left operands (n, d') and right operands (m, d'), which may begin with words."""
-    if packing.n_words == 0:
+def _kernel_values(rows, columns, n_words, differ, per_bit, base, kernel, degree):
+    """Return kernel values (n, m) of left operands (n, d') and right operands (m, d'), which may begin with words.
+
+    n_words, ..., base are those of their `Packing`.
+    """
+    if n_words == 0:
         values = np.dot(rows, columns.T)
     else:
-        n_words = packing.n_words
         words, others = _as_words(columns)[:, :n_words].T.copy(), columns[:, n_words:].copy()
         if others.shape[1] == 0:
-            values = np.full((len(rows), len(columns)), rows.dtype.type(packing.base))
+            values = np.full((len(rows), len(columns)), rows.dtype.type(base))
         else:
             values = np.dot(rows[:, n_words:].copy(), others.T)
-        add_counts(values, _as_words(rows), words, n_words, packing.differ, packing.per_bit)
+        add_counts(values, _as_words(rows), words, n_words, differ, per_bit)
     finish(values, kernel, degree)
     return values
 
@@ -202,16 +201,18 @@ def _kernel_values(rows, columns, packing, kernel, degree):
 def _pass(real):
     matrix, vector, numbers = real[:, ::1], float64[::1], int64[::1]
     function = types.FunctionType(_strategy(real))
+    packing = int64, types.boolean, float64, float64
     operands, columns = (matrix, matrix, vector), (*[vector] * 4, *[numbers] * 3)
     return types.void(
-        function, vector, int64, int64, types.boolean, int64, float64, _packing, *operands, vector, vector,
+        function, vector, int64, int64, types.boolean, *packing, int64, float64, *operands, vector, vector,
         matrix, matrix, *columns, vector, numbers, numbers, vector,
     )  # fmt: skip
 
 
 @compiled([_pass(float32), _pass(float64)])
 def _learn(
-    strategy, parameters, budget, block, by_age, kernel, degree, packing, queries, keys, lengths, y, u,
+    strategy, parameters, budget, block, by_age, n_words, differ, per_bit, base, kernel, degree, queries, keys, lengths,
+    y, u,
     left, right, coef, average, since, length, number, slot, column, total, entered, counts, scalars,
 ):  # fmt: skip
     """Learn from dense rows: queries and keys (n, d') are their left and right operands, lengths (n,) ||k(x, .)||.
@@ -229,7 +230,7 @@ def _learn(
             rows[b + j] = left[(counts[TURNS] + j) % budget]
         right[first : first + b], length[first : first + b] = keys[start:stop], lengths[start:stop]
         coef[first : first + b] = 0.0
-        values = _kernel_values(rows, right[: first + b], packing, kernel, degree)
+        values = _kernel_values(rows, right[: first + b], n_words, differ, per_bit, base, kernel, degree)
         counts[FIRST] = first
         book = Book(
             values, y[start:stop], u[start:stop], coef, average, since, length, number, slot, column, total, entered,
@@ -319,8 +320,9 @@ class BudgetState:
         """Learn from all rows; return their number."""
         operands, kernel = self.operands, self.operands.kernel
         _learn(
-            strategy, parameters, self.budget, size, self.by_age, KERNELS.index(kernel.name), kernel.degree,
-            operands.packing(X.dtype), operands.left(X), np.ascontiguousarray(operands.right(X).T), lengths, y, u,
+            strategy, parameters, self.budget, size, self.by_age, *operands.packing(X.dtype),
+            KERNELS.index(kernel.name), kernel.degree, operands.left(X), np.ascontiguousarray(operands.right(X).T),
+            lengths, y, u,
             self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
             self.column, self.total, self.entered, self.counts, self.scalars,
         )  # fmt: skip
