@@ -22,7 +22,7 @@ CASES = {
     "NonConservativeKLR, not quite binary": ("NonConservativeKLR", "adult with noise", 20_000, BY_ROWS),
     "NonConservativeKLR, MNIST": ("NonConservativeKLR", "mnist", 15_000, BY_ROWS),
     "MarginKLR": ("MarginKLR", "adult with noise", 20_000, BY_ROWS),
-    "AuxiliaryKLR": ("AuxiliaryKLR", "adult with noise", 20_000, {"eta": 1.0, **ONE_PASS}),
+    "AuxiliaryKLR": ("AuxiliaryKLR", "adult with noise", 20_000, BY_ROWS),
     "OSKL": ("OSKL", "adult with noise", 20_000, ONE_PASS),
     "KernelPegasos": ("KernelPegasos", "adult with noise", 20_000, ONE_PASS),
     "KernelPerceptron": ("KernelPerceptron", "adult with noise", 20_000, ONE_PASS),

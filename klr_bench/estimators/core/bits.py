@@ -266,6 +266,16 @@ def add_counts(products, left, right, n_words, differ, per_bit):
 _WORDS_32 = _words(uint32)
 
 
+@compiled(fastmath=True)
+def _whole(counts, row, last, of_a, of_b, of_c, of_d, j):
+    """Return, as a float32, how many bits of a row differ from column j: counts[j] before word `last`, and four more.
+
+    Without a word before them the counts are not read.
+    """
+    before = counts[j] if last > 0 else np.uint32(0)
+    return np.float32(np.int32(before + _differing(row, last, of_a, of_b, of_c, of_d, j)))
+
+
 @compiled(void(_WORDS_32, _WORDS_32, int64, float64, float32[:, ::1]), fastmath=True)
 def exp_of_counts(left, right, n_words, per_bit, values):
     """Set values (n, m) to e^(per_bit count_ij), of the bits that differ."""
@@ -277,9 +287,7 @@ def exp_of_counts(left, right, n_words, per_bit, values):
             _count(left[i], right, last, True, counts)
         row, of_row = values[i], left[i]
         for j in range(len(counts)):
-            before = counts[j] if last > 0 else np.uint32(0)
-            count = np.int32(before + _differing(of_row, last, a, b, c, d, j))
-            row[j] = exp_of_negative(scale * np.float32(count))
+            row[j] = exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
 
 
 @compiled(float32[::1](_WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
@@ -294,9 +302,7 @@ def sum_exp_of_counts(left, right, n_words, per_bit, weights):
             _count(left[i], right, last, True, counts)
         weight, of_row = weights[i], left[i]
         for j in range(len(counts)):
-            before = counts[j] if last > 0 else np.uint32(0)
-            count = np.int32(before + _differing(of_row, last, a, b, c, d, j))
-            sums[j] += weight * exp_of_negative(scale * np.float32(count))
+            sums[j] += weight * exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
     return sums
 
 
@@ -312,7 +318,5 @@ def sum_exp_with_counts(products, left, right, n_words, per_bit, weights):
             _count(left[i], right, last, True, counts)
         weight, of_row, others = weights[i], left[i], products[i]
         for j in range(len(counts)):
-            before = counts[j] if last > 0 else np.uint32(0)
-            count = np.int32(before + _differing(of_row, last, a, b, c, d, j))
-            sums[j] += weight * exp_of_negative(others[j] + scale * np.float32(count))
+            sums[j] += weight * exp_of_negative(others[j] + scale * _whole(counts, of_row, last, a, b, c, d, j))
     return sums

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.multiclass import check_classification_targets
 
 from klr_bench.estimators.core.parameters import WHOLE
-from klr_bench.estimators.core.threads import QUIET, working
+from klr_bench.estimators.core.threads import working
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
 """Fitted attributes whose numbers must be finite, where an estimator has them."""
@@ -43,7 +43,7 @@ def learns(method):
 
     @wraps(method)
     def checked(self, *args, **kwargs):
-        with np.errstate(**QUIET), working(getattr(self, "n_jobs", None)):
+        with working(getattr(self, "n_jobs", None)):
             result = method(self, *args, **kwargs)
         refuse_not_finite(self)
         return result
@@ -67,7 +67,7 @@ def decides(method):
 
     @wraps(method)
     def checked(self, X):
-        with np.errstate(**QUIET), working(getattr(self, "n_jobs", None)):
+        with working(getattr(self, "n_jobs", None)):
             values = method(self, X)
         finite = np.isfinite(values)
         if not finite.all():

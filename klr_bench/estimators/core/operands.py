@@ -67,14 +67,23 @@ class Packing(NamedTuple):
     """The argument where no bit is counted, if all features have two values."""
 
 
-@dataclass(frozen=True)
-class Dense:
-    """Operands of dense rows, or of rows that are made dense: a tile is one matrix product."""
+class _Operands:
+    """What all kinds of operands have in common."""
 
-    kernel: Kernel
-    origin: np.ndarray
-    """A point (d,) near the training rows; only rbf uses it."""
     left_is_rows = False
+    """Whether the left operand is the rows themselves, so that one store serves for both."""
+
+    def store(self, X):
+        """Return an empty store for rows like those of X."""
+        return growing_like(X)
+
+    def width(self, X):
+        """Return the number d' of columns of an operand of rows like those of X; 0 if the rows are the operand."""
+        return 0 if self.left_is_rows else self.left(X[:1]).shape[1]
+
+
+class _Plain(_Operands):
+    """Operands without bits; `_arguments(left, right)` are the arguments (n, m) of the elementwise function."""
 
     @property
     def plain(self):
@@ -86,13 +95,28 @@ class Dense:
         del X
         return self
 
+    def values(self, left, right):
+        """Return kernel values (n, m) of operands of n and of m rows, in their precision."""
+        return self.kernel.finish(self._arguments(left, right))
+
+    def sums(self, left, weights, right):
+        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands of n and of m rows."""
+        if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
+            return sum_exp_negative(self._arguments(left, right), weights[0])[None]
+        return weights @ self.values(left, right)
+
+
+@dataclass(frozen=True)
+class Dense(_Plain):
+    """Operands of dense rows, or of rows that are made dense: a tile is one matrix product."""
+
+    kernel: Kernel
+    origin: np.ndarray
+    """A point (d,) near the training rows; only rbf uses it."""
+
     def rows(self, X):
         """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
         return in_layout(X, sparse=False)
-
-    def store(self, X):
-        """Return an empty store for rows like those of X."""
-        return growing_like(X)
 
     def left(self, X):
         """Prepare rows X (n, d) as the left operand, (n, d')."""
@@ -112,24 +136,13 @@ class Dense:
             return np.hstack([X, np.ones((len(X), 1))], dtype=X.dtype).T
         return self._augmented(X, [-2, -1]).T
 
-    def width(self, X):
-        """Return the number d' of columns of an operand of rows like those of X."""
-        return self.left(X[:1]).shape[1]
-
     def packing(self, dtype):
         """Return the `Packing` of the operands: they have no bits."""
         del dtype
         return Packing(0, False, 0.0, 0.0)
 
-    def values(self, left, right):
-        """Return kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
-        return self.kernel.finish(left @ right)
-
-    def sums(self, left, weights, right):
-        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands (n, d') and (d', m)."""
-        if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
-            return sum_exp_negative(left @ right, weights[0])[None]
-        return weights @ self.values(left, right)
+    def _arguments(self, left, right):
+        return left @ right
 
     def _augmented(self, X, columns):
         """Return rows [sqrt(2 gamma) (x - o), ...] with 1 and -gamma ||x - o||^2 in the two given columns."""
@@ -143,30 +156,15 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Indexed:
+class Indexed(_Plain):
     """Operands of CSR rows: the right one is an inverted index, so that only matching entries cost time."""
 
     kernel: Kernel
     left_is_rows = True
-    """Whether the left operand is the rows themselves, so that one store serves for both."""
-
-    @property
-    def plain(self):
-        """The operands without bits."""
-        return self
-
-    def fitting(self, X):
-        """Return the operands that rows X need: these."""
-        del X
-        return self
 
     def rows(self, X):
         """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
         return in_layout(X, sparse=True)
-
-    def store(self, X):
-        """Return an empty store for rows like those of X."""
-        return growing_like(X)
 
     left = rows
     """The left operand of rows X (n, d) is the rows."""
@@ -174,21 +172,6 @@ class Indexed:
     def right(self, X):
         """Prepare rows X (n, d) as the right operand, already transposed: CSR (d, n)."""
         return self.rows(X).T.tocsr()
-
-    def width(self, X):
-        """Return 0: there are no operands but the rows."""
-        del X
-        return 0
-
-    def values(self, left, right):
-        """Return kernel values (n, m) of a left operand (n, d) and a right operand (d, m), in their precision."""
-        return self.kernel.finish(self._arguments(left, right))
-
-    def sums(self, left, weights, right):
-        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands (n, d) and (d, m)."""
-        if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
-            return sum_exp_negative(self._arguments(left, right), weights[0])[None]
-        return weights @ self.values(left, right)
 
     def _arguments(self, left, right):
         kernel, products = self.kernel, sparse_products(left, right)
@@ -204,7 +187,7 @@ class Indexed:
 
 
 @dataclass(frozen=True)
-class Packed:
+class Packed(_Operands):
     """Operands whose first columns are words of bits, of the features with two values; the others are as in `Dense`.
 
     The words have the width of the numbers beside them, so that an operand is one array.  `others` are the operands of
@@ -216,7 +199,6 @@ class Packed:
     others: Dense | None
     plain: Dense | Indexed
     """The operands without bits, for rows of which too few features have two values."""
-    left_is_rows = False
 
     @classmethod
     def of(cls, kernel, features, plain, X):
@@ -256,10 +238,6 @@ class Packed:
         if self.others is not None:
             words = np.vstack([words, self.others.right(X[:, self.features.rest])])
         return np.ascontiguousarray(words)
-
-    def width(self, X):
-        """Return the number d' of columns of an operand of rows like those of X."""
-        return self.left(X[:1]).shape[1]
 
     def packing(self, dtype):
         """Return the `Packing` of the operands of rows of a precision."""

@@ -101,7 +101,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def working(n_jobs=None):
-    """Let `each` use threads, and BLAS one in each of them, until the end of a `with` block.
+    """Let `each` use threads, BLAS one in each of them, and numpy be QUIET, until the end of a `with` block.
 
     `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
     the threads of the outer one.
@@ -112,7 +112,8 @@ def working(n_jobs=None):
     allowed, before = _limit.enter()
     try:
         _local.allowed = allowed, n_jobs  # which the estimator has not checked yet
-        yield
+        with np.errstate(**QUIET):
+            yield
     finally:
         _local.allowed = None
         _limit.leave(before)

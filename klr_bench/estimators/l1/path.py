@@ -8,11 +8,10 @@ import numpy as np
 
 from klr_bench.estimators.core.classifier import refuse_not_finite
 from klr_bench.estimators.core.parameters import POSITIVE
-from klr_bench.estimators.core.threads import QUIET, working
+from klr_bench.estimators.core.threads import working
 from klr_bench.estimators.l1.estimator import L1KLR, checked_lambda_max
 
 
-@np.errstate(**QUIET)
 @working()
 def lambda_max(X, y, **parameters):
     """Return the smallest lambda for which w = 0 is the optimum of `L1KLR`.
@@ -43,7 +42,6 @@ def lambda_max(X, y, **parameters):
     return checked_lambda_max(problem)
 
 
-@np.errstate(**QUIET)
 @working()
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
     """Fit one `L1KLR` per lambda, from the largest to the smallest; each fit starts from the solution before.

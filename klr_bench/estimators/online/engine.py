@@ -210,12 +210,13 @@ class OnlineState:
         self.row = np.array(row)
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X)
-        self._start(len(self.row), X)
+        self._start(len(self.row), X[:0])
 
-    def _start(self, n, X):
-        self._hold(X[:0])
+    def _start(self, n, support):
+        """Start n rows of coefficients, of which there are none yet, for a support of these rows."""
+        self._hold(support)
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
-        self.weights = GrowingColumns(n, X.dtype)
+        self.weights = GrowingColumns(n, support.dtype)
         self.inserted = GrowingColumns(n, np.uint32)
         self.numbers = Growing((0,), np.int64)
         self.scalars = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
@@ -325,9 +326,7 @@ class OnlineState:
         rows = np.flatnonzero(self.inserted.columns[m])
         state = copy.copy(self)
         state.row = np.zeros(1, dtype=int)
-        support = self.support.take(rows)
-        state._start(1, support)
-        state._hold(support)
+        state._start(1, self.support.take(rows))
         state.numbers.append(self.numbers.rows[rows])
         for name in ("coef", "average", "since", "weights", "inserted"):
             getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])

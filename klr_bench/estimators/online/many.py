@@ -10,7 +10,7 @@ from sklearn.utils import column_or_1d
 
 from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_finite
 from klr_bench.estimators.core.contract import declares
-from klr_bench.estimators.core.threads import QUIET, working
+from klr_bench.estimators.core.threads import working
 from klr_bench.estimators.online import engine
 
 
@@ -107,7 +107,7 @@ class SharedFit:
     """
 
     def __init__(self, learners, X, y, callback=None, sample_weight=None):
-        with np.errstate(**QUIET), working(learners[0].n_jobs):
+        with working(learners[0].n_jobs):
             self._fit(learners, X, y, callback, sample_weight)
 
     def _fit(self, learners, X, y, callback, sample_weight):
@@ -186,7 +186,7 @@ class SharedFit:
 
     def decision_function(self, X):
         """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
-        with np.errstate(**QUIET), working(self.learners[0].n_jobs):
+        with working(self.learners[0].n_jobs):
             return self._decide(X)
 
     def _decide(self, X):
