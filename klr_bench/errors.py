@@ -17,6 +17,10 @@ class KlrBenchError(Exception):
     """
 
 
+class StoppedError(KlrBenchError):
+    """A run that cannot go on, though nothing is wrong with its input: the command line leaves with exit status 1."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'magic'?``, or a list of all that is known where nothing is near, for a message."""
     names = sorted(filter(None, known))

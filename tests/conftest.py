@@ -15,7 +15,7 @@ settings.register_profile("no clock", deadline=None)
 settings.load_profile("no clock")
 
 ROOT = Path(__file__).resolve().parents[1]
-WAITING = ("test_processes.py", "test_kills.py", "test_interruptions.py")
+WAITING = ("test_dask.py", "test_processes.py", "test_kills.py", "test_interruptions.py")
 """Files whose few tests wait for other processes: the first to begin, for the last to begin ends alone."""
 
 

@@ -29,7 +29,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli.guard import GuardedLoader, check_arguments
 from klr_bench.cli.overrides import fixed_keys, name_of_job, prepare
-from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.errors import KlrBenchError, StoppedError, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import all_keys
 from klr_bench.experiment.config.validate import OPEN, validate
@@ -105,7 +105,7 @@ class Task:
                 raise
             place = f"{' '.join(job.overrides.task)}: " if job.mode == RunMode.MULTIRUN else ""
             complain(f"{place}{explain(error)}", debug=self.debug)
-            self.statuses.append(EXIT_BAD_INPUT)
+            self.statuses.append(EXIT_FAILED if isinstance(error, StoppedError) else EXIT_BAD_INPUT)
         else:
             self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
             score = outcome.score

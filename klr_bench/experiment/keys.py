@@ -19,6 +19,7 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
+import klr_bench
 from klr_bench import _EXPORTS
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.targets import TARGET
@@ -55,6 +56,14 @@ def module_hash(*names: str) -> str:
     """Return a hash of the code of modules, without what they import; a package stands for all of its modules."""
     modules = [module for name in names for module in _with_submodules(_existing(name))]
     return content_hash({module.name: module.code for module in modules})
+
+
+@cache
+def package_hash() -> str:
+    """Return a hash of all files with source code of the klr-bench that is imported here."""
+    root = Path(klr_bench.__file__).parent
+    files = sorted(root.glob("**/*.py"))
+    return content_hash({str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files})
 
 
 @cache

@@ -60,7 +60,7 @@ REFUSED = [
     # keys, with the one that is meant
     (["kernal.gamma=1"], "Did you mean 'kernel.gamma'?"),
     (["kernal=5"], "Did you mean 'kernel'?"),
-    (["parallel.wrokers=5"], "Known: parallel.backend, parallel.spare_threads."),
+    (["parallel.wrokers=5"], "Known: parallel.backend, parallel.spare_threads, parallel.address"),
     (["algoritms.nc.estimator.eta=5"], "Did you mean 'algorithms.nc.estimator.eta'?"),
     (["dataset.moons.split=5"], "Did you mean 'datasets.moons.split'?"),
     (["kernel.gamma.x=5"], "Did you mean 'kernel.gamma'?"),

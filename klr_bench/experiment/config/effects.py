@@ -39,14 +39,19 @@ def check_effects(config: Config, given: Collection[str], searched: Sequence[Pat
     if all(key in NEUTRAL or key.startswith("data.") for key in given):
         given = {*given, *_keys_of_file(config.experiment, searched)}
     _check_own_kernels(config)
-    serial = "the backend is serial: one process" if config.parallel.backend == "serial" else None
+    backend, parallel = config.parallel.backend, config.parallel
+    serial = "the backend is serial: one process" if backend == "serial" else None
+    no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"
+    own_cluster = "a cluster has the workers that it has" if parallel.address or parallel.scheduler_file else None
     reasons = {
         "trace.": None if config.trace.points else "trace.points=0, so no fit has checkpoints; add trace.points=20",
         **({} if config.selection.nested else dict.fromkeys(OF_NESTED, "selection.nested is false")),
         "selection.": None if _selects(config) else "nothing is selected: no learner has a grid of values",
         "budget": None if _has_budgets(config) else "no learner of this run has a budget in its sweep",
-        "n_jobs": serial,
-        "parallel.spare_threads": serial,
+        "n_jobs": serial or own_cluster,
+        "parallel.spare_threads": serial or ("each worker of a cluster has one thread" if backend == "dask" else None),
+        "parallel.address": no_dask,
+        "parallel.scheduler_file": no_dask,
     }
     for key in sorted(given):
         reason = _kernel_reason(key, config) if key.startswith("kernel.") else None

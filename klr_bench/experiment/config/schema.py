@@ -15,7 +15,7 @@ from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.experiment.targets import TARGET
 
 Kernel = Literal["rbf", "poly", "linear"]
-Backend = Literal["processes", "serial"]
+Backend = Literal["processes", "serial", "dask"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
 BACKENDS: tuple[str, ...] = get_args(Backend)
 MAX_SEED = 2**32 - 1
@@ -45,6 +45,10 @@ def _is_inside(name: str) -> bool:
 def _is_shard(shard: str) -> bool:
     numbers = [int(part) for part in shard.split("/") if part.isdecimal() and len(part) < 9]
     return shard.count("/") == len(numbers) - 1 == 1 and 1 <= numbers[0] <= numbers[1]
+
+
+def _is_address(address: str) -> bool:
+    return re.fullmatch(r"([a-z]+://)?[^\s/:]+(:[^\s/:]+)*:\d{1,5}", address) is not None
 
 
 def _is_count(n_jobs: int) -> bool:
@@ -137,10 +141,16 @@ class TraceConfig:
 
 @dataclass(frozen=True)
 class ParallelConfig:
-    """Where the cells run, ``processes`` or ``serial``, and whether the last ones may use the cores that are left."""
+    """Where the cells run: in worker processes, in this one, or with the workers of a dask cluster.
+
+    `spare_threads`: the last ones of a run may use the cores that are left.  A cluster has an address, or a file that
+    its scheduler has written; with neither one is started on this machine.
+    """
 
     backend: Backend = "processes"
     spare_threads: bool = False
+    address: Annotated[str, Check("the address of a scheduler, as in tcp://HOST:8786", _is_address)] | None = None
+    scheduler_file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -280,6 +290,9 @@ def check_together(config: Config, own_metrics: Iterable[str] = ()) -> None:
     derived = [name for name, metric in METRICS.items() if metric.compares]
 
     kernel, selection = config.kernel, config.selection
+    if config.parallel.address and config.parallel.scheduler_file:
+        message = "parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out."
+        raise KlrBenchError(message)
     if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
         refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
     check_choice("selection.score", config.selection.score, [*SCORES, *own_metrics])

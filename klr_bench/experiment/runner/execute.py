@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections import deque
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from joblib import cpu_count
 from rich.console import Console
@@ -19,9 +21,11 @@ from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import default_cache
 from klr_bench.experiment.data.commands import progress
+from klr_bench.experiment.keys import content_hash
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.checks import check_data
+from klr_bench.experiment.runner.cluster import run_on
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.failure import Failure, Task
 from klr_bench.experiment.runner.manifest import manifest
@@ -37,6 +41,9 @@ from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET, classifier_class
 from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
+
+if TYPE_CHECKING:
+    from klr_bench.experiment.runner.dask_cluster import DaskCluster
 
 REBUILD_INTERVAL_S = 1.0
 SCALED = {
@@ -91,6 +98,7 @@ class _Run:
         self.console = console
         self.quiet = quiet
         self.n_jobs = self._workers()
+        self.cluster: DaskCluster | None = None
         self.cells = cells
         self.store = Store(folder)
         self.scores = ScoreStore(folder, fresh=config.force)
@@ -98,9 +106,18 @@ class _Run:
         self.rebuilt = 0.0
 
     def run(self) -> Outcome:
-        started = time.monotonic()
         machine.follow(os.getpid())
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
+        with ExitStack() as stack:
+            if cells and self.config.parallel.backend == "dask":
+                from klr_bench.experiment.runner.dask_cluster import connected
+
+                self.cluster = stack.enter_context(connected(self.config.parallel, self.n_jobs, cells, self._say))
+                self.n_jobs = len(self.cluster.workers())
+            return self._run(cells)
+
+    def _run(self, cells: Sequence[Cell]) -> Outcome:
+        started = time.monotonic()
         previous = self.store.read_manifest()
         self._fetch(cells)
         self.store.write_manifest(manifest(self.config.plain(), self.n_jobs, previous))
@@ -144,10 +161,16 @@ class _Run:
         schedule = Schedule(cells, self.scores.to_score(cells))
         with (
             Display(self.console, "folds and cells", schedule.n_tasks, quiet=self.quiet) as display,
-            closing(run_all(schedule.waiting, self._task, self.n_jobs, self._runs_here, _strangers)) as results,
+            closing(self._results(schedule.waiting)) as results,
         ):
             for item, result in results:
-                if isinstance(item, Cell):
+                if result is None:
+                    display.advance(item.describe())
+                    if isinstance(item, Cell):
+                        self.outcome.n_found += 1
+                    else:
+                        schedule.scored(item)
+                elif isinstance(item, Cell):
                     display.advance(item.describe())
                     if isinstance(result, Failure):
                         result = failed_cell(item, result.status, result.message, self.scores.choice(item))
@@ -159,6 +182,12 @@ class _Run:
                         self._land(failed_cell(cell, result.status, f"in selection: {result.message}"))
                 elif self._score(item, result, schedule):
                     display.advance(item.describe())
+
+    def _results(self, waiting: deque[Fold | Cell]) -> Generator[tuple[Fold | Cell, Any]]:
+        """Yield what is waiting as it ends, with its result: None where another run has finished it meanwhile."""
+        if self.cluster:
+            return run_on(self.cluster, waiting, self._task, _strangers, self._name)
+        return run_all(waiting, self._task, self.n_jobs, self._runs_here, _strangers)
 
     def _score(self, fold: Fold, result: list[Score] | Failure, schedule: Schedule) -> bool:
         """Keep the scores of a fold and say whether it has all; one that a time limit has stopped goes on later."""
@@ -174,14 +203,23 @@ class _Run:
             schedule.waiting.appendleft(rest)
         return rest is None
 
-    def _task(self, item: Fold | Cell) -> Task:
-        """Return what a worker is to do for a fold, or for a cell whose folds are scored."""
+    def _task(self, item: Fold | Cell) -> Task | None:
+        """Return what a worker is to do for a fold, or for a cell whose folds are scored; None if that has been done.
+
+        It is looked for once more, as another run may be at work in the same folder.
+        """
         if isinstance(item, Fold):
-            return partial(run_fold, item)
+            return partial(run_fold, item) if self.scores.missing(item, again=True) else None
+        if not self.config.force and self.store.finished(item.key):
+            return None
         chosen = self.scores.choice(item)
         if chosen is None:
             return partial(failed_cell, item, "error", self.scores.none_fitted(item))
         return partial(run_cell, item, chosen, self._threads())
+
+    def _name(self, item: Fold | Cell) -> str:
+        """Return a name of a task that another run in the same folder gives it, too."""
+        return f"{content_hash(str(self.store.folder))}-{item.key}"
 
     def _threads(self) -> int:
         """Return the number of threads of a cell that starts now: 1, or its share of the cores if few are left."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
 
-Task = Callable[[], Any]
+Task = partial[Any]
+"""A call of a function that a worker can import."""
 LONGEST = 2000
 """Characters of a message."""
 
@@ -22,7 +24,7 @@ class Failure:
     parts: tuple[Any, ...] = ()
 
 
-def guarded(task: Task, *, through: tuple[type[BaseException], ...] = ()) -> Any:
+def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
     """Return what a task returns, or a Failure whatever it raises, but for exceptions that go `through`."""
     try:
         return task()

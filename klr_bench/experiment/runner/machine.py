@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 import time
 from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -37,11 +39,11 @@ class Others:
 
     Parameters
     ----------
-    run : the process of the run; it and all that it has started, workers and what learners start, are no others
+    run : processes of the run; they and all that they have started, workers and what learners start, are no others
     """
 
-    def __init__(self, run: int) -> None:
-        self._run = run
+    def __init__(self, *run: int) -> None:
+        self.run = run
         self._looks: deque[Look] = deque()
         self.share()
 
@@ -51,7 +53,7 @@ class Others:
         None where the system does not tell (it does on Linux).
         """
         try:
-            now = look(self._run)
+            now = look(*self.run)
         except (OSError, ValueError, IndexError):
             return None
         while len(self._looks) > 1 and now.at - self._looks[1].at >= WINDOW_S:
@@ -69,24 +71,25 @@ def share(before: Look, after: Look) -> float | None:
     return min(1.0, max(0.0, others / total))
 
 
-def look(run: int) -> Look:
+def look(*run: int) -> Look:
     """Read the counters of the kernel.  Raises OSError, ValueError or IndexError where it has none of them."""
     ticks = [int(number) for number in (PROC / "stat").read_text().splitlines()[0].split()[1 : COLUMNS + 1]]
     total = sum(ticks)
-    return Look(time.monotonic(), _used(run), total - sum(ticks[place] for place in IDLE), total)
+    return Look(time.monotonic(), _used(run, set()), total - sum(ticks[place] for place in IDLE), total)
 
 
-def _used(process: int) -> int:
-    """Return the ticks that a process, its living descendants and its ended children have used."""
-    folder = PROC / str(process)
-    behind_name = (folder / "stat").read_text().rpartition(")")[2].split()
-    used = sum(map(int, behind_name[11:15]))  # utime, stime, cutime, cstime
-    for thread in (folder / "task").iterdir():
-        for child in (thread / "children").read_text().split():
-            try:
-                used += _used(int(child))
-            except OSError:  # it has just ended
-                continue
+def _used(processes: Iterable[int], seen: set[int]) -> int:
+    """Return the ticks that some processes, their living descendants and their ended children have used."""
+    used = 0
+    for process in {*processes} - seen:
+        seen.add(process)
+        folder = PROC / str(process)
+        behind_name = (folder / "stat").read_text().rpartition(")")[2].split()
+        used += sum(map(int, behind_name[11:15]))  # utime, stime, cutime, cstime
+        for thread in (folder / "task").iterdir():
+            for child in (thread / "children").read_text().split():
+                with suppress(OSError):  # it has just ended
+                    used += _used([int(child)], seen)
     return used
 
 
@@ -121,9 +124,10 @@ def cpu_name() -> str:
 _followed: list[Others] = []
 
 
-def follow(run: int) -> None:
-    """Count from now on all processes of a run, given by its first one, as its own."""
-    _followed[:] = [Others(run)]
+def follow(*run: int) -> None:
+    """Count from now on all processes of a run, given by its first ones on this machine, as its own."""
+    if not _followed or _followed[0].run != run:
+        _followed[:] = [Others(*run)]
 
 
 def load() -> float | None:

@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 from typing import Any, Generic, TypeVar
 
 from klr_bench.experiment.runner.failure import Failure, Task, guarded
-from klr_bench.experiment.runner.process import Ended, Worker, surroundings
+from klr_bench.experiment.runner.process import Ended, Surroundings, Worker, surroundings
 
 Item = TypeVar("Item")
 
@@ -35,28 +35,33 @@ def in_worker_process() -> bool:
 
 def run_all(
     waiting: deque[Item],
-    task: Callable[[Item], Task],
+    task: Callable[[Item], Task | None],
     n_jobs: int,
     here: Callable[[Item], bool] = lambda _: False,
     kind: Callable[[Item], Hashable] = lambda _: None,
 ) -> Generator[tuple[Item, Any]]:
     """Yield (item, result) of the task of each waiting item as it ends; a Failure where it has no result.
 
-    Whoever takes a result may add items to `waiting`, at either end, before the next is asked for.  Tasks run in worker
-    processes, at most n_jobs at once and each of one `kind` only, but for those that are to run `here`, in this one.
-    When a worker dies, its task runs again with no other in flight, for all of them together may have needed too much
-    memory; one that kills its worker twice has failed.  Where the iteration ends early, by an exception or by `close`,
-    the workers are ended, whatever they are doing.
+    An item that has no task, None, has the result None.  Whoever takes a result may add items to `waiting`, at either
+    end, before the next is asked for.
+
+    Tasks run in worker processes, at most n_jobs at once and each of one `kind` only, but for those that are to run
+    `here`, in this one.  When a worker dies, its task runs again with no other in flight, for all of them together may
+    have needed too much memory; one that kills its worker twice has failed.  Where the iteration ends early, by an
+    exception or by `close`, the workers are ended, whatever they are doing.
     """
     flight: dict[Worker, _Trial[Item]] = {}
     suspects: deque[_Trial[Item]] = deque()
     try:
         while waiting or suspects or flight:
             while (trial := _next(waiting, suspects, flight, n_jobs)) is not None:
-                if here(trial.item):
-                    yield trial.item, guarded(task(trial.item), through=(KeyboardInterrupt,))
+                job = task(trial.item)
+                if job is None:
+                    yield trial.item, None
+                elif here(trial.item):
+                    yield trial.item, guarded(job, through=(KeyboardInterrupt,))
                 else:
-                    flight[_started(task(trial.item), kind(trial.item))] = trial
+                    flight[_started(job, kind(trial.item))] = trial
             for worker, end in _ends(flight):
                 trial = flight.pop(worker)
                 if worker.alive():
@@ -81,15 +86,23 @@ def _next(
     return _Trial(waiting.popleft())
 
 
-def run_one(task: Task, kind: Hashable, report: Callable[[float], None]) -> Ended:
-    """Return the end of one task in a worker, in which nothing but this `kind` runs; other idle workers stay.
+def run_one(
+    task: Task,
+    kind: Hashable,
+    report: Callable[[float], None],
+    there: Surroundings | None = None,
+    *,
+    alone: bool = False,
+) -> Ended:
+    """Return the end of one task in a worker, in which nothing but this `kind` runs.
 
-    `report` is called a few times a second with the seconds that the task has taken.
+    `report` is called a few times a second with the seconds that the task has taken; where it raises the worker is
+    ended.  `there` are the surroundings of the worker, None for those of this process.  Other idle workers stay, unless
+    the new one is to be `alone`.
     """
     started = time.monotonic()
-    worker = _idle_one(kind) or Worker()
+    worker = _started(task, kind, there, others_end=alone)
     try:
-        worker.start(task)
         while (end := worker.outcome()) is None:
             report(time.monotonic() - started)
             wait(worker.signs, worker.time_left)
@@ -101,20 +114,21 @@ def run_one(task: Task, kind: Hashable, report: Callable[[float], None]) -> Ende
     return end
 
 
-def _started(task: Task, kind: Hashable) -> Worker:
+def _started(task: Task, kind: Hashable, there: Surroundings | None = None, *, others_end: bool = True) -> Worker:
     """Return a worker, an idle one that has run nothing but this kind if there is one, that has begun with a task."""
-    worker = _idle_one(kind)
+    there = there or surroundings()
+    worker = _idle_one(kind, there)
     if worker is None:
-        end_idle()  # they are of another kind, folder or environment
-        worker = Worker()
+        if others_end:
+            end_idle()  # they are of another kind, folder or environment
+        worker = Worker(there)
     worker.start(task)
     return worker
 
 
-def _idle_one(kind: Hashable) -> Worker | None:
+def _idle_one(kind: Hashable, there: Surroundings) -> Worker | None:
     """Take an idle worker that has run nothing but this kind, if there is one."""
-    here = surroundings()
-    fitting = [pair for pair in _idle if pair[0] == kind and pair[1].alive() and pair[1].surroundings == here]
+    fitting = [pair for pair in _idle if pair[0] == kind and pair[1].alive() and pair[1].surroundings == there]
     if not fitting:
         return None
     _idle.remove(fitting[0])

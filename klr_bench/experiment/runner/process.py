@@ -9,12 +9,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from klr_bench.experiment.runner.descendants import end_descendants
 from klr_bench.experiment.runner.failure import Failure, Task, guarded
@@ -35,6 +36,14 @@ LARGEST_MESSAGE = 2**30
 """Bytes of a result: many times those of a cell with ten thousand checkpoints."""
 CHUNK = 2**16
 """Bytes that are read at once: what a pipe holds."""
+
+
+class Surroundings(NamedTuple):
+    """What a worker has of the process that starts it: one that differs in it is not used again."""
+
+    path: tuple[str, ...]
+    folder: str
+    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -63,19 +72,24 @@ class Worker:
 
     It has a session of its own, so that it can be ended with everything that a learner has started, and neither input
     nor the output of this process: what it prints comes through a pipe, and is printed on stderr here.
+
+    Parameters
+    ----------
+    there : its path of modules, folder and environment; None for those of this process
     """
 
-    def __init__(self) -> None:
+    def __init__(self, there: Surroundings | None = None) -> None:
         ours, theirs = socket.socketpair()
         self._printed, output = os.pipe()
-        self.surroundings = surroundings()
+        self.surroundings = there or surroundings()
         with theirs, open(output, "wb") as printing:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM.format([*map(str, sys.path)], theirs.fileno(), os.getpid())],
+                [sys.executable, "-c", PROGRAM.format([*self.surroundings.path], theirs.fileno(), os.getpid())],
+                cwd=self.surroundings.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=printing,
                 stderr=printing,
-                env=os.environ | ONE_THREAD,
+                env={**self.surroundings.environment, **ONE_THREAD},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -212,9 +226,9 @@ class Worker:
         return max(0.0, min(TICK_S, self._limit.left())) if self._limit else TICK_S
 
 
-def surroundings() -> tuple[Any, ...]:
-    """Return what a new worker would inherit of this process: one that differs in it is not used again."""
-    return tuple(sys.path), os.getcwd(), dict(os.environ)
+def surroundings() -> Surroundings:
+    """Return those of this process."""
+    return Surroundings(tuple(map(str, sys.path)), os.getcwd(), dict(os.environ))
 
 
 def how_ended(status: int) -> str:

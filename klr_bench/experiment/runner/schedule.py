@@ -24,7 +24,7 @@ class Schedule:
         self.waiting: deque[Fold | Cell] = deque()
         self.n_tasks = len(cells) + len(folds)
         self._open: dict[str, set[str]] = {}
-        self._cells = {cell.key: cell for cell in cells}
+        self._waiting_for: dict[str, list[Cell]] = {}
         unqueued = {fold.key: fold for fold in folds}
         unscored = frozenset(unqueued)
         for cell in cells:
@@ -32,6 +32,8 @@ class Schedule:
             self.waiting += [unqueued.pop(key) for key in needed if key in unqueued]
             if needed:
                 self._open[cell.key] = set(needed)
+                for key in needed:
+                    self._waiting_for.setdefault(key, []).append(cell)
             else:
                 self.waiting.append(cell)
 
@@ -53,4 +55,4 @@ class Schedule:
         return lost
 
     def _that_wait_for(self, fold: Fold) -> list[Cell]:
-        return [self._cells[key] for key, needed in self._open.items() if fold.key in needed]
+        return [cell for cell in self._waiting_for.pop(fold.key, ()) if cell.key in self._open]

@@ -35,8 +35,10 @@ class ScoreStore:
         """Return the folds of all cells, each with the candidates that have no score yet, if there are any."""
         return [missing for fold in group_folds(cells) if (missing := self.missing(fold))]
 
-    def missing(self, fold: Fold) -> Fold | None:
-        """Return the fold with those candidates that have no score yet, or None if all have."""
+    def missing(self, fold: Fold, *, again: bool = False) -> Fold | None:
+        """Return the fold with those candidates that have no score yet, or None if all have; looked for `again`."""
+        if again and not self._fresh:
+            self._known.pop(fold.key, None)
         known = self._scores(fold)
         candidates = tuple(candidate for candidate in fold.candidates if candidate.key not in known)
         return fold.with_candidates(candidates) if candidates else None

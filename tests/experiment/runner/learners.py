@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import time
@@ -14,7 +15,8 @@ from klr_bench import KernelPerceptron
 class Watched(KernelPerceptron):
     """Writes a line at the start and at the end of each fit, and waits in between where a test holds it.
 
-    FITS_LOG + ".hold" has a number: the fits from that one on wait for as long as it says so.
+    FITS_LOG + ".hold" has a number: the fits from that one on wait for as long as it says so.  FITS_LOG + ".pace" has
+    the seconds that each takes, if it is there.
     """
 
     def __init__(self, tag=0, choice=0, kernel="rbf", gamma=None, random_state=None):
@@ -33,6 +35,8 @@ class Watched(KernelPerceptron):
         with suppress(FileNotFoundError):
             while number >= int(Path(os.environ["FITS_LOG"] + ".hold").read_text()):
                 time.sleep(0.01)
+        with suppress(FileNotFoundError):
+            time.sleep(float(Path(os.environ["FITS_LOG"] + ".pace").read_text()))
 
     def fit(self, X, y, callback=None):
         if len(y) > 4:  # not the warm-up
@@ -79,3 +83,18 @@ class Rehearsed(Watched):
     def rehearse(self, X, y):
         time.sleep(3)
         return type(self)(self.tag, 7, gamma=self.gamma, random_state=self.random_state)
+
+
+class Rapt(KernelPerceptron):
+    """Holds Python's lock for some seconds of its fit, as compiled code may do."""
+
+    def __init__(self, seconds=20, kernel="rbf", gamma=None, random_state=None):
+        super().__init__(kernel=kernel, gamma=gamma, random_state=random_state)
+        self.seconds = seconds
+
+    _parameter_constraints = {}  # noqa: RUF012
+
+    def fit(self, X, y):
+        if len(y) > 4:
+            ctypes.PyDLL(None).sleep(self.seconds)
+        return super().fit(X, y)
