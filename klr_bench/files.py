@@ -18,6 +18,8 @@ LARGEST_CSV = 256 * 10**6
 """Bytes of a table of results: a report holds them in memory, in some ten times as many bytes."""
 LARGEST_JSON = 256 * 10**6
 """Bytes of a cell: a hundred times one with ten thousand checkpoints and the rows of a figure."""
+SMALL = 2**16
+"""Bytes that are read at once."""
 KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -50,12 +52,12 @@ def no_file(path: Path) -> str | None:
     return None if kind == stat.S_IFREG else f"is {KINDS.get(kind, 'no file')}"
 
 
-def open_regular(path: Path) -> BufferedReader:
+def open_regular(path: str | Path) -> BufferedReader:
     """Open a file for reading.  Raises OSError, at once also for a pipe or a device, whose end might never come."""
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(errno.EINVAL, no_file(path) or "is no file", str(path))
+        raise OSError(errno.EINVAL, no_file(Path(path)) or "is no file", str(path))
     return file
 
 
@@ -63,7 +65,7 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)  # else to open a pipe is to wait for somebody who writes to it
 
 
-def regular(path: Path, most: int | None = None) -> BinaryIO:
+def regular(path: str | Path, most: int | None = None) -> BinaryIO:
     """Open a regular file, or a link to one, to be read.
 
     `most` bounds its bytes.  Raises FileNotFoundError where there is nothing at the path, and KlrBenchError, without
@@ -73,7 +75,7 @@ def regular(path: Path, most: int | None = None) -> BinaryIO:
         file = open_regular(path)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
-    size = os.fstat(file.fileno()).st_size
+    size = os.fstat(file.fileno()).st_size if most is not None else 0
     if most is not None and size > most:
         file.close()
         message = f"{path}: expected a file of at most {most:,} bytes, got {size:,}. Is it the right one?"
@@ -81,7 +83,7 @@ def regular(path: Path, most: int | None = None) -> BinaryIO:
     return file
 
 
-def unreadable(path: Path, error: OSError | ValueError) -> KlrBenchError | FileNotFoundError:
+def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError | FileNotFoundError:
     """Return the error that says why a path cannot be opened or read."""
     number = error.errno if isinstance(error, OSError) else None
     if number in ABSENT:
@@ -98,11 +100,14 @@ def unreadable(path: Path, error: OSError | ValueError) -> KlrBenchError | FileN
     return KlrBenchError(f"{path}: cannot be read ({reason}). {advice}")
 
 
-def read_regular(path: Path, most: int) -> bytes:
+def read_regular(path: str | Path, most: int) -> bytes:
     """Return the content of a regular file of at most so many bytes.  Raises as `regular`."""
     with regular(path, most) as file:
         try:
-            return file.read(most)
+            found = os.read(
+                file.fileno(), min(most, SMALL)
+            )  # without a buffer of its own: a hundred thousand are small
+            return found + file.read(most - len(found)) if len(found) == SMALL else found
         except OSError as error:
             raise unreadable(path, error) from error
 
@@ -149,7 +154,7 @@ def write_json(path: Path, content: Any) -> None:
     write_atomic(path, json.dumps(content, default=_plain).encode())
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: str | Path) -> Any:
     """Return the content of a JSON file, None where it is absent, empty, cut off or otherwise damaged.
 
     Raises KlrBenchError as `regular`.

@@ -5,7 +5,7 @@
 A table stands between the lines <!-- NAME --> and <!-- end of NAME -->.  In README.md they say what became of the
 papers' numbers and claims (numbers, claims, failing) and how fast the engine is (floor, bits, threads, peers, speed: of
 results/reference/benchmark), in docs/defaults.md how the estimators do without a setting (accuracy, log_loss, time,
-verdict).
+verdict), in docs/clusters.md what the driver of a large cluster has to do (far_end).
 """
 
 from __future__ import annotations
@@ -216,6 +216,21 @@ def speed(folder: Path) -> dict[str, str]:
     return {"speed": pipe_table(Grid(["what", "measured"], [list(row) for row in rows], [], []))}
 
 
+def far_end(folder: Path) -> dict[str, str]:
+    """Return the table of the cluster on paper."""
+    found = pd.read_csv(folder / "far_end.csv").iloc[0]
+    rows = [
+        ["time of the driver for a cell", f"{found['driver_ms_a_cell']:.2f} ms"],
+        ["tables made anew, by a process that has read nothing yet", f"{found['rebuild_s']:.1f} s"],
+        ["the same command again, when all is done", f"{found['again_s']:.0f} s"],
+        ["memory of the driver", f"{found['peak_memory_mb']:,.0f} MB"],
+        ["the folder", f"{found['folder_mb']:,.0f} MB in {found['cells']:,.0f} files"],
+        ["workers lost with a cell, which ran again", f"{found['workers_lost']:.0f}"],
+    ]
+    head = [f"{found['cells']:,.0f} cells on {found['workers']:,.0f} workers", "measured"]
+    return {"far_end": pipe_table(Grid(head, rows, [], []))}
+
+
 def with_tables(text: str, made: dict[str, str]) -> str:
     """Return a text with these tables in place of those between the lines with their names."""
     for name, table in made.items():
@@ -229,6 +244,11 @@ if __name__ == "__main__":
     reference = ROOT / "results" / "reference"
     measured = reference / "benchmark"
     in_readme = tables(reference) | benchmark(measured) | speed(measured)
-    for page, made in (("README.md", in_readme), ("docs/defaults.md", defaults(reference / "defaults"))):
+    pages = {
+        "README.md": in_readme,
+        "docs/defaults.md": defaults(reference / "defaults"),
+        "docs/clusters.md": far_end(measured),
+    }
+    for page, made in pages.items():
         file = ROOT / page
         file.write_text(with_tables(file.read_text(encoding="utf-8"), made), "utf-8")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from klr_bench.experiment.first_schema import upgraded_record
 from klr_bench.experiment.measure.catalogue import CATALOGUE, METRICS, MOST
-from klr_bench.experiment.measure.metric import Metric
+from klr_bench.experiment.measure.metric import LARGEST, ROUNDING, Metric
 from klr_bench.experiment.variants import Variant, is_variant
 from klr_bench.printing import is_file_name, shortened
 
@@ -62,6 +63,14 @@ class Record:
 
 FIELDS: dict[str, Any] = get_type_hints(Record)
 """The fields of a record and their types."""
+NUMBER = (int, float)
+"""Types of numbers; true and false are none."""
+KINDS: dict[str, tuple[type, ...]] = {
+    name: NUMBER if kind is float else (dict,) if kind is Variant else tuple(get_origin(one) or one for one in options)
+    for name, kind in FIELDS.items()
+    for options in [get_args(kind) if isinstance(kind, UnionType) else (kind,)]
+}
+"""The types that JSON has for each field of a record."""
 IDENTITY = tuple(name for name in FIELDS if name != "metrics")
 """The columns that say what a row is of."""
 LATER = ("host", "cpu")
@@ -85,6 +94,13 @@ RANGES: Mapping[str, Metric] = METRICS | {
 }
 """The values that the numbers of each column of a results folder may have; those of other columns are no NaN."""
 ANY = Metric("any", "any")
+BOUNDS = {
+    name: (max(entry.low - ROUNDING, -most), min(entry.high + ROUNDING, most), {int} if entry.whole else {int, float})
+    for name, entry in RANGES.items()
+    for most in [LARGEST if entry.whole else math.inf]
+}
+"""What `Metric.possible` compares, by the type of a number, for the many numbers of many cells."""
+NOWHERE: tuple[float, float, set[type]] = (0.0, 0.0, set())
 
 
 @dataclass(frozen=True)
@@ -130,6 +146,9 @@ class CellFile:
 
 def possible(name: str, value: float) -> bool:
     """Say whether a number can be that of a column or metric; any but NaN where the name is not known."""
+    low, high, kinds = BOUNDS.get(name, NOWHERE)
+    if type(value) in kinds:
+        return low <= value <= high
     try:
         return RANGES.get(name, ANY).possible(float(value))
     except OverflowError:
@@ -147,11 +166,11 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
         record = dict.fromkeys(LATER, "") | record
         if not (_is_record(record) and record["key"] == key):
             return None
-        created = _checked(content["created"], float)
+        created, config_hash = float(content["created"]), content["config_hash"]
         return CellFile(
             Record(**{**record, "variant": Variant(record["variant"])}),
-            _checked(content["config_hash"], str),
-            created if math.isfinite(created) else _refuse("a time", created),
+            config_hash if type(config_hash) is str else _refuse("text", config_hash),
+            created if type(content["created"]) in NUMBER and math.isfinite(created) else _refuse("a time", created),
             _entries(content["traces"], Checkpoint, TRACE_COLUMNS),
             _entries(content.get("reliability", []), Bin, RELIABILITY_COLUMNS),
             _entries(content.get("rows", []), PlanePoint, ROWS_COLUMNS),
@@ -162,53 +181,56 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
 
 def _is_record(content: Mapping[str, Any]) -> bool:
     """Tell whether all fields of a record are there, of their declared types, and whether their values can be."""
-    metrics, numbers = content["metrics"], [content["repeat"], content["seed"] or 0]
+    metrics, names = content["metrics"], FIELDS.keys()
     return (
-        content.keys() == FIELDS.keys()
-        and all(_fits(content[name], kind) for name, kind in FIELDS.items())
+        content.keys() == names
+        and all([type(content[name]) in kinds for name, kinds in KINDS.items()])
         and content["status"] in STATUSES
-        and all(map(possible, ("repeat", "seed"), numbers))
-        and all(is_file_name(content[name]) for name in NAMES if name in content)
+        and possible("repeat", content["repeat"])
+        and possible("seed", content["seed"] or 0)
+        and all([_is_name(content[name]) for name in NAMES if name in content])
         and is_variant(content["variant"])
-        and all(is_file_name(name) and name not in IDENTITY for name in metrics)
-        and all(_fits(value, float) and possible(name, value) for name, value in metrics.items())
+        and all(map(_is_name, metrics))
+        and metrics.keys() & names <= {"metrics"}
+        and {*map(type, metrics.values())} <= {*NUMBER}
+        and all(map(possible, metrics, metrics.values()))
     )
+
+
+_is_name = lru_cache(is_file_name)
+"""Of names that many cells have in common."""
 
 
 def _entries(content: Any, kind: Any, columns: Sequence[str]) -> list[Any]:
     """Return the entries of a list as tuples of a declared type; raises ValueError where one is something else.
 
-    `columns` are those of the file of all cells, of which the first is the key.
+    `columns` are those of the file of all cells, of which the first is the key.  They are looked at column by column,
+    as there may be a million entries.
     """
-    kinds = get_args(kind)
-    entries = [
-        tuple(_checked(value, kind) for value, kind in zip(_checked(entry, list), kinds, strict=True))
-        for entry in _checked(content, list)
-    ]
-    for entry in entries:
-        values = dict(zip(columns[1:], entry, strict=True))
-        of = {"value": values["metric"]} if "metric" in values else {}
-        for name, value in values.items():
-            if not (is_file_name(value) if isinstance(value, str) else possible(of.get(name, name), value)):
-                _refuse(name, value)
-    return entries
-
-
-def _checked(value: Any, kind: Any) -> Any:
-    if not _fits(value, kind):
-        _refuse(kind, value)
-    return float(value) if kind is float else value
+    if content == [] and type(content) is list:
+        return []
+    kinds, names = get_args(kind), columns[1:]
+    if type(content) is not list or {*map(type, content)} != {list} or {*map(len, content)} != {len(kinds)}:
+        _refuse(kind, content)
+    values = dict(zip(names, zip(*content, strict=True), strict=True))
+    for name, one in zip(names, kinds, strict=True):
+        if not {*map(type, values[name])} <= {*(NUMBER if one is float else (one,))}:
+            _refuse(one, name)
+        if one is str:
+            fine = all(map(_is_name, values[name]))
+        elif name == "value":
+            fine = all(map(possible, values["metric"], values[name]))
+        else:  # whole numbers are of the type int here, so that the least and the largest tell of all
+            fine = not any(map(math.isnan, values[name])) and all(
+                possible(name, end) for end in (min(values[name]), max(values[name]))
+            )
+        if not fine:
+            _refuse(name, values[name])
+        if one is float:
+            values[name] = tuple(map(float, values[name]))
+    return list(zip(*values.values(), strict=True))
 
 
 def _refuse(expected: object, got: object) -> Any:
     message = f"expected {expected}, got {got!r}"
     raise ValueError(message)
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Tell whether a value of a JSON file is of a declared type; whole numbers are numbers, true and false are not."""
-    if isinstance(kind, UnionType):
-        return any(_fits(value, option) for option in get_args(kind))
-    if kind is float:
-        return type(value) in (int, float)
-    return type(value) is (dict if kind is Variant else get_origin(kind) or kind)

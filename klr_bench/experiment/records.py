@@ -14,12 +14,15 @@ are read as well: `first_schema` says what differs.
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +95,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.cells = self.folder / "cells"
-        self._read: dict[str, tuple[tuple[int, int, int], CellFile]] = {}
+        self._known: dict[str, tuple[tuple[int, int, int], CellFile]] = {}
 
     def write_cell(self, cell: CellFile) -> None:
         """Write a finished cell, in place of an earlier one with the same key."""
@@ -103,7 +106,12 @@ class Store:
 
         Raises KlrBenchError where another version of klr-bench has written it, and for what is no regular file.
         """
-        cell = _read(self.cells / f"{key}.json")
+        path = f"{self.cells}/{key}.json"
+        try:
+            stat = os.stat(path)
+        except OSError:
+            stat = None
+        cell = self._cell(path, f"{key}.json", stat) if stat else _read(path, key)
         return cell.record if cell else None
 
     def finished(self, key: str) -> bool:
@@ -122,7 +130,7 @@ class Store:
 
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S):
+            with filelock.FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S), _without_collections():
                 return self._rebuild(frozenset(current))
         except filelock.Timeout as error:
             message = (
@@ -137,31 +145,43 @@ class Store:
         cells, unreadable = self.load()
         newest: dict[tuple[str, str, Variant], CellFile] = {}
         for cell in cells:
-            rivals = newest.get(cell.record.column, cell), cell
-            newest[cell.record.column] = max(rivals, key=lambda c: (c.config_hash in current, c.created, c.config_hash))
+            column = cell.record.column
+            rival = newest.get(column)
+            if rival is None or _age(cell, current) > _age(rival, current):
+                newest[column] = cell
         listed: list[CellFile] = []
         older: dict[tuple[str, str, Variant, str], int] = {}
         for cell in sorted(cells, key=_order):
-            if cell.config_hash == newest[cell.record.column].config_hash:
+            column = cell.record.column
+            if cell.config_hash == newest[column].config_hash:
                 listed.append(cell)
             else:
-                name = (*cell.record.column, cell.config_hash)
+                name = (*column, cell.config_hash)
                 older[name] = older.get(name, 0) + 1
         own = sorted({name for cell in listed for name in cell.record.metrics} - set(COLUMNS))
         columns = (*COLUMNS, *own)
         self._write("records", columns, (_row(cell.record, columns) for cell in listed))
         self._write("traces", TRACE_COLUMNS, ([c.record.key, *point] for c in listed for point in c.checkpoints))
-        self._write("reliability", RELIABILITY_COLUMNS, ([c.record.key, *entry] for c in listed for entry in c.bins))
+        self._write_numbers("reliability", RELIABILITY_COLUMNS, ((cell.record.key, cell.bins) for cell in listed))
         if any(cell.rows for cell in listed):
-            self._write("rows", ROWS_COLUMNS, ([c.record.key, *point] for c in listed for point in c.rows))
+            self._write_numbers("rows", ROWS_COLUMNS, ((cell.record.key, cell.rows) for cell in listed))
         return Summary(len(listed), older, tuple(unreadable))
 
     def _write(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         write_atomic(self.folder / f"{name}.csv", _csv(header, rows))
 
+    def _write_numbers(
+        self, name: str, header: Sequence[str], entries: Iterable[tuple[str, Sequence[Sequence[float]]]]
+    ) -> None:
+        """Write entries of cells that are numbers, of which there may be millions: without the writer of csv."""
+        form = f"%s{',%r' * (len(header) - 1)}\n"
+        lines = (form % (quoted, *entry) for key, found in entries for quoted in [_quoted(key)] for entry in found)
+        write_atomic(self.folder / f"{name}.csv", "".join([f"{','.join(header)}\n", *lines]).encode())
+
     def load(self) -> tuple[list[CellFile], list[str]]:
         """Return the cells, parsing only files that changed since the last time, and the unreadable names."""
-        seen, unreadable = {}, []
+        cells: list[CellFile] = []
+        unreadable: list[str] = []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
             try:
                 stat = entry.stat()
@@ -171,16 +191,26 @@ class Store:
                 Path(entry.path).unlink(missing_ok=True)
             if not entry.name.endswith(".json") or entry.name.startswith("."):
                 continue
-            stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-            known = self._read.get(entry.name)
-            cell = known[1] if known and known[0] == stamp else None
-            cell = cell or (_read(Path(entry.path)) if entry.is_file() else None)
+            cell = self._cell(entry.path, entry.name, stat) if entry.is_file() else None
             if cell:
-                seen[entry.name] = (stamp, cell)
+                cells.append(cell)
             else:
                 unreadable.append(entry.name)
-        self._read = seen
-        return [cell for _, cell in seen.values()], unreadable
+        if len(self._known) > len(cells):
+            there = {f"{cell.record.key}.json" for cell in cells}
+            self._known = {name: known for name, known in self._known.items() if name in there}
+        return cells, unreadable
+
+    def _cell(self, path: str, name: str, stat: os.stat_result) -> CellFile | None:
+        """Return the cell of a file, parsed only if it has changed since the last time; None where it holds none."""
+        stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        known = self._known.get(name)
+        if known and known[0] == stamp:
+            return known[1]
+        cell = _read(path, name.removesuffix(".json"))
+        if cell:
+            self._known[name] = (stamp, cell)
+        return cell
 
     def write_manifest(self, content: Mapping[str, Any]) -> None:
         """Write manifest.yaml; the schema version is added."""
@@ -202,14 +232,26 @@ class Store:
         return content if isinstance(content, dict) else {}
 
 
-def _read(path: Path) -> CellFile | None:
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Collect no garbage meanwhile: among a million objects that stay, looking for it takes a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _read(path: str, key: str) -> CellFile | None:
     """Return the cell of a file, None where it holds none."""
     content = read_json(path)
     _refuse_newer(content, path)
-    return parse_cell(content, path.stem)
+    return parse_cell(content, key)
 
 
-def _refuse_newer(content: Any, path: Path) -> None:
+def _refuse_newer(content: Any, path: str | Path) -> None:
     """Refuse what a later version has written: it is neither understood nor to be overwritten."""
     version = content.get("schema_version") if isinstance(content, dict) else None
     if type(version) is int and version > SCHEMA_VERSION:
@@ -229,19 +271,33 @@ def read_variant(text: str) -> Variant:
     return Variant(variant_values(text))
 
 
+def _age(cell: CellFile, current: Collection[str]) -> tuple[bool, float, str]:
+    """Return what is larger the newer a configuration is."""
+    return cell.config_hash in current, cell.created, cell.config_hash
+
+
 def _order(cell: CellFile) -> tuple[str, str, VariantOrder, int, str]:
     record = cell.record
     return record.dataset, record.algorithm, record.variant.order(), record.repeat, record.key
 
 
 def _row(record: Record, columns: Sequence[str]) -> list[Any]:
-    values = {name: getattr(record, name) for name in IDENTITY} | record.metrics
-    values |= {
-        **{name: no_formula(printable(getattr(record, name))) for name in ("message", *LATER)},
-        "variant": json.dumps(dict(record.variant)),
-        "params": json.dumps(record.params),
-    }
-    return [values.get(name) for name in columns]
+    values = vars(record) | record.metrics
+    for name in ("message", *LATER):
+        values[name] = _said(values[name])
+    values["variant"], values["params"] = json.dumps(dict(record.variant)), json.dumps(record.params)
+    return list(map(values.get, columns))
+
+
+@lru_cache
+def _said(text: str) -> str:
+    """Return a text that many cells have in common as a CSV file may hold it."""
+    return no_formula(printable(text))
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a CSV file holds it."""
+    return text if text.isalnum() else _csv([text], ()).decode().rstrip("\n")
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

@@ -27,6 +27,9 @@ class Variant(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __eq__(self, other: object) -> bool:
+        return self._values == (other._values if isinstance(other, Variant) else other)
+
     def __hash__(self) -> int:
         return hash(frozenset(self._values))  # values may be lists
 

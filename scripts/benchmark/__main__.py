@@ -1,7 +1,7 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
     python scripts/benchmark [floor] [bits] [threads] [peers] [loop] [grid] [budget] [batch] [sparse] [growth] [l1]
-                              [confidence] [output=results/benchmark]
+                              [confidence] [far_end] [output=results/benchmark]
 
 floor   one pass against the products and the exponential alone, or the bits, with the rates of this machine
 bits    fits and predictions with features of two values as bits, and with matrix products
@@ -15,6 +15,7 @@ sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inv
 growth  time and memory from 5,000 to 465,000 examples
 l1      solvers of L1-regularised kernel logistic regression, liblinear, saga, skglm and celer (klr-bench[peers]): the
         time to a duality gap, on MNIST and cod-rna; half an hour, most of it the slow ones
+far_end the driver of a run of 100,000 cells on a cluster of 1,000 workers that exist on paper; four minutes
 confidence  linear learners with a covariance: passes over 450,000 rows of Covertype, and 2,000 features in blocks
         against a compiled loop of rank-one updates; three minutes
 
@@ -39,6 +40,7 @@ import batch
 import bits
 import budget
 import confidence
+import far_end
 import grid
 import growth
 import kernel_floor
@@ -64,6 +66,7 @@ PARTS = {
     "growth": growth.measure,
     "l1": l1.measure,
     "confidence": confidence.measure,
+    "far_end": far_end.measure,
 }
 
 

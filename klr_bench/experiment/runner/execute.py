@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joblib import cpu_count
 from rich.console import Console
@@ -25,7 +25,7 @@ from klr_bench.experiment.keys import content_hash
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.checks import check_data
-from klr_bench.experiment.runner.cluster import run_on
+from klr_bench.experiment.runner.cluster import Cluster, run_on
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.failure import Failure, Task
 from klr_bench.experiment.runner.manifest import manifest
@@ -42,10 +42,8 @@ from klr_bench.experiment.targets import TARGET, classifier_class
 from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
 
-if TYPE_CHECKING:
-    from klr_bench.experiment.runner.dask_cluster import DaskCluster
-
-REBUILD_INTERVAL_S = 1.0
+REBUILD_INTERVAL_S, REBUILD_SHARE = 1.0, 0.05
+"""Seconds between two rebuilds of the tables, at least, and the share of a run that they may take."""
 SCALED = {
     None: "",
     "standard": ", each scaled to mean 0 and deviation 1",
@@ -74,9 +72,17 @@ class Outcome:
         return len(self.failed)
 
 
-def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool = False) -> Outcome:
+def run(
+    config: Config,
+    *,
+    console: Console,
+    quiet: bool = False,
+    dry_run: bool = False,
+    cluster: Cluster | None = None,
+) -> Outcome:
     """Compute what the results folder does not have yet, and write the tables and manifest.yaml.
 
+    The cells run on a `cluster` of the caller's, if there is one, else as the configuration says.
     With `dry_run` say what would run and what is done, and how long the committed reference took: estimators are
     imported and not called, and nothing is fetched, generated or written.  With `quiet` the cells are only counted.
     Raises KlrBenchError for bad input, before anything is written; KeyboardInterrupt passes through, with what is
@@ -87,32 +93,42 @@ def run(config: Config, *, console: Console, quiet: bool = False, dry_run: bool 
     cells = of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
     if dry_run:
         return _dry_run(cells, folder, config, console, quiet=quiet)
-    return _Run(config, cells, folder, console, quiet=quiet).run()
+    return _Run(config, cells, folder, console, quiet=quiet, cluster=cluster).run()
 
 
 class _Run:
     """One run: the state that its steps share."""
 
-    def __init__(self, config: Config, cells: list[Cell], folder: Path, console: Console, *, quiet: bool) -> None:
+    def __init__(
+        self,
+        config: Config,
+        cells: list[Cell],
+        folder: Path,
+        console: Console,
+        *,
+        quiet: bool,
+        cluster: Cluster | None,
+    ) -> None:
         self.config = config
         self.console = console
         self.quiet = quiet
         self.n_jobs = self._workers()
-        self.cluster: DaskCluster | None = None
+        self.cluster = cluster
         self.cells = cells
         self.store = Store(folder)
         self.scores = ScoreStore(folder, fresh=config.force)
         self.outcome = Outcome()
-        self.rebuilt = 0.0
+        self.next_rebuild = 0.0
 
     def run(self) -> Outcome:
         machine.follow(os.getpid())
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
         with ExitStack() as stack:
-            if cells and self.config.parallel.backend == "dask":
+            if cells and not self.cluster and self.config.parallel.backend == "dask":
                 from klr_bench.experiment.runner.dask_cluster import connected
 
                 self.cluster = stack.enter_context(connected(self.config.parallel, self.n_jobs, cells, self._say))
+            if self.cluster:
                 self.n_jobs = len(self.cluster.workers())
             return self._run(cells)
 
@@ -227,19 +243,21 @@ class _Run:
         return max(self.n_jobs // max(left, 1), 1) if self.config.parallel.spare_threads else 1
 
     def _land(self, cell: CellFile) -> None:
-        """Write a finished cell, and the tables at most once a second."""
+        """Write a finished cell, and the tables now and then."""
         cell = cell.checked()
         self.store.write_cell(cell)
         if cell.record.status in FINISHED:
             self.outcome.n_computed += 1
         else:
             self.outcome.failed.append(cell.record)
-        if time.monotonic() - self.rebuilt > REBUILD_INTERVAL_S:
+        if time.monotonic() > self.next_rebuild:
             self._rebuild()
 
     def _rebuild(self) -> list[str]:
+        started = time.monotonic()
         notes = self.store.rebuild({cell.config_hash for cell in self.cells}).notes()
-        self.rebuilt = time.monotonic()
+        ended = time.monotonic()
+        self.next_rebuild = ended + max(REBUILD_INTERVAL_S, (ended - started) / REBUILD_SHARE)
         return notes
 
     def _runs_here(self, item: Fold | Cell) -> bool:

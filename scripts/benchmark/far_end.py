@@ -1,0 +1,132 @@
+"""The driver of a cluster at the far end: an experiment of 100,000 cells on 1,000 workers that exist on paper only.
+
+Cells, folder, records and tables are real; a cell takes from 0.1 to 1,800 seconds of a clock that jumps to the next
+event, one worker in a thousand dies with its cell and comes back after ten minutes, and what a worker would have
+computed is there at once.  What remains is what the driver itself does.
+"""
+
+import heapq
+import resource
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import open_dict
+from rich.console import Console
+
+from klr_bench.experiment import runner
+from klr_bench.experiment.cells import CellFile, Record
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.validate import validate
+from klr_bench.experiment.records import Store
+from klr_bench.experiment.runner.cluster import GONE
+from klr_bench.experiment.runner.process import Ended
+
+N_WORKERS, N_MACHINES = 1000, 40
+SHORTEST_S, LONGEST_S = 0.1, 1800.0
+DEATHS, AWAY_S = 1e-3, 600.0
+"""Share of the tasks whose worker dies, and how long it is gone."""
+METRICS = ["accuracy", "error_rate", "log_loss", "brier", "ece", "auc", "sparsity", "fit_time_s", "predict_time_s"]
+METRICS = dict.fromkeys(METRICS, 0.125) | {"n_support": 300, "n_train": 1600, "n_test": 400, "n_features": 2}
+METRICS |= {"nnz_per_instance": 2.0, "peak_memory_mb": 250.5, "load": 0.001}
+"""Of a cell, as many as an online learner has."""
+BINS = [(i, 40, 0.05 + 0.1 * i, 0.05 + 0.1 * i) for i in range(10)]
+
+
+class OnPaper:
+    """A cluster whose workers are numbers and whose clock jumps."""
+
+    def __init__(self, seed=0):
+        self.random = np.random.RandomState(seed)
+        self.there = {f"worker{i}": f"machine{i % N_MACHINES}" for i in range(N_WORKERS)}
+        self.events, self.flights, self.now, self.own_s, self.n = [], {}, 0.0, 0.0, Counter()
+
+    def workers(self):
+        return self.there
+
+    def elsewhere(self):
+        return ()
+
+    def missed(self, n_tasks):
+        raise RuntimeError(n_tasks)
+
+    def cancel(self):
+        self.flights.clear()
+
+    def send(self, worker, task, kind, name):
+        started = time.perf_counter()
+        seconds = np.exp(self.random.uniform(np.log(SHORTEST_S), np.log(LONGEST_S)))
+        dies = self.random.uniform() < DEATHS
+        heapq.heappush(self.events, (self.now + seconds, worker, dies))
+        self.flights[worker] = None if dies else Ended(computed(task))
+        self.n["sent"] += 1
+        self.own_s += time.perf_counter() - started
+
+    def ended(self, seconds):
+        started = time.perf_counter()
+        found = []
+        while not found:
+            self.now, worker, what = heapq.heappop(self.events)
+            if what == "back":
+                self.there = {**self.there, worker: f"machine{int(worker[6:]) % N_MACHINES}"}
+                break
+            end = self.flights.pop(worker)
+            if end is None:
+                self.n["died"] += 1
+                self.there = {name: machine for name, machine in self.there.items() if name != worker}
+                heapq.heappush(self.events, (self.now + AWAY_S, worker, "back"))
+                end = Ended(death=GONE)
+            found.append((worker, end))
+        self.own_s += time.perf_counter() - started
+        return found
+
+
+def computed(task):
+    """Return what a worker would have computed of a cell."""
+    cell = task.args[0]
+    of = cell.experiment, cell.source.name, cell.algorithm, cell.variant, {"gamma": 1.25}, cell.source.repeat
+    record = Record(cell.key, *of, cell.source.seed, "ok", "", dict(METRICS), "machine", "AMD EPYC, OpenBLAS, 1 thread")
+    return CellFile(record, cell.config_hash, time.time(), [], BINS)
+
+
+def measure(output, n_cells=100_000):
+    with tempfile.TemporaryDirectory() as folder:
+        config = configuration(n_cells, folder)
+        cluster, started = OnPaper(), time.perf_counter()
+        outcome = runner.run(config, console=Console(quiet=True), quiet=True, cluster=cluster)
+        seconds = time.perf_counter() - started - cluster.own_s
+        place, started = Path(folder) / config.name, time.perf_counter()
+        summary = Store(place).rebuild()
+        rebuild = time.perf_counter() - started
+        started = time.perf_counter()
+        again = runner.run(config, console=Console(quiet=True), quiet=True, cluster=cluster)
+        assert (again.n_found, summary.listed) == (outcome.n_computed, outcome.n_computed)
+        yield {
+            "cells": outcome.n_computed,
+            "workers": N_WORKERS,
+            "workers_lost": cluster.n["died"],
+            "cells_killed": outcome.n_failed,
+            "hours_on_paper": cluster.now / 3600,
+            "driver_ms_a_cell": seconds / n_cells * 1000,
+            "rebuild_s": rebuild,
+            "again_s": time.perf_counter() - started,
+            "folder_mb": sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 2**20,
+            "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+
+
+def configuration(n_cells, folder):
+    """Return ten columns on two data sets."""
+    overrides = ["dataset=[moons,checkerboard]", "algorithm=[nc,margin,auxiliary,oskl,pegasos]", "name=far_end"]
+    overrides += [f"results_dir={folder}", f"repeats={n_cells // 20}", "+sweep.oskl.G=[1,2,3,4,5,6]"]
+    overrides += [f"algorithms.{name}.grid=null" for name in ("nc", "margin", "auxiliary", "oskl", "pegasos")]
+    with initialize_config_dir(str(config_files.config_dir()), version_base="1.3"):
+        composed = compose("config", overrides, return_hydra_config=True)
+    HydraConfig.instance().set_config(composed)
+    with open_dict(composed):
+        del composed["hydra"]
+    return validate(composed, overrides)
