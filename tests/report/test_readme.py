@@ -18,6 +18,7 @@ SCRIPT = runpy.run_path(str(ROOT / "scripts" / "readme.py"))
         ("README.md", "benchmark", "benchmark", 4),
         ("README.md", "speed", "benchmark", 1),
         ("docs/defaults.md", "defaults", "defaults", 4),
+        ("docs/clusters.md", "far_end", "benchmark", 1),
     ],
 )
 def test_the_tables_are_those_of_the_records(page: str, maker: str, folder: str, number: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Hashable, Mapping, Set
 from dataclasses import dataclass, replace
+from random import randrange
 from typing import Any, Generic, Protocol, TypeVar
 
 from klr_bench.experiment.runner.failure import Failure, Task
@@ -140,6 +141,8 @@ def run_on(
             if not workers:
                 cluster.missed(len(waiting) + len(flight.suspects) + len(lost))
             left_to_others = []
+            if waiting and cluster.elsewhere():
+                waiting.rotate(randrange(len(waiting)))  # so that two runs seldom send the same at the same moment
             while not lost and (found := flight.take(waiting)) is not None:
                 worker, trial = found
                 if name(trial.item) in cluster.elsewhere():
