@@ -17,6 +17,7 @@ _EXPORTS = {
     "BatchConfidenceWeighted": "klr_bench.estimators.linear.bcw",
     "BOGD": "klr_bench.estimators.budget.bogd",
     "BOGDPlusPlus": "klr_bench.estimators.budget.bogd",
+    "BudgetOSKL": "klr_bench.estimators.budget.oskl",
     "ConfidenceWeighted": "klr_bench.estimators.linear.cw",
     "DualCDKLR": "klr_bench.estimators.batch.dual",
     "fit_many": "klr_bench.estimators.online.many",

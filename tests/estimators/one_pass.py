@@ -30,6 +30,7 @@ def _once(cls: Any, **settings: Any) -> Any:
 AuxiliaryKLR = _once(klr_bench.AuxiliaryKLR, eta=1.0, aux_gamma=2.0)
 BOGD = _once(klr_bench.BOGD)
 BOGDPlusPlus = _once(klr_bench.BOGDPlusPlus)
+BudgetOSKL = _once(klr_bench.BudgetOSKL)
 Forgetron = _once(klr_bench.Forgetron)
 KernelOGD = _once(klr_bench.KernelOGD)
 KernelPegasos = _once(klr_bench.KernelPegasos)

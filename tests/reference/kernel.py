@@ -192,6 +192,21 @@ def rbp(K, y, budget, draws):
     return f
 
 
+def budget_oskl(K, y, budget, draws, G, eta):
+    f = Budgeted(K, budget)
+    for t in f:
+        slope = -y[t] * expit(-y[t] * f.value(t))
+        if not f.full:
+            if draws[t] < abs(slope) / G:
+                f.insert(t, -eta * G * np.sign(slope))
+            continue
+        cosines = [abs(K[i, t]) / np.sqrt(K[i, i]) if K[i, i] > 0 else 0 for i in f.places]
+        if max(cosines) > 0:
+            j = f.places[int(np.argmax(cosines))]
+            f.coef[j] -= eta * slope * K[j, t] / K[j, j]
+    return f
+
+
 def removal_probabilities(a, lengths):
     """BOGD++: of support vectors with coefficients a and norms ||k(x_i, .)||."""
     s = (len(a) - 1) / np.sum(np.abs(a) * lengths)

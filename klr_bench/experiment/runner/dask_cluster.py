@@ -79,7 +79,7 @@ def _client(distributed: Any, parallel: ParallelConfig, n_jobs: int) -> tuple[Cl
             n_workers=n_jobs,
             threads_per_worker=1,
             memory_limit=0,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         )
         client = distributed.Client(cluster, set_as_default=False)
@@ -185,10 +185,12 @@ class DaskCluster:
         """Since when there is no worker; minus infinity where this has been said."""
 
     def look_first(self) -> None:
-        """Wait until one worker may be used, or there is none; KlrBenchError where none of them may."""
-        end = time.monotonic() + LOOK_S
-        while not self.workers() and self._looks and time.monotonic() < end:
+        """Wait for what the workers that are there say of themselves; KlrBenchError where none of them may be used."""
+        started = time.monotonic()
+        self.workers()
+        while self._looks and time.monotonic() - started < (PATIENCE_S if self._used else LOOK_S):
             self.ended(POLL_S / 4)
+            self.workers()
         if self._refused and not self._looks and not self._used:
             message = f"{self.address}: none of its workers can be used. {next(iter(self._refused.values()))}"
             raise KlrBenchError(message)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 from sklearn.base import clone
 
 from klr_bench.estimators.budget import engine, projection
@@ -16,7 +17,9 @@ from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
 from tests.cover import cover
 from tests.estimators.one_pass import (
     BOGD,
+    OSKL,
     BOGDPlusPlus,
+    BudgetOSKL,
     Forgetron,
     KernelPerceptron,
     Projectron,
@@ -41,6 +44,7 @@ CASES = {
         BOGDPlusPlus(eta=0.5, lam=0.02, gamma_max=3.0),
         lambda K, y, B: reference.bogd(K, y, B, draws(len(y)), 0.5, 3.0, 0.02, by_length=True),
     ),
+    "oskl": (BudgetOSKL(G=1.5, eta=0.4), lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 1.5, 0.4)),
     "projectron": (Projectron(), lambda K, y, B: reference.projectron(K, y, B)),
     "projectron++": (ProjectronPlusPlus(eta=0.8), lambda K, y, B: reference.projectron(K, y, B, eta=0.8)),
 }
@@ -158,6 +162,41 @@ def test_a_budget_for_all_is_gradient_descent_with_the_same_shrinking(case):
     np.testing.assert_allclose(learner.dual_coef_, last[inserted], rtol=1e-10)
     learner = fitted(case, X, y, 300, gamma=2.0, average=True)
     np.testing.assert_allclose(learner.dual_coef_, average[inserted], rtol=1e-10)
+
+
+def test_a_budget_for_all_is_oskl_without_a_ball():
+    X, y = toy(n=300)
+    for average in (False, True):
+        learner = fitted("oskl", X, y, 300, gamma=2.0, average=average)
+        free = OSKL(G=1.5, eta=0.4, R=np.inf, gamma=2.0, random_state=0, average=average).fit(X, y)
+        assert 0 < learner.n_support_ < 300
+        np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
+        np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-10)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 40), st.integers(0, 100), st.booleans())
+def test_oskl_with_a_budget_never_has_more(budget, seed, average):
+    X, y = toy(n=300, seed=seed)
+    learner = BudgetOSKL(budget=budget, gamma=2.0, random_state=seed, average=average).fit(X, y)
+    assert learner.n_support_ == learner.n_updates_ == min(budget, learner.n_updates_)
+    assert learner.last_classifier().n_support_ == learner.n_support_
+    proba = learner.predict_proba(X)
+    np.testing.assert_allclose(proba[:, 1], expit(learner.decision_function(X)))
+
+
+def test_a_step_with_a_full_budget_goes_as_far_down_as_one_support_vector_can():
+    """Of all multiples of one support vector, the projection of the gradient is the nearest to it."""
+    X, y = toy(n=61)
+    before, after = (fitted("oskl", X[:n], y[:n], 5, gamma=2.0) for n in (60, 61))
+    assert before.n_support_ == 5
+    moved = after.dual_coef_ - before.dual_coef_
+    (j,) = np.flatnonzero(moved)
+    k = reference.kernel_matrix(before.support_vectors_, X[60:], gamma=2.0)[:, 0]
+    slope = -y[60] * expit(-y[60] * before.decision_function(X[60:])[0])
+    left = [0.4 * slope * 0.4 * slope * (1 - value**2) for value in k]  # of the squared length of the gradient
+    assert j == np.argmin(left)
+    assert moved[j] == pytest.approx(-0.4 * slope * k[j])
 
 
 def test_the_basic_forgetron_shrinks_at_any_finite_budget():

@@ -1,0 +1,117 @@
+"""OSKL with a budget: it samples support vectors until there are B, and from then on learns on these.
+
+Zhang, Yi, Jin, Lin, He (ICML 2013) announce such a method as future work; this one is ours.
+"""
+
+from __future__ import annotations
+
+import math
+
+from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.engine import SCALE, SUM, N, decide, enter, strategy
+from klr_bench.estimators.core.losses import LOGIT, derivative
+from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
+
+
+@strategy
+def sample_then_project(book, parameters):
+    budget, G, eta = int(parameters[0]), parameters[1], parameters[2]
+    y, u, counts, scalars, coef, length = book.y, book.u, book.counts, book.scalars, book.coef, book.length
+    for i in range(len(y)):
+        value = decide(book, i)
+        if math.isnan(value):
+            break
+        slope = derivative(LOGIT, y[i], value, 0.0)
+        slot = counts[N]
+        if slot < budget:
+            if u[i] < abs(slope) / G:
+                enter(book, i, slot, -math.copysign(eta * G, slope), value)
+            continue
+        nearest, cosine = -1, 0.0
+        for other in range(budget):
+            column = book.column[other]
+            if length[column] > 0.0 and abs(book.values[i, column]) > cosine * length[column]:
+                nearest, cosine = column, abs(book.values[i, column]) / length[column]
+        if nearest >= 0:
+            book.average[nearest] += coef[nearest] * (scalars[SUM] - book.since[nearest])
+            book.since[nearest] = scalars[SUM]
+            coef[nearest] -= eta * slope * (book.values[i, nearest] / length[nearest] ** 2) / scalars[SCALE]
+    return len(y)
+
+
+class BudgetOSKL(BudgetKernelClassifier):
+    """OSKL until there are `budget` support vectors; afterwards each gradient step is projected onto the nearest one.
+
+    With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient
+    -eta G sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient eta l' k(x, .) is replaced by its
+    orthogonal projection onto the line of the support vector x_j whose angle with k(x, .) is the smallest,
+    eta l' k(x, x_j) / k(x_j, x_j) k(x_j, .): no draw, and no support vector is ever removed.  So the last classifier,
+    the average one and all in between have the same `budget` support vectors, and the number of examples need not be
+    known.  The loss is log(1 + e^-yf).
+
+    Parameters
+    ----------
+    budget : int, default=100
+        Largest number of support vectors, >= 1, of the last classifier and of the average one.
+    G : float, default=1.0
+        Bound >= 1 on |l'|; a larger G fills the budget more slowly, from more examples.
+    eta : float or None, default=None
+        Step size > 0; None is 0.9 / G.
+    average : bool, default=True
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`; n_updates_ counts insertions alone.
+
+    References
+    ----------
+    Zhang, Yi, Jin, Lin, He, ICML 2013, algorithm 1, for what happens with room.  The projection onto the nearest
+    support vector is that of merging in Wang, Crammer, Vucetic, JMLR 13, 2012, with one of the two kept in its place.
+
+    Examples
+    --------
+    >>> from klr_bench import BudgetOSKL
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> model = BudgetOSKL(budget=20, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.last_classifier().n_support_
+    (20, 20)
+    """
+
+    _strategy = sample_then_project
+    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
+        "G": [AT_LEAST_ONE],
+        "eta": [POSITIVE, None],
+    }
+
+    def __init__(
+        self,
+        budget=100,
+        G=1.0,
+        eta=None,
+        *,
+        average=True,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
+        self.G = G
+        self.eta = eta
+
+    def _strategy_arguments(self):
+        return [self.G, 0.9 / self.G if self.eta is None else self.eta]
+
+    def _is_logistic(self):
+        return True
