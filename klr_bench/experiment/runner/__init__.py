@@ -2,7 +2,9 @@
 
 `plan` makes cells and folds of a configuration, `schedule` puts them in order, `pool` runs them in worker processes
 (`process` is one of them seen from outside, `worker` from inside), `work` is what a worker does, `scores` and `records`
-keep the results, and `execute` ties them together.
+keep the results, and `execute` ties them together.  On a cluster `cluster` takes the place of the pool (`dask_cluster`
+is one seen from the run), and `remote` is what a worker of it does: it runs each task in such a process (`dask_worker`
+is what dask calls for it).
 
 The names are imported when they are first used, so that a worker starts quickly.
 """
