@@ -5,11 +5,13 @@
 A table stands between the lines <!-- NAME --> and <!-- end of NAME -->.  In README.md they say what became of the
 papers' numbers and claims (numbers, claims, failing) and how fast the engine is (floor, bits, threads, peers, speed: of
 results/reference/benchmark), in docs/defaults.md how the estimators do without a setting (accuracy, log_loss, time,
-verdict), in docs/clusters.md what the driver of a large cluster has to do (far_end).
+verdict), in docs/clusters.md what the driver of a large cluster has to do (far_end), in
+docs/budget_oskl.md how OSKL with a budget does (budget_oskl).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +19,7 @@ from pathlib import Path
 import pandas as pd
 
 from klr_bench.experiment.config.files import config_dir
+from klr_bench.experiment.variants import variant_text
 from klr_bench.report.load import read_results
 from klr_bench.report.paper import paper_files
 from klr_bench.report.render.layout import Grid
@@ -231,6 +234,27 @@ def far_end(folder: Path) -> dict[str, str]:
     return {"far_end": pipe_table(Grid(head, rows, [], []))}
 
 
+def budget_oskl(folder: Path) -> dict[str, str]:
+    """Return the table of the learners with a budget beside OSKL, the means over the repeats."""
+    rows = []
+    for name in ("magic", "adult"):
+        results = read_results(folder / f"budget_oskl_{name}")
+        for (algorithm, variant), found in results.records.groupby(["algorithm", "variant"], sort=False):
+            means = found.mean(numeric_only=True)
+            last = [means["last_accuracy"], means["last_n_support"]]
+            rows.append(
+                [
+                    results.manifest.dataset_label(name),
+                    f"{results.manifest.algorithm_label(algorithm)} {variant_text(variant)}",
+                    f"{100 * means['accuracy']:.1f}",
+                    f"{means['n_support']:,.0f}",
+                    *(["-", "-"] if math.isnan(last[0]) else [f"{100 * last[0]:.1f}", f"{last[1]:,.0f}"]),
+                ]
+            )
+    head = ["data set", "learner", "average, %", "support vectors", "last, %", "support vectors, last"]
+    return {"budget_oskl": pipe_table(Grid(head, rows, [], []))}
+
+
 def with_tables(text: str, made: dict[str, str]) -> str:
     """Return a text with these tables in place of those between the lines with their names."""
     for name, table in made.items():
@@ -248,6 +272,7 @@ if __name__ == "__main__":
         "README.md": in_readme,
         "docs/defaults.md": defaults(reference / "defaults"),
         "docs/clusters.md": far_end(measured),
+        "docs/budget_oskl.md": budget_oskl(reference),
     }
     for page, made in pages.items():
         file = ROOT / page

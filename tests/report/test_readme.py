@@ -19,6 +19,7 @@ SCRIPT = runpy.run_path(str(ROOT / "scripts" / "readme.py"))
         ("README.md", "speed", "benchmark", 1),
         ("docs/defaults.md", "defaults", "defaults", 4),
         ("docs/clusters.md", "far_end", "benchmark", 1),
+        ("docs/budget_oskl.md", "budget_oskl", "", 1),
     ],
 )
 def test_the_tables_are_those_of_the_records(page: str, maker: str, folder: str, number: int) -> None:
