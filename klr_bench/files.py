@@ -75,7 +75,7 @@ def regular(path: str | Path, most: int | None = None) -> BinaryIO:
         file = open_regular(path)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
-    size = os.fstat(file.fileno()).st_size if most is not None else 0
+    size = os.fstat(file.fileno()).st_size
     if most is not None and size > most:
         file.close()
         message = f"{path}: expected a file of at most {most:,} bytes, got {size:,}. Is it the right one?"
@@ -104,9 +104,8 @@ def read_regular(path: str | Path, most: int) -> bytes:
     """Return the content of a regular file of at most so many bytes.  Raises as `regular`."""
     with regular(path, most) as file:
         try:
-            found = os.read(
-                file.fileno(), min(most, SMALL)
-            )  # without a buffer of its own: a hundred thousand are small
+            # without a buffer of its own: of a hundred thousand files almost all are small
+            found = os.read(file.fileno(), min(most, SMALL))
             return found + file.read(most - len(found)) if len(found) == SMALL else found
         except OSError as error:
             raise unreadable(path, error) from error

@@ -36,6 +36,8 @@ from klr_bench.files import expanded, no_file
 _READING = ("format", "n_features", "label_column")
 _SELECTING = ("positive", "multiclass", "only")
 
+OWN_PATHS = ("path", "test_path")
+"""Keys of a source under which files of the user stand."""
 MOST_BYTES = 1 << 40
 """The largest file of a user."""
 
@@ -166,7 +168,7 @@ def _own_files(spec: Mapping[str, Any]) -> list[Path]:
         message = "dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text)."
         raise KlrBenchError(message)
     paths = []
-    for key in ("path", "test_path"):
+    for key in OWN_PATHS:
         if source.get(key):
             path = expanded(str(source[key])).absolute()
             what = no_file(path) or _no_content(path)

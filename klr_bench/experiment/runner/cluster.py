@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import randrange
 from typing import Any, Generic, Protocol, TypeVar
 
-from klr_bench.experiment.runner.failure import Failure, Task
+from klr_bench.experiment.runner.failure import Failure, Task, killed
 from klr_bench.experiment.runner.process import Ended
 
 Item = TypeVar("Item")
@@ -163,5 +163,4 @@ def run_on(
 def _killed(*deaths: str) -> Failure:
     """Return the failure of a task that has lost two workers."""
     causes = " and ".join(dict.fromkeys(deaths))
-    memory = "; it may need more memory" if "SIGKILL" in deaths else ""
-    return Failure("killed", f"two workers were lost while they ran this ({causes}){memory}.")
+    return killed(f"two workers were lost while they ran this ({causes})", *deaths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import pickle
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
@@ -22,9 +23,8 @@ from klr_bench.experiment.runner import remote
 from klr_bench.experiment.runner.cluster import GONE
 from klr_bench.experiment.runner.dask_worker import serve
 from klr_bench.experiment.runner.failure import Failure, Task, described, guarded
-from klr_bench.experiment.runner.plan import Cell
+from klr_bench.experiment.runner.plan import Cell, classes_of
 from klr_bench.experiment.runner.process import Ended
-from klr_bench.experiment.targets import TARGET
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -138,7 +138,7 @@ def _quiet() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Flight:
+class _Sent:
     """A task that a worker has."""
 
     future: Future
@@ -172,17 +172,18 @@ class DaskCluster:
         self._looks: dict[str, Future] = {}
         self._refused: dict[str, str] = {}
         self._used: dict[str, remote.Worker] = {}
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[str, _Sent] = {}
         self._machines: dict[str, str] = {}
         self._processes: dict[str, tuple[int, ...]] = {}
         self._sent: set[tuple[str, str]] = set()
         self._said: set[str] = set()
         self._elsewhere: set[str] = set()
-        self._seen = -OTHERS_STAY_S
+        self._seen = -math.inf
         """When there was another run last."""
-        self._polled = -POLL_S
+        self._polled = -math.inf
         self._missed: float | None = None
-        """Since when there is no worker; minus infinity where this has been said."""
+        """Since when there is no worker, None where there is one."""
+        self._said_missed = False
 
     def look_first(self) -> None:
         """Wait for what the workers that are there say of themselves; KlrBenchError where none of them may be used."""
@@ -218,7 +219,7 @@ class DaskCluster:
         """
         job = partial(remote.at_worker, task, self._processes[self._machines[worker]])
         future = self._submit(worker, remote.Errand(job, kind, self._home), name)
-        self._flights[worker] = _Flight(future, task, kind, name)
+        self._flights[worker] = _Sent(future, task, kind, name)
 
     def ended(self, seconds: float) -> list[tuple[str, Ended]]:
         """Return the workers whose task has ended, and how; wait for the first of them, but not longer than this."""
@@ -242,8 +243,8 @@ class DaskCluster:
         """Say once that there is no worker, and how many tasks wait for one."""
         now = time.monotonic()
         self._missed = now if self._missed is None else self._missed
-        if now - self._missed > PATIENCE_S and self._missed >= 0:
-            self._missed = -1.0
+        if now - self._missed > PATIENCE_S and not self._said_missed:
+            self._said_missed = True
             busy = f"; {len(self._looks)} do not answer yet" if self._looks else ""
             advice = f"Start one with: dask worker {self.address} --nthreads 1"
             self._say(f"no worker{busy}: {n_tasks} folds and cells wait for one. {advice}")
@@ -335,10 +336,9 @@ class DaskCluster:
             if other != version and line not in self._said:
                 self._said.add(line)
                 self._say(line)
-        if self._missed is not None:
-            if self._missed < 0:
-                self._say(f"going on with {_counted(self._used)}")
-            self._missed = None
+        if self._said_missed:
+            self._say(f"going on with {_counted(self._used)}")
+        self._missed, self._said_missed = None, False
 
     def _difference(self, end: Ended) -> str:
         """Return why a worker cannot be used, "" where it can."""
@@ -359,7 +359,7 @@ class DaskCluster:
             processes.setdefault(worker.machine, []).append(worker.process)
         self._processes = {machine: tuple(sorted(found)) for machine, found in processes.items()}
 
-    def _lend(self, worker: str, flight: _Flight, why: str) -> Ended | None:
+    def _lend(self, worker: str, flight: _Sent, why: str) -> Ended | None:
         """Send the files of a data set to a machine that lacks them, and the task once more; None, or how that failed.
 
         why : what the worker says of the data
@@ -404,9 +404,6 @@ def _code_of(cells: Sequence[Cell]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     targets: set[str] = set()
     metrics: set[str] = set()
     for cell in cells:
-        targets |= {
-            str(one[TARGET]) for candidate in cell.candidates for one in (candidate.estimator, candidate.chosen)
-        }
-        targets |= {*cell.source.foreign}
+        targets |= {*classes_of(cell.candidates), *cell.source.foreign}
         metrics |= {*cell.own_metrics, *({cell.selection.score} - {*METRICS})}
     return tuple(sorted(targets)), tuple(sorted(metrics))

@@ -29,7 +29,7 @@ from klr_bench.experiment.runner.cluster import Cluster, run_on
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.failure import Failure, Task
 from klr_bench.experiment.runner.manifest import manifest
-from klr_bench.experiment.runner.plan import Cell, Fold, group_folds, of_shard, plan_cells
+from klr_bench.experiment.runner.plan import Cell, Fold, classes_of, group_folds, of_shard, plan_cells
 from klr_bench.experiment.runner.pool import in_worker_process, run_all
 from klr_bench.experiment.runner.reference import reference
 from klr_bench.experiment.runner.schedule import Schedule
@@ -202,7 +202,8 @@ class _Run:
     def _results(self, waiting: deque[Fold | Cell]) -> Generator[tuple[Fold | Cell, Any]]:
         """Yield what is waiting as it ends, with its result: None where another run has finished it meanwhile."""
         if self.cluster:
-            return run_on(self.cluster, waiting, self._task, _strangers, self._name)
+            folder = content_hash(str(self.store.folder))  # another run in it gives its tasks the same names
+            return run_on(self.cluster, waiting, self._task, _strangers, lambda item: f"{folder}-{item.key}")
         return run_all(waiting, self._task, self.n_jobs, self._runs_here, _strangers)
 
     def _score(self, fold: Fold, result: list[Score] | Failure, schedule: Schedule) -> bool:
@@ -232,10 +233,6 @@ class _Run:
         if chosen is None:
             return partial(failed_cell, item, "error", self.scores.none_fitted(item))
         return partial(run_cell, item, chosen, self._threads())
-
-    def _name(self, item: Fold | Cell) -> str:
-        """Return a name of a task that another run in the same folder gives it, too."""
-        return f"{content_hash(str(self.store.folder))}-{item.key}"
 
     def _threads(self) -> int:
         """Return the number of threads of a cell that starts now: 1, or its share of the cores if few are left."""
@@ -310,9 +307,7 @@ def _strangers(item: Fold | Cell) -> frozenset[str]:
 
     What they leave in their process, such as a patched module or a busy thread, is not to reach other learners.
     """
-    estimators = [one for candidate in item.candidates for one in (candidate.estimator, candidate.chosen)]
-    targets = {str(estimator[TARGET]) for estimator in estimators}
-    return frozenset({*filter(is_foreign, targets), *item.source.foreign})
+    return frozenset({*filter(is_foreign, classes_of(item.candidates)), *item.source.foreign})
 
 
 def _described(classes: Sequence[str]) -> str:

@@ -24,6 +24,12 @@ class Failure:
     parts: tuple[Any, ...] = ()
 
 
+def killed(said: str, *deaths: str) -> Failure:
+    """Return the failure of a task that has lost its process each time it ran."""
+    memory = "; it may need more memory" if "SIGKILL" in deaths else ""
+    return Failure("killed", f"{said}{memory}.")
+
+
 def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
     """Return what a task returns, or a Failure whatever it raises, but for exceptions that go `through`."""
     try:

@@ -23,6 +23,11 @@ from klr_bench.experiment.strangers import asked
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
 
 
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that numbers may depend on."""
+    return {library: version(library) for library in LIBRARIES}
+
+
 def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of a run that goes on from a `previous` one, or {}."""
     labels = {
@@ -45,7 +50,7 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
         "versions": {
             "klr-bench": klr_bench.__version__,
             "python": platform.python_version(),
-            **{library: version(library) for library in LIBRARIES},
+            **library_versions(),
         },
         "machine": {
             "platform": platform.platform(),

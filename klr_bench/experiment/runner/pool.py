@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from typing import Any, Generic, TypeVar
 
-from klr_bench.experiment.runner.failure import Failure, Task, guarded
+from klr_bench.experiment.runner.failure import Failure, Task, guarded, killed
 from klr_bench.experiment.runner.process import Ended, Surroundings, Worker, surroundings
 
 Item = TypeVar("Item")
@@ -148,8 +148,7 @@ def _ends(flight: Mapping[Worker, object]) -> Iterator[tuple[Worker, Ended]]:
 
 def _killed(*deaths: str) -> Failure:
     """Return the failure of a task that has killed its worker twice."""
-    memory = "; it may need more memory" if "SIGKILL" in deaths else ""
-    return Failure("killed", f"the worker process was killed twice while it ran this ({deaths[-1]}){memory}.")
+    return killed(f"the worker process was killed twice while it ran this ({deaths[-1]})", *deaths)
 
 
 @atexit.register

@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +22,13 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import FILE
 from klr_bench.experiment.data import dataset_hash, default_cache
 from klr_bench.experiment.data.catalogue import files
-from klr_bench.experiment.data.dataset import fetched
+from klr_bench.experiment.data.dataset import OWN_PATHS, fetched
 from klr_bench.experiment.data.fetch import cached_path
 from klr_bench.experiment.keys import INSTALLED, file_hash, package_hash, source_hash
 from klr_bench.experiment.measure.own import own_files
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.failure import Failure, Task
-from klr_bench.experiment.runner.manifest import LIBRARIES
+from klr_bench.experiment.runner.manifest import library_versions
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.runner.pool import run_one
 from klr_bench.experiment.runner.process import Ended, Surroundings, surroundings
@@ -37,8 +36,6 @@ from klr_bench.experiment.strangers import PATIENCE
 
 NOT_THERE = "not there"
 """Stands for the hash of code that a worker does not have."""
-PATHS = ("path", "test_path")
-"""Keys of a source under which files of the user's stand."""
 OF_DASK = ("MALLOC_TRIM_THRESHOLD_",)
 """Variables that dask sets for its workers: with this one, memory goes back to the system at each turn, and a fit with
 short-lived arrays takes three times as long."""
@@ -99,7 +96,7 @@ class Worker(NamedTuple):
     versions: dict[str, str]
 
 
-def done(pickled: bytes, wanted: Callable[[], bool] = lambda: True) -> bytes:
+def done(pickled: bytes, wanted: Callable[[], bool]) -> bytes:
     """Have the task of a pickled errand done, and return its pickled `Ended`; it is ended where it is `wanted` no more.
 
     What is pickled here is nobody else's business: the scheduler passes bytes on.
@@ -160,7 +157,7 @@ def _has(source: Source) -> bool:
 
 def _own_places(source: Source) -> dict[str, Path]:
     """Return the places in a cache of files of the user's that are sent, by their keys in the spec."""
-    given = {key: source.spec["source"][key] for key in PATHS if source.spec["source"].get(key)}
+    given = {key: source.spec["source"][key] for key in OWN_PATHS if source.spec["source"].get(key)}
     return {key: Path("sent", source.data_key, key, Path(path).name) for key, path in given.items()}
 
 
@@ -192,7 +189,7 @@ def about(targets: Iterable[str], metrics: Iterable[str]) -> Worker:
     code = {"klr_bench": package_hash()}
     code |= {target: _hash(partial(source_hash, target)) for target in targets}
     code |= {f"metric {name}": _hash(partial(file_hash, own[name])) if name in own else NOT_THERE for name in metrics}
-    return Worker(machine.host(), os.getpid(), code, _versions())
+    return Worker(machine.host(), os.getpid(), code, library_versions())
 
 
 def _hash(of: Callable[[], str]) -> str:
@@ -200,11 +197,3 @@ def _hash(of: Callable[[], str]) -> str:
         return of()
     except KlrBenchError:
         return NOT_THERE
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for library in LIBRARIES:
-        with suppress(PackageNotFoundError):
-            found[library] = version(library)
-    return found
