@@ -344,12 +344,14 @@ class DaskCluster:
         """Return why a worker cannot be used, "" where it can."""
         if not isinstance(end.result, remote.Worker):
             return end.death or getattr(end.result, "message", "it gives no answer")
-        for name, here in self._here.code.items():
-            there = end.result.code.get(name, remote.NOT_THERE)
-            if there != here:
-                advice = "Give it what is here, or run with what it has, and start it again."
-                return f"its source of {name} has the hash {there}, here it is {here}. {advice}"
-        return ""
+        code = {name: end.result.code.get(name, remote.NOT_THERE) for name in self._here.code}
+        others = [
+            f"its source of {name} has the hash {there}, here it is {self._here.code[name]}."
+            for name, there in code.items()
+            if there != self._here.code[name]
+        ]
+        advice = ["Give it what is here, or run with what it has, and start it again."]
+        return " ".join(others + advice) if others else ""
 
     def _count(self) -> None:
         """Bring up to date what is known of the machines."""

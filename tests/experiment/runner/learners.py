@@ -98,3 +98,14 @@ class Rapt(KernelPerceptron):
         if len(y) > 4:
             ctypes.PyDLL(None).sleep(self.seconds)
         return super().fit(X, y)
+
+
+class Doomed(Deadly):
+    """Kills the process that fits it where its choice is 1, and holds Python's lock for a minute where it is 2."""
+
+    def fit(self, X, y):
+        if self.choice == 1:
+            return super().fit(X, y)
+        if self.choice == 2 and len(y) > 4:
+            ctypes.PyDLL(None).sleep(60)
+        return Watched.fit(self, X, y)

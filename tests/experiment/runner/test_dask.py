@@ -104,9 +104,10 @@ def warm(tmp_path_factory, rapt) -> Iterator[Cluster]:
     algorithms = {
         **{name: {"_target_": f"{LEARNERS}.Watched", "tag": tag} for tag, name in enumerate(["first", "second"], 1)},
         "chosen": {"_target_": f"{LEARNERS}.Watched", "tag": 3},
-        "deadly": {"_target_": f"{LEARNERS}.Deadly", "tag": 4},
-        "rapt": {"_target_": f"{LEARNERS}.Rapt", "seconds": 60},
-        "mine": {"_target_": "mine.Mine"},
+        **{
+            name: {"_target_": "mine.Mine", "choice": n, "tag": 4 + n}
+            for n, name in enumerate(["mine", "deadly", "rapt"])
+        },
     }
     cluster = Cluster(Workplace(tmp_path_factory.mktemp("cluster"), algorithms))
     cluster.have(2)
@@ -176,13 +177,6 @@ def fitting(place: Workplace) -> set[str]:
     return {pid for pid, event in {pid: event for event, pid in lines}.items() if event == "start"}
 
 
-def test_a_cluster_of_its_own_gives_the_records_of_worker_processes(place, undisturbed):
-    output = place.finish("parallel=dask", "algorithm=[first,second,chosen]")
-    assert re.search(r"dask cluster tcp://\S+: \d workers? on 1 machine", output)
-    assert len(place.events("end")) == N_FITS
-    pd.testing.assert_frame_equal(place.records(), undisturbed)
-
-
 def test_workers_that_are_lost_and_workers_that_come_late(cluster, place, undisturbed):
     """One run in which workers die in a cell and in a fold, and all are gone for a while."""
     cluster.have(1)
@@ -207,34 +201,6 @@ def test_workers_that_are_lost_and_workers_that_come_late(cluster, place, undist
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
-def test_a_run_that_ends_early_leaves_idle_workers_to_the_next_one(cluster, place, undisturbed):
-    """A driver is killed, the next one interrupted, the next one loses its scheduler, and the last one goes on."""
-    first = Cluster(place)
-    try:
-        first.have(2)
-        for n, status in ((6, -signal.SIGKILL), (12, 130), (18, 1)):
-            n += len(place.events("start")) - len(place.events("end"))  # which were in flight
-            place.hold(n)
-            process = place.start(*on(first))
-            place.wait_for(n)
-            if status == 1:
-                first.scheduler.kill()
-            else:
-                process.send_signal(signal.SIGINT if status == 130 else signal.SIGKILL)
-            output = ended(process, status)
-            assert status < 0 or "Run the same command again to go on." in output
-            assert status != 1 or "is gone" in output
-            assert "Traceback" not in output
-            patiently(lambda: not any(map(alive, fitting(place))))  # though held: nobody waits for them any more
-    finally:
-        place.release()
-        first.close()
-    done = len(list((place.results / "cells").glob("[!.]*.json")))
-    assert f"({done} were there already)" in ended(place.start(*on(cluster)))
-    assert N_FITS <= len(place.events("end")) <= N_FITS + 3 * 2
-    pd.testing.assert_frame_equal(place.records(), undisturbed)
-
-
 def test_two_runs_on_one_cluster_share_the_work(cluster, place, undisturbed):
     Path(f"{place.log}.pace").write_text("0.2")  # so that there is time to see what the other one has sent
     place.hold(1)
@@ -248,15 +214,6 @@ def test_two_runs_on_one_cluster_share_the_work(cluster, place, undisturbed):
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
-def test_a_task_that_kills_two_workers_and_one_that_never_ends(cluster, place):
-    limit = "algorithms.rapt.time_limit_s=1"  # of what takes no callback
-    output = ended(place.start(*on(cluster, "deadly", "first", "rapt"), "repeats=1", limit), status=1)
-    assert "killed: deadly on small, repeat 0: two workers were lost while they ran this (SIGKILL)" in output
-    assert len([tag for _, tag, *_ in place.events("start") if tag == "4"]) == 2
-    statuses = place.records().set_index("algorithm").status
-    assert statuses.to_dict() == {"deadly": "killed", "first": "ok", "rapt": "timeout"}
-
-
 @pytest.fixture(scope="module")
 def other_source(tmp_path_factory) -> Path:
     """A folder with a klr-bench of another version."""
@@ -268,30 +225,59 @@ def other_source(tmp_path_factory) -> Path:
     return folder
 
 
-def test_workers_with_other_source_are_refused(cluster, place, other_source):
-    (place.folder / "mine.py").write_text("from tests.experiment.runner.learners import Watched as Mine\n")
-    other = place.folder / "other"
-    other.mkdir()
-    (other / "mine.py").write_text(
-        "from tests.experiment.runner.learners import Watched\n\nclass Mine(Watched): pass\n"
+def test_refused_workers_and_a_task_that_kills_two_and_one_that_never_ends(cluster, place, other_source):
+    (place.folder / "mine.py").write_text("from tests.experiment.runner.learners import Doomed as Mine\n")
+    (other_source / "mine.py").write_text(
+        "from tests.experiment.runner.learners import Doomed\n\nclass Mine(Doomed): pass\n"
     )
+    run = (*on(cluster, "deadly", "rapt", "mine"), "repeats=1", "algorithms.rapt.time_limit_s=1")
     cluster.have(0)
     cluster.add(other_source)
-    cluster.add(other)
-    refused = ended(place.start(*on(cluster, "mine")), status=2)
+    refused = ended(place.start(*run), status=2)
     assert "none of its workers can be used" in refused
     assert not place.results.exists()
+    refused_worker = cluster.workers[0].pid
+    for _ in range(2):
+        cluster.add()  # which find the module in the folder of the run
     place.hold(1)
-    cluster.add()  # which finds it in the folder of the run
-    process = place.start(*on(cluster, "mine"))
+    process = place.start(*run)
     place.wait_for(1)
+    assert refused_worker not in map(worker_of, place.events("start"))
     place.release()
-    output = ended(process)
+    output = ended(process, status=1)
     there, here = re.search(r"its source of klr_bench has the hash (\w+), here it is (\w+)\.", output).groups()
     assert there != here == package_hash()
     there, here = re.search(r"its source of mine.Mine has the hash (\w+), here it is (\w+)\.", output).groups()
     assert there != here
-    assert len({event[0] for event in place.events("start")}) == 1
+    assert "killed: deadly on small, repeat 0: two workers were lost while they ran this (SIGKILL)" in output
+    assert len([tag for _, tag, *_ in place.events("start") if tag == "5"]) == 2
+    statuses = place.records().set_index("algorithm").status
+    assert statuses.to_dict() == {"deadly": "killed", "rapt": "timeout", "mine": "ok"}
+
+
+def test_a_run_that_ends_early_leaves_the_rest_to_the_next_one(cluster, place, undisturbed):
+    """A driver is killed, the next one interrupted, the next one loses its scheduler; a cluster of its own goes on."""
+    for n, status in ((6, -signal.SIGKILL), (12, 130), (18, 1)):
+        n += len(place.events("start")) - len(place.events("end"))  # which were in flight
+        place.hold(n)
+        process = place.start(*on(cluster))
+        place.wait_for(n)
+        if status == 1:
+            cluster.scheduler.kill()
+        else:
+            process.send_signal(signal.SIGINT if status == 130 else signal.SIGKILL)
+        output = ended(process, status)
+        assert status < 0 or "Run the same command again to go on." in output
+        assert status != 1 or "is gone" in output
+        assert "Traceback" not in output
+        patiently(lambda: not any(map(alive, fitting(place))))  # though held: nobody waits for them any more
+    place.release()
+    done = len(list((place.results / "cells").glob("[!.]*.json")))
+    output = ended(place.start("parallel=dask", "algorithm=[first,second,chosen]"))
+    assert re.search(r"dask cluster tcp://\S+: \d workers? on 1 machine", output)
+    assert f"({done} were there already)" in output
+    assert N_FITS <= len(place.events("end")) <= N_FITS + 3 * 2
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
 def test_a_fit_may_hold_the_lock_for_longer_than_the_heartbeat_may_take(rapt):
