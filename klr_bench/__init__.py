@@ -47,6 +47,7 @@ _EXPORTS = {
     "SoftConfidenceWeighted": "klr_bench.estimators.linear.cw",
     "SparDCA": "klr_bench.estimators.linear.spardca",
     "SparseBatchConfidenceWeighted": "klr_bench.estimators.linear.sbcw",
+    "stream": "klr_bench.experiment.data.streams.stream",
 }
 
 __all__ = ["__version__", *_EXPORTS]

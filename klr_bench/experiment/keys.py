@@ -190,8 +190,13 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
             yield from (name for name in _parents(module) if name.partition(".")[0] != PACKAGE)
             yield from ([module] if module.startswith(f"{PACKAGE}.") else [])
             yield from (_home(f"{module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Attribute) and node.attr in _EXPORTS:  # klr_bench.OSKL
+        elif isinstance(node, ast.Attribute) and node.attr in _EXPORTS and not _of_self(node):  # klr_bench.OSKL
             yield _EXPORTS[node.attr]
+
+
+def _of_self(node: ast.Attribute) -> bool:
+    """Tell whether an attribute is that of an object in its own methods, such as ``self.stream``."""
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _without_docstrings(tree: ast.AST) -> str:

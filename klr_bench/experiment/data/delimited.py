@@ -88,7 +88,7 @@ def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
     return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
 
 
-def _fields(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def fields_of(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, fields) for each line that is not blank."""
     if delimiter == " ":
         lines = (line.strip() for line in lines)
@@ -118,7 +118,7 @@ def _rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, fields) for each row after the header, all of the same length."""
     with open_plain(path) as (stream, _):
         try:
-            rows = _fields(_lines(stream, path), layout.delimiter)
+            rows = fields_of(_lines(stream, path), layout.delimiter)
             for line, fields in islice(rows, 1 if layout.header else 0, None):
                 if len(fields) != layout.n_columns:
                     counted = f"{len(fields)} columns, the first line has {layout.n_columns}"
@@ -156,10 +156,10 @@ def _values(path: Path, layout: Layout, piece: Piece) -> NDArray[np.float32]:
             return values
     except ValueError:
         pass
-    raise KlrBenchError(_fault(path, layout, piece))
+    raise KlrBenchError(fault(path, layout, piece))
 
 
-def _fault(path: Path, layout: Layout, piece: Piece) -> str:
+def fault(path: Path, layout: Layout, piece: Piece) -> str:
     """Return the message about the field of some rows that is not a finite number."""
     for line, row in piece:
         for column, field in enumerate(row):
@@ -199,7 +199,7 @@ def _first_lines(path: Path, label_column: str | int | None, *, unnamed: bool) -
         raise KlrBenchError(message)
     delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
     try:
-        first = next(_fields(iter(sample), delimiter), (0, [""]))[1]
+        first = next(fields_of(iter(sample), delimiter), (0, [""]))[1]
     except csv.Error as error:
         raise _no_text(path, error) from error
     if len(first) < 2:
@@ -234,7 +234,7 @@ def _sample(text: Iterator[str]) -> list[str]:
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
     """Return how well a delimiter divides some lines; blanks also occur in names and rank last."""
     try:
-        counts = Counter(len(fields) for _, fields in _fields(iter(sample), delimiter))
+        counts = Counter(len(fields) for _, fields in fields_of(iter(sample), delimiter))
     except csv.Error:
         counts = Counter({1: 1})
     n_fields, n_lines = (counts or Counter({1: 1})).most_common(1)[0]  # all fields of all lines may be blank

@@ -100,7 +100,7 @@ class _Rows:
                     self.text = parts[1] if len(parts) == 2 else b""
                     self.lines.append(self.line)
                     if b"_" in self.text:  # Python reads 1_000 as a number
-                        raise self.refusal(_fault(self.text) or "an underscore is not part of a number.")
+                        raise self.refusal(fault(self.text) or "an underscore is not part of a number.")
                     yield b"%d %s" % (self._code(parts[0]), self.text)
 
     def _code(self, label: bytes) -> int:
@@ -128,7 +128,7 @@ def _read(path: Path, labels: Labels) -> _Raw:
     try:
         X, codes = load_svmlight_file(rows, dtype=np.float32, zero_based=True)
     except (ValueError, OverflowError) as error:
-        raise rows.refusal(_fault(rows.text) or f"{shown(error)}.") from error
+        raise rows.refusal(fault(rows.text) or f"{shown(error)}.") from error
     if not rows.lines:
         message = f"{path}: no rows; lines like '+1 3:0.5 7:1' are expected."
         raise KlrBenchError(message)
@@ -147,8 +147,8 @@ def _check_finite(file: _Raw) -> None:
         raise file.refusal(entry, reason)
 
 
-def _fault(row: bytes) -> str | None:
-    """Return what is wrong with a row, without its label, that scikit-learn's reader refused, or None."""
+def fault(row: bytes) -> str | None:
+    """Return what is wrong with a row, without its label, that a reader refused, or None."""
     previous = -1
     for token in row.decode(errors="backslashreplace").split():
         index, colon, value = token.partition(":")

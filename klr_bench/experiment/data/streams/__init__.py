@@ -1,0 +1,1 @@
+"""Text files larger than memory, read in chunks of rows."""
