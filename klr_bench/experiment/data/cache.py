@@ -41,8 +41,8 @@ def beside(path: Path, suffix: str) -> Path:
 
 
 @contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turn a file-system error while `path` is written into a message that says what to do."""
+def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None]:
+    """Turn a file-system error while `path` is written into a message that says what to do; `setting` moves it."""
     try:
         yield
     except OSError as error:
@@ -50,13 +50,13 @@ def disk_errors(path: Path) -> Iterator[None]:
         if error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error):
             message = (
                 f"{shown(path, 1000)} could not be written: the disk is full. Free some space, or choose another "
-                "folder with data.cache=FOLDER."
+                f"folder with {setting}."
             )
         else:
             reason = error.strerror or error
             message = (
                 f"{shown(path, 1000)} could not be written: {reason}. Make its folder writable, or choose another "
-                "one with data.cache=FOLDER."
+                f"one with {setting}."
             )
         raise KlrBenchError(message) from error
 

@@ -42,9 +42,12 @@ class Labels:
     Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it first occurred.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: Sequence[str] = ()) -> None:
+        """Give the labels `first` the first codes."""
         self.spellings: list[str] = []
         self._codes: dict[str | float, int] = {}
+        for text in first:
+            self.code(text)
 
     def code(self, text: str) -> int:
         """Return the code of a label.  Raises ValueError for one that is empty or not finite."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from klr_bench.experiment.data.labels import Labels, number, some
 from klr_bench.experiment.data.readers import check_text, sniffed_format
 from klr_bench.experiment.data.streams.codes import Codes
 from klr_bench.experiment.data.streams.delimited import Delimited
-from klr_bench.experiment.data.streams.pieces import rechunked
+from klr_bench.experiment.data.streams.pieces import Dense, Sparse, rechunked
+from klr_bench.experiment.data.streams.store import Found, Store
 from klr_bench.experiment.data.streams.svmlight import Svmlight
 from klr_bench.files import expanded
 
@@ -97,32 +98,48 @@ def stream(
     >>> bool(learner.score(X, y) > 0.9)
     True
     """
-    for name, value, least in (
-        ("chunk_rows", chunk_rows, 1),
-        ("skip_rows", skip_rows, 0),
-        ("n_features", n_features, 1),
-    ):
-        _check_count(name, value, least)
+    _check_count("chunk_rows", chunk_rows, 1)
+    _check_count("skip_rows", skip_rows, 0)
+    if n_features is not None:
+        _check_count("n_features", n_features, 1)
     paths = _files(path)
     try:
         check_text(paths)
-        format = format or sniffed_format(paths[0])
-        if format not in FORMATS:
-            message = (
-                f"format={shown(repr(format))}: expected 'svmlight', 'csv' or None.{nearest(str(format), FORMATS)}"
-            )
+        kind = format or sniffed_format(paths[0])
+        if kind not in FORMATS:
+            message = f"format={shown(repr(kind))}: expected 'svmlight', 'csv' or None.{nearest(str(kind), FORMATS)}"
             raise KlrBenchError(message)
-        source = Svmlight(paths) if format == "svmlight" else Delimited(paths, label_column)
+        return Stream(
+            Svmlight(paths) if kind == "svmlight" else Delimited(paths, label_column),
+            None if cache is None else Store(expanded(str(cache)), paths, [kind, label_column]),
+            chunk_rows,
+            skip_rows,
+            n_features=n_features,
+            zero_based=zero_based,
+            classes=None if classes is None else _checked_classes(classes),
+            positive=positive,
+        )
     except DamagedFileError as error:
         raise _damaged(error) from error
-    return Stream(source, chunk_rows, n_features, zero_based, positive, classes, skip_rows)
 
 
 def _check_count(name: str, value: Any, least: int) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (whole and value >= least) and not (value is None and name == "n_features"):
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         message = f"{name}={shown(repr(value))}: expected a whole number, {least} or more."
         raise KlrBenchError(message)
+
+
+def _checked_classes(classes: Any) -> NDArray[Any]:
+    """Return the classes, sorted, as an array."""
+    given = np.unique(np.asarray(classes))
+    labels = Labels()
+    with suppress(ValueError):
+        for label in given.tolist():
+            labels.code(str(label))
+    if not len(given) or len(labels.spellings) < len(given):
+        message = f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1]."
+        raise KlrBenchError(message)
+    return given
 
 
 def _files(path: Paths) -> tuple[Path, ...]:
@@ -143,44 +160,36 @@ def _damaged(error: DamagedFileError) -> KlrBenchError:
     return KlrBenchError(f"{error.path}: {error}; get the file again.")
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a pass over all rows has found."""
-
-    n_rows: int
-    spellings: tuple[str, ...]  # of the labels, by their codes
-    smallest: int  # index of a feature
-    largest: int
-
-
 class Stream:
     """Rows of text files in chunks; made by `stream`.  Each iteration begins anew."""
 
     def __init__(
         self,
         source: Svmlight | Delimited,
+        store: Store | None,
         chunk_rows: int,
+        skip_rows: int,
+        *,
         n_features: int | None,
         zero_based: bool | None,
+        classes: NDArray[Any] | None,
         positive: Any,
-        classes: Any,
-        skip_rows: int,
     ) -> None:
         self.chunk_rows, self.skip_rows = chunk_rows, skip_rows
-        self._source, self._positive = source, positive
+        self._source, self._store = source, store
+        self._given, self._positive = classes, positive
         self._n_features = source.n_features(n_features)
-        self._given = None if classes is None else np.asarray(classes)
         self._base = None if zero_based is None else 1 - int(zero_based)
-        if self._given is not None and self._n_features is not None and self._base is None:
+        if self._base is None and self._n_features is not None and classes is not None:
             self._base = 1
-        self._labels = Labels()
-        for label in [] if self._given is None else self._given.tolist():
-            self._labels.code(str(label))
 
     @property
     def n_features(self) -> int:
         """Columns of X."""
         if self._n_features is None:
+            if self._found.largest < 0:
+                message = f"{self._source.paths[0]}: no row has a feature; lines like '+1 3:0.5 7:1' are expected."
+                raise KlrBenchError(message)
             self._n_features = self._found.largest + 1 - self._first_index
         return self._n_features
 
@@ -192,52 +201,69 @@ class Stream:
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
         """Yield X float32 (n, n_features), C-contiguous, or CSR with sorted int32 indices for svmlight; y (n,)."""
         values, base, n_features = self._values, self._first_index, self.n_features
-        for piece in rechunked(self._pieces(base, n_features - 1 + base), self.chunk_rows, self.skip_rows):
-            yield piece.matrix(base, n_features), values[piece.codes]
+        for chunk in self._chunks(base, n_features - 1 + base):
+            yield chunk.matrix(base, n_features), values[chunk.codes]
+
+    def _chunks(self, lowest: int, highest: int) -> Iterator[Dense | Sparse]:
+        """Yield the chunks; their indices are between `lowest` and `highest`."""
+        stored = self._store.load() if self._store else None
+        if stored:
+            labels = Labels(self._spellings)
+            codes = np.array([labels.code(label) for label in stored.found.spellings], dtype=np.int32)
+            within = lowest <= stored.found.smallest and stored.found.largest <= highest
+            if within and len(labels.spellings) == len(self._spellings):
+                return stored.chunks(self.chunk_rows, self.skip_rows, codes)
+        return rechunked(
+            self._parsed(Labels(self._spellings), lowest, highest, closed=True), self.chunk_rows, self.skip_rows
+        )
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        """The labels by their codes."""
+        return self._found.spellings if self._given is None else [str(label) for label in self._given.tolist()]
 
     @cached_property
     def _values(self) -> NDArray[Any]:
         """The values of y by their codes."""
-        if self._given is None:
-            _ = self._found  # all labels are known after the first pass
-        names = self._labels.spellings
         if self._positive is not None:
-            code = self._labels.find(self._positive)
+            code = Labels(self._spellings).find(self._positive)
             if code is None:
                 message = (
                     f"{self._source.paths[0]}: no row has the label {shown(repr(str(self._positive)))} (positive=)."
-                    f"{nearest(str(self._positive), some(names))}"
+                    f"{nearest(str(self._positive), some(self._spellings))}"
                 )
                 raise KlrBenchError(message)
-            return np.where(np.arange(len(names)) == code, 1, -1).astype(np.int8)
+            return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
         if self._given is not None:
             return self._given
-        numbers = [number(name) for name in names]
-        return np.array(names if None in numbers else numbers)
+        numbers = [number(label) for label in self._spellings]
+        return np.array(self._spellings if None in numbers else numbers)
 
     @property
     def _first_index(self) -> int:
         """The index of the first column."""
+        if isinstance(self._source, Delimited):
+            return 0
         if self._base is None:
             self._base = 0 if self._found.smallest == 0 else 1
         return self._base
 
     @cached_property
     def _found(self) -> Found:
-        """What the first pass finds."""
-        n_rows, smallest, largest = 0, MOST_FEATURES, -1
-        for piece in self._pieces(0, MOST_FEATURES):
-            n_rows += len(piece.codes)
-            smallest, largest = min(smallest, piece.smallest), max(largest, piece.largest)
-        if largest < 0:
-            message = f"{self._source.paths[0]}: no row has a feature; lines like '+1 3:0.5 7:1' are expected."
-            raise KlrBenchError(message)
-        return Found(n_rows, tuple(self._labels.spellings), smallest, largest)
+        """What a first pass finds."""
+        stored = self._store.load() if self._store else None
+        if stored:
+            return stored.found
+        labels = Labels()
+        found = Found(labels.spellings)
+        for piece in self._parsed(labels, 0, MOST_FEATURES, closed=False):
+            found.add(piece)
+        return found
 
-    def _pieces(self, lowest: int, highest: int) -> Iterator[Any]:
-        """Yield all rows; those of svmlight have indices between `lowest` and `highest`."""
-        codes = Codes(self._labels, closed=self._given is not None)
+    def _parsed(self, labels: Labels, lowest: int, highest: int, *, closed: bool) -> Iterator[Any]:
+        """Yield all rows as they are read from the text, and let the cache keep them."""
+        pieces = self._source.pieces(Codes(labels, closed=closed), lowest, highest)
         try:
-            yield from self._source.pieces(codes, lowest, highest)
+            yield from self._store.kept(pieces, labels) if self._store else pieces
         except DamagedFileError as error:
             raise _damaged(error) from error
