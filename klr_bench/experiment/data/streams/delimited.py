@@ -114,7 +114,7 @@ class _Reading:
         try:
             rows = [fields for _, fields in fields_of(iter([line]), self.layout.delimiter)]
         except csv.Error as error:
-            reason = "not delimited text, such as a quote that is not closed; expected one row a line. Mend it."
+            reason = "not delimited text, such as a line end within a field; expected one row a line. Mend it."
             raise self.block.refusal(position, reason) from error
         for fields in rows:
             if len(fields) != self.layout.n_columns:
@@ -125,7 +125,9 @@ class _Reading:
     def _numbers(self, position: int, fields: list[str]) -> NDArray[np.float32]:
         """Return the features of a row."""
         label = self.layout.label
-        values = [number(field) for field in fields[:label] + fields[label + 1 :]]
-        if not all(value is not None and abs(value) <= LARGEST for value in values):
+        numbers = [number(field) for field in fields[:label] + fields[label + 1 :]]
+        with np.errstate(over="ignore"):
+            values = np.array(numbers, dtype=np.float64).astype(np.float32)  # NaN for None
+        if not (np.abs(values) <= LARGEST).all():
             raise KlrBenchError(fault(self.block.path, self.layout, [(self.block.number(position), fields)]))
-        return np.array(values, dtype=np.float64).astype(np.float32)
+        return values

@@ -107,7 +107,7 @@ def stream(
         check_text(paths)
         kind = format or sniffed_format(paths[0])
         if kind not in FORMATS:
-            message = f"format={shown(repr(kind))}: expected 'svmlight', 'csv' or None.{nearest(str(kind), FORMATS)}"
+            message = f"format={shown(repr(kind))}: expected 'svmlight', 'csv' or None."
             raise KlrBenchError(message)
         return Stream(
             Svmlight(paths) if kind == "svmlight" else Delimited(paths, label_column),
