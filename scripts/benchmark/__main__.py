@@ -1,7 +1,7 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
     python scripts/benchmark [floor] [bits] [threads] [peers] [loop] [grid] [budget] [batch] [sparse] [growth] [l1]
-                              [confidence] [far_end] [output=results/benchmark]
+                              [confidence] [far_end] [stream] [output=results/benchmark]
 
 floor   one pass against the products and the exponential alone, or the bits, with the rates of this machine
 bits    fits and predictions with features of two values as bits, and with matrix products
@@ -18,6 +18,8 @@ l1      solvers of L1-regularised kernel logistic regression, liblinear, saga, s
 far_end the driver of a run of 100,000 cells on a cluster of 1,000 workers that exist on paper; four minutes
 confidence  linear learners with a covariance: passes over 450,000 rows of Covertype, and 2,000 features in blocks
         against a compiled loop of rank-one updates; three minutes
+stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, beside the
+        readers of scikit-learn and pandas; three minutes
 
 MAGIC, Adult, IJCNN1, MNIST and cod-rna are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes
 them as CSV, and what they were measured on.
@@ -50,6 +52,7 @@ import numba
 import numpy as np
 import peers
 import sparse
+import stream
 import threads
 from threadpoolctl import threadpool_info
 
@@ -67,6 +70,7 @@ PARTS = {
     "l1": l1.measure,
     "confidence": confidence.measure,
     "far_end": far_end.measure,
+    "stream": stream.measure,
 }
 
 

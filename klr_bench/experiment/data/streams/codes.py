@@ -13,7 +13,7 @@ from klr_bench.experiment.data.streams.blocks import Block
 from klr_bench.experiment.data.streams.compiled import encode
 
 MOST_COMPARED = 100
-"""Numbers with which each label is compared in turn; where there are more, a dictionary finds the others."""
+"""Labels with which each is compared in turn; where there are more, a dictionary finds the others."""
 
 
 class Codes:
@@ -28,13 +28,10 @@ class Codes:
 
         It is asked for words and for what is new.
         """
-        known = [
-            (value, code) for code, text in enumerate(self.labels.spellings) if (value := number(text)) is not None
-        ]
-        numbers = np.array([value for value, _ in known[:MOST_COMPARED]], dtype=np.float64)
-        their_codes = np.array([code for _, code in known[:MOST_COMPARED]], dtype=np.int32)
+        first = [number(text) for text in self.labels.spellings[:MOST_COMPARED]]
+        known = np.array([np.nan if value is None else value for value in first], dtype=np.float64)
         codes = np.empty(len(values), dtype=np.int32)
-        encode(values, numbers, their_codes, codes)
+        encode(values, known, codes)
         for row in np.flatnonzero(codes < 0).tolist():
             codes[row] = code_of(row)
         return codes

@@ -210,12 +210,12 @@ def _behind_padding(text, at, delimiter):
     return at
 
 
-@compiled("void(f8[::1], f8[::1], i4[::1], i4[::1])")
-def encode(labels, known, codes, out):
-    """Write the code of each label, ``codes[j]`` where it equals ``known[j]``, else -1."""
+@compiled("void(f8[::1], f8[::1], i4[::1])")
+def encode(labels, known, codes):
+    """Write the code of each label: j where it equals ``known[j]``, -1 where it equals none."""
     for row in range(len(labels)):
-        out[row] = -1
+        codes[row] = -1
         for j in range(len(known)):
             if labels[row] == known[j]:
-                out[row] = codes[j]
+                codes[row] = j
                 break

@@ -102,6 +102,7 @@ class Store:
         return beside(self.folder, ".part")
 
     def _written(self, pieces: Iterator[Any], labels: Labels) -> Iterator[Any]:
+        """Yield and write all pieces; rename the folder into place at the end, unless a file has changed meanwhile."""
         states, found, dense = self._states(), Found(labels.spellings), False
         with ExitStack() as stack:
             files: dict[str, BinaryIO] = {}
@@ -111,22 +112,24 @@ class Store:
                         dense = isinstance(piece, Dense)
                         shutil.rmtree(self._part, ignore_errors=True)  # of a process that was killed
                         self._part.mkdir()
-                        files = {
-                            n: stack.enter_context((self._part / n).open("wb")) for n in (DENSE if dense else SPARSE)
-                        }
+                        for name in DENSE if dense else SPARSE:
+                            files[name] = stack.enter_context((self._part / name).open("wb"))
                     for name, array in _arrays(piece, found.n_entries).items():
                         array.tofile(files[name])
                 found.add(piece)
                 yield piece
-        if files and states == self._states():
+        if files and states and states == self._states():
             with disk_errors(self.folder, "cache=FOLDER"):
                 write_json(self._part / "meta.json", {"files": states, "dense": dense, "found": asdict(found)})
                 shutil.rmtree(self.folder, ignore_errors=True)
                 os.rename(self._part, self.folder)
 
     def _states(self) -> list[list[int]]:
-        """Return size and time of each file."""
-        return [[state.st_size, state.st_mtime_ns] for state in (path.stat() for path in self.paths)]
+        """Return size and time of each file, nothing if one is gone."""
+        try:
+            return [[state.st_size, state.st_mtime_ns] for state in (path.stat() for path in self.paths)]
+        except OSError:
+            return []
 
 
 def _arrays(piece: Dense | Sparse, n_entries: int) -> dict[str, NDArray[Any]]:
