@@ -190,7 +190,9 @@ CSV = [
 def test_rows_are_those_of_the_existing_reader(write: Write, block: int, content: str) -> None:
     path = write(content)
     arrays = read([path], {})
-    X, y = rows_of(stream(path))
+    chunks = list(stream(path))
+    X, y = rows_of(chunks)
+    assert all(X.nnz == np.count_nonzero(X.toarray()) for X, _ in chunks if sp.issparse(X))  # no stored zeros
     np.testing.assert_array_equal(X, arrays.X)
     np.testing.assert_array_equal(X, [[0.5, 0, 2], [0, 1, 0]])
     np.testing.assert_array_equal(y, arrays.y)
@@ -240,6 +242,14 @@ def test_indices_from_0(write: Write) -> None:
     np.testing.assert_array_equal(rows_of(shifted)[0], [[0, 0, 1], [0, 3, 0]])
 
 
+def test_lines_that_are_left_to_python_count_for_the_width(write: Write) -> None:
+    tie = "1.00000005960464477539"
+    np.testing.assert_array_equal(rows_of(stream(write(f"1 1:2\n0 4:{tie}\n")))[0], [[2, 0, 0, 0], [0, 0, 0, 1]])
+    ((X, _),) = stream(write(f"1 1:2\n0 0:{tie} 1:1e-70\n"))
+    np.testing.assert_array_equal(X.toarray(), [[0, 2], [1, 0]])
+    assert X.nnz == 2
+
+
 # -- files ------------------------------------------------------------------------------------------------
 
 
@@ -281,7 +291,7 @@ def test_each_file_may_have_a_header(write: Write) -> None:
 
 @pytest.mark.parametrize("skip_rows", [0, 1, 63, 64, 199, 200, 300])
 @pytest.mark.parametrize("cached", [False, True])
-def test_rows_may_be_skipped(write: Write, tmp_path: Path, skip_rows: int, cached: bool) -> None:
+def test_rows_may_be_skipped(write: Write, tmp_path: Path, block: int, skip_rows: int, cached: bool) -> None:
     path, cache = write(svmlight_text()), tmp_path / "cache" if cached else None
     X, y = rows_of(stream(path, cache=cache))
     chunks = list(stream(path, 64, skip_rows=skip_rows, cache=cache))
