@@ -99,6 +99,15 @@ def test_source_hash_follows_the_public_names_of_klr_bench(write, monkeypatch, s
     assert source_hash("mine.Learner") != first
 
 
+def test_an_attribute_of_an_object_is_no_public_name(write, monkeypatch):
+    statement = "class Learner:\n    def fit(self):\n        return self.stream"
+    write("mine.py", statement)
+    first = source_hash("mine.Learner")
+    monkeypatch.setitem(keys._EXPORTS, "stream", keys._EXPORTS["OSKL"])
+    write("mine.py", statement)
+    assert source_hash("mine.Learner") == first
+
+
 def test_modules_that_import_each_other_and_folders_without_init(write):
     write("left.py", "import right")
     write("right.py", "import left")
