@@ -101,7 +101,7 @@ def stream(
     _check_count("chunk_rows", chunk_rows, 1)
     _check_count("skip_rows", skip_rows, 0)
     if n_features is not None:
-        _check_count("n_features", n_features, 1)
+        _check_count("n_features", n_features, 1, MOST_FEATURES)
     paths = _files(path)
     try:
         check_text(paths)
@@ -123,9 +123,11 @@ def stream(
         raise _damaged(error) from error
 
 
-def _check_count(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        message = f"{name}={shown(repr(value))}: expected a whole number, {least} or more."
+def _check_count(name: str, value: Any, least: int, most: int | None = None) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        span = f"{least} or more" if most is None else f"{least} to {most}"
+        message = f"{name}={shown(repr(value))}: expected a whole number, {span}."
         raise KlrBenchError(message)
 
 
