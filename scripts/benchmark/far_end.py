@@ -99,9 +99,10 @@ def measure(output, n_cells=100_000):
         cluster, started = OnPaper(), time.perf_counter()
         outcome = runner.run(config, console=Console(quiet=True), quiet=True, cluster=cluster)
         seconds = time.perf_counter() - started - cluster.own_s
-        place, started = Path(folder) / config.name, time.perf_counter()
+        place, started, since = Path(folder) / config.name, time.perf_counter(), time.time()
         summary = Store(place).rebuild()
         rebuild = time.perf_counter() - started
+        records = (place / "records.csv").stat().st_mtime - since
         started = time.perf_counter()
         again = runner.run(config, console=Console(quiet=True), quiet=True, cluster=cluster)
         assert (again.n_found, summary.listed) == (outcome.n_computed, outcome.n_computed)
@@ -112,6 +113,7 @@ def measure(output, n_cells=100_000):
             "cells_killed": outcome.n_failed,
             "hours_on_paper": cluster.now / 3600,
             "driver_ms_a_cell": seconds / n_cells * 1000,
+            "records_s": records,
             "rebuild_s": rebuild,
             "again_s": time.perf_counter() - started,
             "folder_mb": sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 2**20,
