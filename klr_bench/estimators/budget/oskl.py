@@ -9,7 +9,10 @@ import math
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.budget.engine import SCALE, SUM, N, decide, enter, strategy
+from klr_bench.estimators.budget.refit import best_coefficients
+from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.losses import LOGIT, derivative
+from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 
 
@@ -49,6 +52,9 @@ class BudgetOSKL(BudgetKernelClassifier):
     the average one and all in between have the same `budget` support vectors, and the number of examples need not be
     known.  The loss is log(1 + e^-yf).
 
+    With `refit` the coefficients are found once more, from all rows of `fit`: those of the regularised problem on the
+    support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+
     Parameters
     ----------
     budget : int, default=100
@@ -59,6 +65,11 @@ class BudgetOSKL(BudgetKernelClassifier):
         Step size > 0; None is 0.9 / G.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one.
+    refit : bool, default=False
+        Whether `fit` finds the best coefficients of its support vectors at the end; takes 16 n_samples budget bytes.
+        They are then those of the average and of the last classifier.  `partial_fit` goes on without them.
+    lam : float or None, default=None
+        Weight > 0 of the squared norm in `refit`; None is 1 / (10 n_samples).
     kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
@@ -84,10 +95,13 @@ class BudgetOSKL(BudgetKernelClassifier):
     (20, 20)
     """
 
+    grows = False  # what is inserted stays
     _strategy = sample_then_project
     _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
         "G": [AT_LEAST_ONE],
         "eta": [POSITIVE, None],
+        "refit": ["boolean"],
+        "lam": [POSITIVE, None],
     }
 
     def __init__(
@@ -97,6 +111,8 @@ class BudgetOSKL(BudgetKernelClassifier):
         eta=None,
         *,
         average=True,
+        refit=False,
+        lam=None,
         kernel="rbf",
         gamma="scale",
         degree=3,
@@ -109,6 +125,33 @@ class BudgetOSKL(BudgetKernelClassifier):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.G = G
         self.eta = eta
+        self.refit = refit
+        self.lam = lam
+
+    @learns
+    @one_against_rest
+    def fit(self, X, y, callback=None):
+        """Forget an earlier fit and learn from all rows; see `OnlineKernelClassifier.fit`.  There are no weights."""
+        super().fit(X, y, callback=callback)
+        if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:  # else the callback has ended it
+            X, y = self._validate(X, y, dtype=self.support_vectors_.dtype)
+            lam, operands = self.lam or 1.0 / (10.0 * len(y)), self._state.operands.fitting(X)
+            self._refitted = best_coefficients(operands, self.support_vectors_, X, self._signs(y), lam)
+            self._publish()
+        return self
+
+    def _start(self):
+        super()._start()
+        self._refitted = None
+
+    def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
+        self._refitted = None
+        return super()._learn(X, y, callback, order, numbers, weights)
+
+    def _publish(self):
+        super()._publish()
+        if self._refitted is not None:
+            self.dual_coef_ = self._refitted
 
     def _strategy_arguments(self):
         return [self.G, 0.9 / self.G if self.eta is None else self.eta]

@@ -43,6 +43,8 @@ class Projectron(BudgetKernelClassifier):
     (True, 6)
     """
 
+    grows = False  # what is inserted stays
+
     def __init__(
         self,
         budget=100,
