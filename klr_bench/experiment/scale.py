@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,44 @@ def long_tailed(X: NDArray[np.float32]) -> NDArray[np.intp]:
     return np.flatnonzero((moment > LONG_TAIL) & ~constant & ~two_values)
 
 
-def scaled(kind: str, X_train: Any, X_test: Any) -> tuple[Any, Any]:
-    """Return training and test rows, dense float32, scaled by the training rows.
+@dataclass(frozen=True)
+class Scaling:
+    """What is done to the features of all rows, as some rows have told."""
+
+    columns: NDArray[np.intp]
+    """The features that are replaced by the ranks of their values."""
+    ranks: Any = None
+    scaler: Any = None
+    """Fitted transformers of scikit-learn; None for none."""
+
+    def transform(self, X: Any) -> Any:
+        """Return rows X (n, d), dense float32, scaled; sparse ones only as they are."""
+        if len(self.columns):
+            X = X.copy()
+            X[:, self.columns] = self.ranks.transform(X[:, self.columns])
+        return X if self.scaler is None else self.scaler.transform(X)
+
+
+def scaling_by(X: Any, kind: str | None) -> Scaling:
+    """Return the scaling that rows X (n, d) tell, dense float32.
 
     `kind` is "minmax": to [0, 1]; "standard": to mean 0 and deviation 1; "auto": the same, after a feature with a long
-    tail has been replaced by the ranks of its values.
+    tail has been replaced by the ranks of its values; None: none, of sparse rows, too.
     """
     from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
-    if kind == "auto" and len(columns := long_tailed(X_train)):
-        ranks = QuantileTransformer(n_quantiles=min(MOST_QUANTILES, len(X_train)), random_state=0)
-        X_train, X_test = X_train.copy(), X_test.copy()
-        X_train[:, columns] = ranks.fit_transform(X_train[:, columns])
-        X_test[:, columns] = ranks.transform(X_test[:, columns])
-    scaler = (MinMaxScaler if kind == "minmax" else StandardScaler)().fit(X_train)
-    return scaler.transform(X_train), scaler.transform(X_test)
+    columns = long_tailed(X) if kind == "auto" else np.zeros(0, dtype=np.intp)
+    if kind is None:
+        return Scaling(columns)
+    ranks = None
+    if len(columns):
+        ranks = QuantileTransformer(n_quantiles=min(MOST_QUANTILES, len(X)), random_state=0).fit(X[:, columns])
+    of_ranks = Scaling(columns, ranks)
+    scaler = (MinMaxScaler if kind == "minmax" else StandardScaler)().fit(of_ranks.transform(X))
+    return replace(of_ranks, scaler=scaler)
+
+
+def scaled(kind: str, X_train: Any, X_test: Any) -> tuple[Any, Any]:
+    """Return training and test rows, dense float32, scaled by what the training rows tell; see `scaling_by`."""
+    scaling = scaling_by(X_train, kind)
+    return scaling.transform(X_train), scaling.transform(X_test)

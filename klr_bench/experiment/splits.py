@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.splitting import Draw, Folds, Official, Runs, Share, Subset, Way
+from klr_bench.experiment.config.splitting import Draw, Folds, Official, Runs, Share, Stream, Subset, Way
 from klr_bench.experiment.data import Dataset
 from klr_bench.experiment.scale import scaled
 
@@ -101,6 +101,9 @@ def make_split(dataset: Dataset, way: Way, seed: int, repeat: int) -> Split:
         case Official():
             n_train = _official_rows(dataset)
             return Split(random.permutation(n_train), np.arange(n_train, len(dataset.y)))
+        case Stream():
+            message = f"{dataset.name}: a stream is not split"
+            raise ValueError(message)
 
 
 def _official_rows(dataset: Dataset) -> int:
@@ -189,18 +192,17 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
     return Split(drawn[:n_train][order], drawn[n_train:] if official is None else np.arange(official, n))
 
 
-def scaling(dataset: Dataset, scale: str | None) -> str | None:
+def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
     """Return how the features of a data set are scaled: a kind of `klr_bench.experiment.scale`, or None.
 
     "auto" is None for sparse rows, which scaling would make dense.  Raises KlrBenchError where sparse rows are to be
     scaled.
     """
-    sparse = sp.issparse(dataset.X)
     if scale == "auto" and sparse:
         return None
     if scale is not None and sparse:
         message = (
-            f"{dataset.name}: scale={scale} would make sparse data dense; scale the file, or use scale=null "
+            f"{name}: scale={scale} would make sparse data dense; scale the file, or use scale=null "
             "(of your own file: data.scale=none)."
         )
         raise KlrBenchError(message)
@@ -219,7 +221,7 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
 
         imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True).fit(X_train)
         X_train, X_test = (imputer.transform(X).astype(np.float32) for X in (X_train, X_test))
-    kind = scaling(dataset, scale)
+    kind = scaling(dataset.name, scale, sparse=sp.issparse(X_train))
     if kind is not None:
         X_train, X_test = scaled(kind, X_train, X_test)
     y_train, y_test = dataset.y[split.train], dataset.y[split.test]

@@ -27,7 +27,7 @@ def best_coefficients(operands, support, X, y, lam):
     """
     right = operands.right(support)
     D, V = eigh(operands.values(operands.left(support), right).astype(np.float64))
-    kept = D > RELATIVE * D[-1]
+    kept = RELATIVE * D[-1] < D
     transform = V[:, kept] / np.sqrt(D[kept])
     Z = operands.values(operands.left(operands.rows(X)), right).astype(np.float64) @ transform
     solver = LogisticRegression(C=1.0 / (lam * len(y)), fit_intercept=False, solver="newton-cholesky", tol=TOLERANCE)

@@ -120,6 +120,13 @@ class Warmed(Protocol):
         """
 
 
+class Grows(Protocol):
+    """A classifier that keeps more and more of the rows that `partial_fit` shows it."""
+
+    grows: bool
+    """Whether it does; where nothing is declared, it does not."""
+
+
 class Rehearsed(Protocol):
     """A classifier that may end where another fit has told it to: that fit is no part of its time."""
 
@@ -280,6 +287,11 @@ def decision_function(estimator: Any) -> Callable[[Any], Any] | None:
 def predict_proba(estimator: Any) -> Callable[[Any], Any] | None:
     """Return the method that gives probabilities, None where there is none."""
     return getattr(estimator, "predict_proba", None)
+
+
+def grows(estimator: Any) -> bool:
+    """Say whether the memory of an estimator grows with the rows that it learns from."""
+    return bool(getattr(estimator, "grows", False))
 
 
 def rehearsed(estimator: Any, X: Any, y: Any) -> Any:

@@ -90,6 +90,8 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         Number of features.
     """
 
+    grows = True
+    """With the support vectors: see `klr_bench.estimators.core.contract.Grows`."""
     _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
         "n_epochs": [COUNT],

@@ -10,11 +10,13 @@ from typing import Any
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import SOURCE_KEYS, DatasetConfig, SourceConfig
-from klr_bench.experiment.config.splitting import Official, Way, plain_split, read_split
+from klr_bench.experiment.config.splitting import Official, Stream, Way, plain_split, read_split
 from klr_bench.experiment.config.typed import parse, refuse
 from klr_bench.experiment.targets import TARGET
 
 Spec = dict[str, Any]
+STREAMED = ("csv", "svmlight", "file")
+"""Formats whose rows can be read one by one."""
 
 
 def dataset_spec(name: str, entry: Any, searched: Sequence[Path], where: str = "", given: Collection[str] = ()) -> Spec:
@@ -94,12 +96,31 @@ def _check_combination(dataset: DatasetConfig, source: SourceConfig, way: Way, w
         raise KlrBenchError(message)
     two = (source.test or source.test_path) and len(set(dataset.parts or ("train", "test"))) == 2
     official = (two and not dataset.derive) or (source.test is None and source.n_train is not None)
+    if isinstance(way, Stream):
+        _check_stream(dataset, source, way, where)
     if isinstance(way, Official) and not official:
         message = (
             f"{where}split.official=true: there is no official test part; split at random: {where}split="
             "{official: null, test_size: 0.2}."
         )
         raise KlrBenchError(message)
+
+
+def _check_stream(dataset: DatasetConfig, source: SourceConfig, way: Stream, where: str) -> None:
+    """Refuse a stream of what is no text, and keys that would need all of its rows."""
+    if source.format not in STREAMED:
+        message = (
+            f"{where}split.stream=true: expected rows in files of text ({', '.join(STREAMED)}), got the format "
+            f"{source.format}. Split in another way: {where}split={{stream: null, test_size: 0.2}}."
+        )
+        raise KlrBenchError(message)
+    keys = {"only": dataset.only, "derive": dataset.derive, "source.columns": source.columns}
+    for key, value in keys.items():
+        if value is not None:
+            message = f"{where}{key}: has no effect on a stream, whose rows are never there as a whole; leave it out."
+            raise KlrBenchError(message)
+    if way.window < way.chunk:
+        refuse(f"{where}split.window", f"at least as many rows as a chunk has, {way.chunk}", way.window)
 
 
 def parts_of(spec: Mapping[str, Any]) -> list[str]:

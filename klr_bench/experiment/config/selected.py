@@ -46,7 +46,7 @@ def check_datasets(
         message = f"{key} is given, but the dataset is not file. Add dataset=file, or leave {key} out."
         raise KlrBenchError(message)
     for stem in own:
-        selected[stem] = _own_file(selected[stem], data)
+        selected[stem] = _own_file(stem, selected[stem], data)
     specs = {stem: dataset_spec(stem, entry, searched, f"datasets.{stem}.", given) for stem, entry in selected.items()}
     for stem, spec in specs.items():
         check_making(spec, f"datasets.{stem}.")
@@ -195,11 +195,15 @@ def _has_essence(group: str, entry: Mapping[str, Any]) -> bool:
     return isinstance(estimator, Mapping) and build.TARGET in estimator
 
 
-def _own_file(spec: Mapping[str, Any], data: DataConfig) -> dict[str, Any]:
+def _own_file(stem: str, spec: Mapping[str, Any], data: DataConfig) -> dict[str, Any]:
     """Return the entry of the user's own file with what `data` says about the file."""
     if data.path is None:
-        message = "dataset=file: expected data.path=<your LIBSVM or CSV file>, got none."
+        message = f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none."
         raise KlrBenchError(message)
+    for key in ("test_path", "test_size", "columns") if (spec.get("split") or {}).get("stream") else ():
+        if getattr(data, key) is not None:
+            message = f"data.{key}={getattr(data, key)}: has no effect on a stream. Leave it out, or use dataset=file."
+            raise KlrBenchError(message)
     if data.test_path is not None and data.test_size is not None:
         message = (
             "data.test_path= and data.test_size= are both given: a file to test on, or a share of the rows? "

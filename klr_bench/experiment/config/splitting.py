@@ -78,10 +78,26 @@ class Subset:
     n_train: Rows
 
 
-Way = Official | Share | Folds | Runs | Draw | Subset
-WAYS: tuple[Any, ...] = (Official, Share, Folds, Runs, Draw, Subset)
+@dataclass(frozen=True)
+class Stream:
+    """Test on each chunk of rows, then train on it: one pass over files that need not fit into memory.
+
+    What is measured is kept every `window` rows, the learner every `checkpoint` rows, so that a killed pass goes on.
+    """
+
+    stream: Literal[True] = True
+    chunk: Annotated[int, between(1, 10**6)] = 1000
+    window: Rows = 100_000
+    checkpoint: Rows = 1_000_000
+    unbounded: bool = False
+    """Whether learners may run whose memory grows with the rows."""
+
+
+Way = Official | Share | Folds | Runs | Draw | Subset | Stream
+WAYS: tuple[Any, ...] = (Official, Share, Folds, Runs, Draw, Subset, Stream)
 EXAMPLE = (
-    "{test_size: 0.2}, {official: true}, {folds: 5}, {runs: [[100, 1], [50, 3]]}, {n_test: 1000} or {n_train: 1000}"
+    "{test_size: 0.2}, {official: true}, {folds: 5}, {runs: [[100, 1], [50, 3]]}, {n_test: 1000}, {n_train: 1000} or "
+    "{stream: true}"
 )
 
 

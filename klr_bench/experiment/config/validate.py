@@ -22,6 +22,7 @@ from klr_bench.experiment.config.selected import (
     check_nested,
     check_sweep,
 )
+from klr_bench.experiment.config.streams import check_streams
 from klr_bench.experiment.config.typed import parse
 from klr_bench.experiment.measure.own import own_files
 from klr_bench.files import expanded
@@ -71,6 +72,7 @@ def checked(plain: dict[str, Any], given: set[str], searched: Sequence[Path]) ->
     check_nested(config.selection, datasets)
     check_against(config.against, config.sweep, algorithms, searched)
     config = replace(config, datasets=datasets, algorithms=algorithms, sweep=kept)
+    check_streams(config)
     check_effects(config, given, searched)
     check_amount(config)
     return config

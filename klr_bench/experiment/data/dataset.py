@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def parsed_folder(key: str, cache: Path) -> Path:
 
 def dataset_name(name: str, spec: Mapping[str, Any]) -> str:
     """Return the name in results: the given one; of the user's file the stem and six digits of its hash."""
-    return _own_name(_own_files(spec)[0]) if spec["source"]["format"] == FILE else name
+    return _own_name(_own_files(spec)) if spec["source"]["format"] == FILE else name
 
 
 def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
@@ -169,14 +170,19 @@ def _own_files(spec: Mapping[str, Any]) -> list[Path]:
         raise KlrBenchError(message)
     paths = []
     for key in OWN_PATHS:
-        if source.get(key):
-            path = expanded(str(source[key])).absolute()
+        named = expanded(str(source[key])).absolute() if source.get(key) else None
+        for path in () if named is None else _matching(named) if "stream" in spec["split"] else [named]:
             what = no_file(path) or _no_content(path)
             if what:
                 message = f"data.{key}: {shown(path, 1000)} {what}; name a file with LIBSVM or CSV text."
                 raise KlrBenchError(message)
             paths.append(path)
     return paths
+
+
+def _matching(path: Path) -> list[Path]:
+    """Return the files whose paths match a pattern with *, ? or [...], sorted; the path itself where none does."""
+    return [path] if path.exists() else [Path(found) for found in sorted(glob(str(path)))] or [path]
 
 
 def _no_content(path: Path) -> str | None:
@@ -207,11 +213,13 @@ def _sha256(path: Path, size: int, mtime_ns: int) -> str:
     return sha256_of(path)
 
 
-def _own_name(path: Path) -> str:
-    """Return the name of a file of the user's in results: its stem and six digits of its hash."""
+def _own_name(paths: Sequence[Path]) -> str:
+    """Return the name of a user's data in results: the stem of the first file, and six digits of the hash of all."""
+    path = paths[0]
     plain = path.with_suffix("") if path.suffix in SUFFIXES else path
     stem = os.fsencode(plain.stem).decode("utf-8", "replace")  # bytes that are no text
-    return f"{stem}-{_own_sha256(path)[:6]}"
+    hashes = [_own_sha256(path) for path in paths]
+    return f"{stem}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
 
 
 def _made(name: str, spec: Mapping[str, Any]) -> Arrays:

@@ -16,15 +16,14 @@ from klr_bench.experiment.selection import EstimatorSpec
 from klr_bench.experiment.splits import make_split
 from klr_bench.experiment.strangers import asked
 from klr_bench.experiment.targets import TARGET, build
+from klr_bench.experiment.widths import to_be_checked
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
     """Refuse a data set that the cells, which are all on this one, cannot use."""
     for cell in {cell.source.repeat: cell for cell in cells}.values():
         _check_split(dataset, cell)
-    if len(dataset.classes) > 2:
-        for cell in {cell.algorithm: cell for cell in cells}.values():
-            _check_many_classes(dataset, cell)
+    check_many_classes(dataset.name, len(dataset.classes), cells)
     if any(cell.trace.rows for cell in cells) and dataset.X.shape[1] != 2:
         message = (
             f"trace.rows=true: the rows of data with two features are kept for pictures, {dataset.name} has "
@@ -47,15 +46,39 @@ def _check_split(dataset: Dataset, cell: Cell) -> None:
         raise KlrBenchError(message)
 
 
-def _check_many_classes(dataset: Dataset, cell: Cell) -> None:
+def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None:
     """Refuse a learner of two classes for a data set with more."""
-    estimator = cell.candidates[0].chosen
-    if not asked(estimator[TARGET], _takes_many_classes, estimator):
-        message = (
-            f"{cell.algorithm}: takes two classes, {dataset.name} has {len(dataset.classes)}. Leave it out of "
-            "algorithm=[...], or choose one class against the rest (of your own file: data.positive=LABEL)."
-        )
-        raise KlrBenchError(message)
+    for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
+        estimator = cell.candidates[0].chosen
+        if not asked(estimator[TARGET], _takes_many_classes, estimator):
+            message = (
+                f"{cell.algorithm}: takes two classes, {name} has {n_classes}. Leave it out of algorithm=[...], or "
+                "choose one class against the rest (of your own file: data.positive=LABEL)."
+            )
+            raise KlrBenchError(message)
+
+
+def check_stream_learners(cells: Sequence[Cell]) -> None:
+    """Refuse learners that cannot go through a stream, and those whose memory grows, unless they are asked for."""
+    for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
+        estimator = cell.candidates[0].chosen
+        learns, grows = asked(estimator[TARGET], _on_streams, estimator)
+        if not learns:
+            message = f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from."
+            raise KlrBenchError(message)
+        if grows and not cell.source.spec["split"].get("unbounded"):
+            message = (
+                f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
+                f"budget_oskl, or add datasets.{cell.source.stem}.split.unbounded=true."
+            )
+            raise KlrBenchError(message)
+
+
+def _on_streams(estimator: EstimatorSpec) -> tuple[bool, bool]:
+    """Say whether an estimator learns from a stream, and whether its memory then grows."""
+    with restored():
+        built = build(to_be_checked(estimator))
+        return contract.declares(built, "partial_fit"), contract.grows(built)
 
 
 def _takes_many_classes(estimator: EstimatorSpec) -> bool:

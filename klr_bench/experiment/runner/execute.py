@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import scipy.sparse as sp
 from joblib import cpu_count
 from rich.console import Console
 
@@ -24,7 +25,7 @@ from klr_bench.experiment.data.commands import progress
 from klr_bench.experiment.keys import content_hash
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
 from klr_bench.experiment.runner import machine
-from klr_bench.experiment.runner.checks import check_data
+from klr_bench.experiment.runner.checks import check_data, check_many_classes, check_stream_learners
 from klr_bench.experiment.runner.cluster import Cluster, run_on
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.failure import Failure, Task
@@ -34,6 +35,7 @@ from klr_bench.experiment.runner.pool import in_worker_process, run_all
 from klr_bench.experiment.runner.reference import reference
 from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
+from klr_bench.experiment.runner.streaming import forget, run_stream
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
 from klr_bench.experiment.selection import Score
 from klr_bench.experiment.splits import scaling
@@ -93,6 +95,7 @@ def run(
     cells = of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
     if dry_run:
         return _dry_run(cells, folder, config, console, quiet=quiet)
+    check_stream_learners(cells)
     return _Run(config, cells, folder, console, quiet=quiet, cluster=cluster).run()
 
 
@@ -161,11 +164,19 @@ class _Run:
     def _fetch(self, cells: Sequence[Cell]) -> None:
         """Have each data set parsed in the cache, check it, and say how its labels are read."""
         for source in {cell.source.stem: cell.source for cell in cells}.values():
+            of_source = [cell for cell in self.cells if cell.source.stem == source.stem]
             with progress(PlainConsole(quiet=True) if self.quiet else self.console) as report:
+                if source.is_stream:
+                    data = source.streamed(progress=report)
+                    check_many_classes(data.name, len(data.classes), of_source)
+                    features, labels = data.rows.n_features, _described(data.classes)
+                    self._say(f"{data.name}: a stream of rows with {features:,} features; {labels}")
+                    continue
                 dataset = source.look(report)
-            check_data(dataset, [cell for cell in self.cells if cell.source.stem == source.stem])
+            check_data(dataset, of_source)
             rows, features = dataset.X.shape
-            scaled = "" if source.foreign else SCALED[scaling(dataset, source.spec.get("scale"))]
+            kind = scaling(dataset.name, source.spec.get("scale"), sparse=sp.issparse(dataset.X))
+            scaled = "" if source.foreign else SCALED[kind]
             self._say(f"{dataset.name}: {rows:,} rows, {features:,} features{scaled}; {_described(dataset.classes)}")
             for line in dataset.said:
                 self._say(f"  {line}")
@@ -232,6 +243,8 @@ class _Run:
         chosen = self.scores.choice(item)
         if chosen is None:
             return partial(failed_cell, item, "error", self.scores.none_fitted(item))
+        if item.source.is_stream:
+            return partial(run_stream, item, chosen, self.store.folder)
         return partial(run_cell, item, chosen, self._threads())
 
     def _threads(self) -> int:
@@ -244,6 +257,7 @@ class _Run:
         cell = cell.checked()
         self.store.write_cell(cell)
         if cell.record.status in FINISHED:
+            forget(self.store.folder, cell.record.key)
             self.outcome.n_computed += 1
         else:
             self.outcome.failed.append(cell.record)

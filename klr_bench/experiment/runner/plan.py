@@ -23,6 +23,7 @@ from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.dataset import fetched, foreign_functions
+from klr_bench.experiment.data.streamed import Streamed, streamed
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.experiment.measure.own import own_files
 from klr_bench.experiment.measure.supervision import restored
@@ -69,6 +70,17 @@ class Source:
             return self.load(progress)
         fetched(self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
         return asked(self.foreign[0], _without_values, self)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
+        return "stream" in self.spec["split"]
+
+    def streamed(self, skip_rows: int = 0, progress: Progress | None = None) -> Streamed:
+        """Return the chunks of a stream, from a row on."""
+        return streamed(
+            self.stem, self.spec, cache=self.cache, mirror=self.mirror, skip_rows=skip_rows, progress=progress
+        )
 
     @property
     def foreign(self) -> tuple[str, ...]:

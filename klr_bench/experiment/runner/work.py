@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def run_fold(fold: Fold) -> list[Score]:
     """Return the score of each learner of a fold."""
     data = _lent(fold.source, otherwise=dict.fromkeys(range(len(fold.candidates))))
     with threadpool_limits(1):
-        seed = _learner_seed(fold.source)
+        seed = learner_seed(fold.source)
         learners = [candidate.estimator for candidate in fold.candidates]
         limits = [candidate.time_limit_s for candidate in fold.candidates]
         choice = {name: value for name, value in asdict(fold.selection).items() if name != "tolerance"}
@@ -48,7 +48,7 @@ def run_fold(fold: Fold) -> list[Score]:
 
 def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
-    data, seed = _lent(cell.source), _learner_seed(cell.source)
+    data, seed = _lent(cell.source), learner_seed(cell.source)
     folders = config_files.folders()
     with threadpool_limits(n_threads), restored():
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
@@ -80,11 +80,19 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
     measured |= {"nnz_per_instance": nonzero_per_row(data.X_train, data.X_test)}
     measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
     measured |= {} if load is None else {"load": load}
-    status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if clock.timed_out else ("ok", "")
-    record = _record(cell, flat_parameters(chosen, kernel), status, message, measured)
-    record.host, record.cpu = machine.host(), processor
     rows = plane_rows(data) if cell.trace.rows and cell.source.repeat == 0 else []
-    return CellFile(record, cell.config_hash, time.time(), list(clock.checkpoints), bins, rows)
+    ended = completed(cell, flat_parameters(chosen, kernel), measured, processor, timed_out=clock.timed_out)
+    return replace(ended, checkpoints=list(clock.checkpoints), bins=bins, rows=rows)
+
+
+def completed(
+    cell: Cell, parameters: dict[str, Any], measured: Mapping[str, float], processor: str, *, timed_out: bool
+) -> CellFile:
+    """Return what a cell leaves that has been fitted on this machine, to its end or up to its time limit."""
+    status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if timed_out else ("ok", "")
+    record = _record(cell, parameters, status, message, measured)
+    record.host, record.cpu = machine.host(), processor
+    return CellFile(record, cell.config_hash, time.time())
 
 
 def nonzero_per_row(*parts: Any) -> float:
@@ -142,7 +150,7 @@ def _prepared(source: Source) -> Prepared:
     return prepare(dataset, split, source.spec.get("scale"))
 
 
-def _learner_seed(source: Source) -> int:
+def learner_seed(source: Source) -> int:
     return derived_seed(source.seed, source.name, source.repeat, "learner")
 
 

@@ -1,0 +1,68 @@
+"""A data set that is read in chunks and never held as a whole: for learners that go through it once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench.experiment.data.cache import Progress
+from klr_bench.experiment.data.dataset import dataset_name, fetched
+from klr_bench.experiment.data.labels import Labels, encoded
+from klr_bench.experiment.data.streams.stream import Stream, stream
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A data set with two classes, or with ``multiclass: true`` with more."""
+
+    name: str
+    rows: Stream
+    classes: tuple[str, ...]
+    """The labels that become -1 and +1, or 0, 1, ..., as the files spell them."""
+    codes: NDArray[np.int8]
+    """What each label of `rows.classes` becomes."""
+
+    def __iter__(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
+        """Yield chunks (X, y): X (n, d) float32, an array or CSR; y (n,), -1 and +1, or 0, 1, ..."""
+        for X, labels in self.rows:
+            yield X, self.codes[np.searchsorted(self.rows.classes, labels)]
+
+
+def streamed(
+    name: str,
+    spec: Mapping[str, Any],
+    *,
+    cache: Path,
+    mirror: str | None,
+    skip_rows: int = 0,
+    progress: Progress | None = None,
+) -> Streamed:
+    """Return a data set as chunks of rows, from a row on; its files are fetched first where the cache lacks them.
+
+    Raises KlrBenchError: files that cannot be had, bad content.
+    """
+    paths = fetched(spec, cache=cache, mirror=mirror, progress=progress)
+    source = spec["source"]
+    rows = stream(
+        paths,
+        spec["split"]["chunk"],
+        format=source.get("file_format") if source["format"] == "file" else source["format"],
+        n_features=source.get("n_features"),
+        label_column=source.get("label_column"),
+        cache=cache / "streams",
+        skip_rows=skip_rows,
+    )
+    labels = Labels()
+    codes = np.array([labels.code(_spelt(label)) for label in rows.classes])
+    found, classes = encoded(codes, labels, spec, str(paths[0]))
+    return Streamed(dataset_name(name, spec), rows, classes, found)
+
+
+def _spelt(label: Any) -> str:
+    """Return the text of a label."""
+    return np.format_float_positional(label, trim="-") if isinstance(label, float) else str(label)

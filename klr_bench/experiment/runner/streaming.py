@@ -1,0 +1,173 @@
+"""A cell on a stream: test on each chunk of rows, then learn from it; what is so far is kept, so that a pass goes on.
+
+results/<experiment>/streams/<key>.state    the pass of an unfinished cell, after its last checkpoint
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from klr_bench.estimators.core import contract
+from klr_bench.experiment.config.splitting import Stream, read_split
+from klr_bench.experiment.measure.predictions import predict
+from klr_bench.experiment.measure.quality import Metrics, fitted
+from klr_bench.experiment.measure.supervision import limited, patient, patiently, restored
+from klr_bench.experiment.records import CellFile, Checkpoint
+from klr_bench.experiment.runner import machine
+from klr_bench.experiment.runner.plan import Cell
+from klr_bench.experiment.runner.work import completed, flat_parameters, learner_seed, peak_memory_mb, reset_peak_memory
+from klr_bench.experiment.scale import Scaling, scaling_by
+from klr_bench.experiment.selection import EstimatorSpec, make, resolve_kernel
+from klr_bench.experiment.splits import scaling as scaling_kind
+from klr_bench.experiment.strangers import is_foreign
+from klr_bench.experiment.targets import TARGET
+from klr_bench.experiment.widths import with_width
+from klr_bench.files import write_atomic
+
+
+@dataclass
+class Tested:
+    """Rows that were predicted before they were learned from."""
+
+    n: int = 0
+    n_right: int = 0
+    loss: float | None = 0.0
+    """Sum of -log P(y|x), None where there are no probabilities."""
+
+    def add(self, other: Tested) -> None:
+        """Count the rows of another one, too."""
+        self.n, self.n_right = self.n + other.n, self.n_right + other.n_right
+        self.loss = None if self.loss is None or other.loss is None else self.loss + other.loss
+
+    def metrics(self) -> dict[str, float]:
+        """Return accuracy and log loss, each if it is known."""
+        if not self.n:
+            return {}
+        return {"accuracy": self.n_right / self.n} | ({} if self.loss is None else {"log_loss": self.loss / self.n})
+
+
+def tested(estimator: Any, X: Any, y: NDArray[np.int8]) -> Tested:
+    """Predict the rows of a chunk."""
+    predictions = predict(estimator, X, y)
+    predictions.check_classes()
+    logs = predictions.log_probabilities
+    loss = None if logs is None else float(-logs[predictions.truth].sum())
+    return Tested(len(y), int((predictions.predicted == y).sum()), loss)
+
+
+@dataclass
+class Pass:
+    """One pass of a learner over a stream, as far as it has come: all that is needed to go on."""
+
+    estimator: Any
+    scaling: Scaling
+    parameters: dict[str, Any]
+    classes: NDArray[np.int8]
+    n_rows: int = 0
+    n_features: int = 0
+    n_nonzero: int = 0
+    learning_s: float = 0.0
+    testing_s: float = 0.0
+    memory_mb: float = 0.0
+    whole: Tested = field(default_factory=Tested)
+    window: Tested = field(default_factory=Tested)
+    points: list[Checkpoint] = field(default_factory=list)
+
+    def take(self, X: Any, y: NDArray[np.int8]) -> None:
+        """Test on the rows of a chunk, but for the first, and learn from them."""
+        X = self.scaling.transform(X)
+        started = time.perf_counter()
+        if self.n_rows:
+            found = tested(self.estimator, X, y)
+            self.whole.add(found)
+            self.window.add(found)
+        learning = time.perf_counter()
+        self.estimator.partial_fit(X, y, classes=self.classes)
+        self.testing_s += learning - started
+        self.learning_s += time.perf_counter() - learning
+        self.n_rows, self.n_features = self.n_rows + len(y), X.shape[1]
+        self.n_nonzero += int(np.count_nonzero(X.data if sp.issparse(X) else X))
+
+    def close_window(self) -> None:
+        """Keep what is known at the end of a window."""
+        self.memory_mb = max(self.memory_mb, peak_memory_mb())
+        numbers = self.window.metrics() | contract.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
+        self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in numbers.items()]
+        self.window = Tested()
+
+    def metrics(self) -> Metrics:
+        """Return the numbers of the record; accuracy and log loss are those of chunks before they were learned from."""
+        sizes: Metrics = {"n_train": self.n_rows, "n_test": self.whole.n, "n_features": self.n_features}
+        times: Metrics = {"fit_time_s": self.learning_s, "predict_time_s": self.testing_s}
+        of_rows: Metrics = {"nnz_per_instance": self.n_nonzero / max(self.n_rows, 1), "peak_memory_mb": self.memory_mb}
+        return {**self.whole.metrics(), **fitted(self.estimator, self.n_rows), **sizes, **times, **of_rows}
+
+
+def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
+    """Let the chosen estimator go through the stream of a cell, from where an earlier run has left its state on."""
+    way = read_split(cell.source.spec["split"])
+    assert isinstance(way, Stream)
+    place = _state(folder, cell.key)
+    with threadpool_limits(1), restored():
+        now = _kept(place)
+        data = cell.source.streamed(now.n_rows if now else 0)
+        reset_peak_memory()
+        load, stopped = machine.load(), False
+        for X, y in data:
+            now = now or _begun(cell, chosen, X, len(data.classes))
+            before = now.n_rows
+            with limited(patient(cell.time_limit_s), "in one call of partial_fit"):
+                now.take(X, y)
+            stopped = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
+            if before // way.window < now.n_rows // way.window:
+                now.close_window()
+            if stopped:
+                break
+            if before // way.checkpoint < now.n_rows // way.checkpoint:
+                write_atomic(place, pickle.dumps(now))
+        assert now is not None  # a stream without rows is refused when its classes are looked for
+        if now.window.n:
+            now.close_window()
+        measured = now.metrics() | ({} if load is None else {"load": load})
+        ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=stopped)
+    return replace(ended, checkpoints=now.points)
+
+
+def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int) -> Pass:
+    """Return a pass before its first chunk, whose rows tell the scale of the features and the width of the kernel."""
+    seed, sparse = learner_seed(cell.source), sp.issparse(X)
+    scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.get("scale"), sparse=sparse))
+    X = scaling.transform(X)
+    kernel = resolve_kernel(cell.kernel, X, seed)
+    with patiently("while it was constructed", foreign=is_foreign(chosen[TARGET])):
+        estimator = make(with_width(chosen, X), kernel, seed)
+    contract.warm_up(estimator, sparse=sparse)
+    classes = np.array([-1, 1] if n_classes == 2 else range(n_classes), dtype=np.int8)
+    return Pass(estimator, scaling, flat_parameters(chosen, kernel), classes)
+
+
+def forget(folder: Path, key: str) -> None:
+    """Remove the state of a cell that has landed, if there is one; `folder` is that of the experiment's results."""
+    _state(folder, key).unlink(missing_ok=True)
+
+
+def _state(folder: Path, key: str) -> Path:
+    return folder / "streams" / f"{key}.state"
+
+
+def _kept(place: Path) -> Pass | None:
+    """Return the pass that an earlier run has kept; None where there is none that can be read."""
+    with suppress(Exception):
+        kept = pickle.loads(place.read_bytes())
+        return kept if isinstance(kept, Pass) else None
+    return None

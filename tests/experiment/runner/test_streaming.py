@@ -1,0 +1,178 @@
+"""Runs on streams: each chunk is tested on, then learned from, and a pass that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file, make_moons
+from sklearn.linear_model import SGDClassifier
+
+import klr_bench
+from klr_bench import BudgetOSKL
+from klr_bench.cli import main
+from klr_bench.experiment.scale import scaling_by
+from klr_bench.experiment.splits import derived_seed
+
+TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
+SPLIT = "datasets.stream.split."
+OSKL = ["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.budget=50"]
+MOONS = "datasets.moons.split={stream: true, test_size: null}"
+SMALL = [f"{SPLIT}chunk=100", f"{SPLIT}window=500", f"{SPLIT}checkpoint=500"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with two files of 1,250 rows, to run in."""
+    monkeypatch.chdir(tmp_path)
+    X, y = make_moons(2500, noise=0.3, random_state=0)
+    for part in range(2):
+        rows = slice(1250 * part, 1250 * (part + 1))
+        dump_svmlight_file(X[rows], np.where(y[rows] == 1, 1, -1), f"part-{part}.svm", zero_based=False)
+    table = pd.DataFrame(1000 * X, columns=["a", "b"]).assign(kind=np.where(X[:, 0] > 1, "c", np.where(y, "b", "a")))
+    table.to_csv("table.csv", index=False)
+    return tmp_path
+
+
+def run(*overrides: str) -> int:
+    return main(["run", "experiment=stream_own", "data.path=part-*.svm", "data.cache=cache", *SMALL, *overrides])
+
+
+def records(experiment: str = "stream_own") -> pd.DataFrame:
+    return pd.read_csv(Path("results") / experiment / "records.csv")
+
+
+def traces() -> pd.DataFrame:
+    return pd.read_csv("results/stream_own/traces.csv")
+
+
+def test_each_chunk_is_tested_on_and_then_learned_from(place):
+    assert run(*OSKL, "kernel.percentile=null", "kernel.gamma=2.0") == 0
+    (row,) = records().itertuples()
+    learner = BudgetOSKL(budget=50, gamma=2.0, random_state=derived_seed(row.seed, row.dataset, 0, "learner"))
+    right, losses = [], []
+    for X, y in klr_bench.stream("part-*.svm", 100):
+        if hasattr(learner, "classes_"):
+            right.append(learner.predict(X) == y)
+            losses.append(-np.log(learner.predict_proba(X)[np.arange(len(y)), (y > 0).astype(int)]))
+        learner.partial_fit(X, y, classes=[-1, 1])
+    assert (row.n_train, row.n_test, row.status) == (2500, 2400, "ok")
+    right, losses = np.concatenate(right), np.concatenate(losses)
+    assert row.accuracy == pytest.approx(right.mean())
+    assert row.log_loss == pytest.approx(losses.mean())
+    windows = traces().pivot(index="t", columns="metric", values="value")
+    assert [*windows.index] == [500, 1000, 1500, 2000, 2500]
+    assert set(windows.columns) == {"accuracy", "log_loss", "n_support", "peak_memory_mb"}
+    n = np.array([400, 500, 500, 500, 500])
+    assert (windows.accuracy * n).sum() / 2400 == pytest.approx(row.accuracy)
+    assert (windows.log_loss * n).sum() / 2400 == pytest.approx(row.log_loss)
+
+
+class Mortal(BudgetOSKL):
+    """Kills its process once, after some rows, and writes down what it learns from."""
+
+    def partial_fit(self, X, y, classes=None, callback=None):
+        seen = getattr(self, "t_", 0)
+        with Path("log").open("a") as log:
+            log.write(f"{seen}\n")
+        if seen == 1700 and not Path("killed").exists():
+            Path("killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().partial_fit(X, y, classes)
+
+
+def mortal() -> None:
+    """Write the YAML file of this learner."""
+    Path("configs/algorithm").mkdir(parents=True)
+    Path("configs/algorithm/mortal.yaml").write_text(
+        "# @package algorithms.mortal\n"
+        "estimator: {_target_: tests.experiment.runner.test_streaming.Mortal, budget: 50}\n"
+    )
+
+
+def test_a_pass_that_was_killed_goes_on_where_it_was_kept(place):
+    mortal()
+    Path("killed").touch()
+    assert run("algorithm=[mortal]", "name=undisturbed") == 0
+    for path in ("killed", "log"):
+        Path(path).unlink()
+    assert run("algorithm=[mortal]") == 0  # whose worker is killed, and replaced by another one
+    assert [*map(int, Path("log").read_text().split())] == [*range(0, 1701, 100), *range(1500, 2500, 100)]
+    ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
+    pd.testing.assert_frame_equal(ours, theirs)
+    windows = [pd.read_csv(f"results/{name}/traces.csv") for name in ("stream_own", "undisturbed")]
+    windows = [found[found.metric != "peak_memory_mb"][["t", "metric", "value"]] for found in windows]
+    pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in windows))
+    assert not [*Path("results/stream_own/streams").iterdir()]
+
+
+def test_a_state_that_cannot_be_read_is_none(place):
+    mortal()
+    Path("killed").touch()
+    assert run("algorithm=[mortal]", "force=true") == 0
+    (cell,) = Path("results/stream_own/cells").glob("*.json")
+    state = Path("results/stream_own/streams") / f"{cell.stem}.state"
+    state.write_bytes(b"half of a pic")
+    before = records()
+    assert run("algorithm=[mortal]", "force=true") == 0
+    pd.testing.assert_frame_equal(records().drop(columns=TIMES), before.drop(columns=TIMES))
+
+
+@pytest.mark.parametrize("learner", ["sklearn", "arow"])
+def test_learners_with_partial_fit_and_three_classes(place, learner):
+    """A CSV file with texts as labels; the first rows tell the scale."""
+    Path("configs/algorithm").mkdir(parents=True)
+    Path("configs/algorithm/sklearn.yaml").write_text(
+        "# @package algorithms.sklearn\n"
+        "estimator: {_target_: sklearn.linear_model.SGDClassifier, loss: log_loss, random_state: 0}\n"
+    )
+    assert run(f"algorithm=[{learner}]", "data.path=table.csv") == 0
+    (row,) = records().itertuples()
+    assert (row.status, row.n_train, row.n_features) == ("ok", 2500, 2)
+    if learner == "sklearn":
+        codes = np.array(["a", "b", "c"])
+        model, right, scaling = SGDClassifier(loss="log_loss", random_state=0), 0, None
+        for X, y in klr_bench.stream("table.csv", 100):
+            scaling = scaling or scaling_by(X, "auto")
+            X, y = scaling.transform(X), np.searchsorted(codes, y)
+            right += (model.predict(X) == y).sum() if hasattr(model, "coef_") else 0
+            model.partial_fit(X, y, classes=[0, 1, 2])
+        assert row.accuracy == pytest.approx(right / 2400)
+
+
+def test_a_time_limit_ends_the_pass(place):
+    assert run(*OSKL, "algorithms.budget_oskl.time_limit_s=1e-9") == 0
+    (row,) = records().itertuples()
+    assert (row.status, row.n_train) == ("timeout", 100)
+
+
+def test_a_report_and_its_figures(place, capsys):
+    assert run(*OSKL) == 0
+    assert main(["report", "experiment=stream_own"]) == 0
+    assert "Budget OSKL" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["algorithm=[oskl]", "algorithms.oskl.grid=null"], "its memory grows with the rows of a stream"),
+        (["algorithm=[svc]", "algorithms.svc.grid=null"], "has no partial_fit"),
+        (["algorithm=[oskl]"], "combinations of values to choose from, but the rows of the data set stream go by once"),
+        ([*OSKL, "trace.points=10"], "has no effect on the data set stream"),
+        ([*OSKL, f"{SPLIT}window=50"], "at least as many rows as a chunk has, 100"),
+        ([*OSKL, "data.test_size=0.2"], "data.test_size=0.2: has no effect on a stream"),
+        ([*OSKL, "data.path=nothing-*.svm"], "does not exist"),
+        ([*OSKL, f"{SPLIT}chunks=50"], "Did you mean 'chunk'?"),
+        ([*OSKL, "parallel=dask"], "read on one machine"),
+        (["dataset=[moons]", "data.path=null", *OSKL, MOONS], "expected rows in files"),
+    ],
+)
+def test_what_a_stream_cannot_have_is_one_message(place, capsys, given, message):
+    small = [] if "dataset=[moons]" in given else SMALL
+    assert main(["run", "experiment=stream_own", "data.path=part-*.svm", "data.cache=cache", *small, *given]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not Path("results").exists()
