@@ -166,7 +166,7 @@ def test_standard_scaling_and_that_of_a_file_of_ones_own():
     for scale in ("standard", "auto"):
         np.testing.assert_allclose(prepare(dataset(), split, scale).X_test, expected, rtol=1e-5, atol=1e-6)
     sparse = dataset(sparse=True)
-    assert scaling(sparse, "auto") is None
+    assert scaling("sparse", "auto", sparse=True) is None
     np.testing.assert_array_equal(prepare(sparse, split, "auto").X_test.toarray(), sparse.X[split.test].toarray())
     with pytest.raises(KlrBenchError, match="scale=standard would make sparse data dense"):
         prepare(sparse, split, "standard")

@@ -53,7 +53,9 @@ def traces() -> pd.DataFrame:
 def test_each_chunk_is_tested_on_and_then_learned_from(place):
     assert run(*OSKL, "kernel.percentile=null", "kernel.gamma=2.0") == 0
     (row,) = records().itertuples()
-    learner = BudgetOSKL(budget=50, gamma=2.0, random_state=derived_seed(row.seed, row.dataset, 0, "learner"))
+    learner = BudgetOSKL(
+        50, G=10, average=False, gamma=2.0, random_state=derived_seed(row.seed, row.dataset, 0, "learner")
+    )
     right, losses = [], []
     for X, y in klr_bench.stream("part-*.svm", 100):
         if hasattr(learner, "classes_"):
