@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Literal
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.typed import Check, between, hints_of, parse, read, refuse, refuse_unknown
+from klr_bench.experiment.config.typed import Check, Text, between, hints_of, parse, read, refuse, refuse_unknown
 
 MOST_ROWS = 10**9
 MOST_RUNS = 10**6
@@ -91,6 +91,8 @@ class Stream:
     checkpoint: Rows = 1_000_000
     unbounded: bool = False
     """Whether learners may run whose memory grows with the rows."""
+    classes: Annotated[list[Text], Check("at least two labels", lambda labels: len(labels) > 1)] | None = None
+    """All labels.  Without them a first pass over the files finds them, and keeps the parsed rows in the cache."""
 
 
 Way = Official | Share | Folds | Runs | Draw | Subset | Stream

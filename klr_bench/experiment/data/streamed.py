@@ -47,14 +47,16 @@ def streamed(
     Raises KlrBenchError: files that cannot be had, bad content.
     """
     paths = fetched(spec, cache=cache, mirror=mirror, progress=progress)
-    source = spec["source"]
+    source, way = spec["source"], spec["split"]
+    known = way.get("classes") is not None and (source["format"] == "csv" or source.get("n_features") is not None)
     rows = stream(
         paths,
-        spec["split"]["chunk"],
+        way["chunk"],
         format=source.get("file_format") if source["format"] == "file" else source["format"],
         n_features=source.get("n_features"),
         label_column=source.get("label_column"),
-        cache=cache / "streams",
+        classes=way.get("classes"),
+        cache=None if known else cache / "streams",
         skip_rows=skip_rows,
     )
     labels = Labels()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -144,6 +145,21 @@ def test_learners_with_partial_fit_and_three_classes(place, learner):
             right += (model.predict(X) == y).sum() if hasattr(model, "coef_") else 0
             model.partial_fit(X, y, classes=[0, 1, 2])
         assert row.accuracy == pytest.approx(right / 2400)
+
+
+def test_with_classes_given_nothing_is_read_in_advance_or_stored(place):
+    assert run(*OSKL, "name=found") == 0
+    assert [*Path("cache/streams").iterdir()]
+    shutil.rmtree("cache/streams")
+    assert run(*OSKL, f"{SPLIT}classes=[-1, 1]", "data.n_features=2", "name=given") == 0
+    assert not Path("cache/streams").exists()
+    found, given = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("found", "given"))
+    pd.testing.assert_frame_equal(found, given)
+
+
+def test_a_label_that_is_not_given_is_one_message(place, capsys):
+    assert run(*OSKL, f"{SPLIT}classes=[1, 2]", "data.n_features=2") == 1
+    assert "part-0.svm" in records().message[0]
 
 
 def test_a_time_limit_ends_the_pass(place):
