@@ -1,7 +1,7 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
     python scripts/benchmark [floor] [bits] [threads] [peers] [loop] [grid] [budget] [batch] [sparse] [growth] [l1]
-                              [confidence] [far_end] [stream] [output=results/benchmark]
+                              [confidence] [far_end] [stream] [stream_learners] [output=results/benchmark]
 
 floor   one pass against the products and the exponential alone, or the bits, with the rates of this machine
 bits    fits and predictions with features of two values as bits, and with matrix products
@@ -20,6 +20,8 @@ confidence  linear learners with a covariance: passes over 450,000 rows of Cover
         against a compiled loop of rank-one updates; three minutes
 stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, beside the
         readers of scikit-learn and pandas; three minutes
+stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (2,000,000), beside reading it
+        alone, and beside Vowpal Wabbit where it is installed
 
 MAGIC, Adult, IJCNN1, MNIST and cod-rna are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes
 them as CSV, and what they were measured on.
@@ -53,6 +55,7 @@ import numpy as np
 import peers
 import sparse
 import stream
+import stream_learners
 import threads
 from threadpoolctl import threadpool_info
 
@@ -71,6 +74,7 @@ PARTS = {
     "confidence": confidence.measure,
     "far_end": far_end.measure,
     "stream": stream.measure,
+    "stream_learners": stream_learners.measure,
 }
 
 
