@@ -20,8 +20,8 @@ confidence  linear learners with a covariance: passes over 450,000 rows of Cover
         against a compiled loop of rank-one updates; three minutes
 stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, beside the
         readers of scikit-learn and pandas; three minutes
-stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (2,000,000), beside reading it
-        alone, and beside Vowpal Wabbit where it is installed
+stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (2,000,000), beside reading
+        it alone, and beside Vowpal Wabbit where it is installed
 
 MAGIC, Adult, IJCNN1, MNIST and cod-rna are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes
 them as CSV, and what they were measured on.
