@@ -1,35 +1,28 @@
-"""The scikit-learn interface of the online learners: parameters, validation, one pass, prediction."""
+"""The scikit-learn interface of the online learners with support vectors: parameters, shared passes, prediction."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Real
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import decides, learns
-from klr_bench.estimators.core.contract import FIRST
-from klr_bench.estimators.core.parameters import COUNT, Number
-from klr_bench.estimators.core.rows import in_layout
-from klr_bench.estimators.core.weights import refuse_balanced, row_weights
+from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.parameters import Number
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit, order_key
+from klr_bench.estimators.online.passes import OnlineClassifier
 
 RADIUS = Number(Real, 0, None, closed="right")
 """Constraint of the radius of a ball; it may be infinite."""
 SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs", "class_weight")
 """Parameters that learners have in common if they share a pass."""
-SORTED = 50
-"""Rows from which on it is no accident that they come class by class."""
 BY_RADIUS = "R/sqrt(T)"
 """A step size: the radius divided by the square root of the number of rows of the first call."""
 
 
-class OnlineKernelClassifier(BinaryKernelClassifier):
+class OnlineKernelClassifier(OnlineClassifier):
     """A binary kernel classifier that learns row by row, in one pass or in several.
 
     With more than two classes it learns one function f_k for each, which tells it from the rest, all in the same
@@ -93,11 +86,6 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
     grows = True
     """With the support vectors: see `klr_bench.estimators.core.contract.Grows`."""
     _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "n_epochs": [COUNT],
-        "shuffle": ["boolean"],
-        "average": ["boolean"],
-    }
 
     def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
         self.average = average
@@ -110,78 +98,11 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
 
-    @learns
-    def fit(self, X, y, sample_weight=None, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights >= 0 of the rows: each update is, in expectation, that of the weighted loss.
-        callback : callable, default=None
-            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
-        """
-        self._start()
-        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-        self._set_classes(y)
-        weights = self._weights(sample_weight, X, y)
-        if not self.shuffle:
-            warn_of_order(self, y)
-        numbers = np.arange(len(y))
-        n_passes = self._passes(len(y))
-        for epoch in range(n_passes):
-            if epoch:
-                self._begin_pass()
-            order = self._order(len(y))
-            stopped = self._learn(X, y, callback, order, numbers if order is None else order, weights)
-            if n_passes > 1:
-                self._end_pass()
-            if stopped:
-                break
-        return self
-
-    @learns
-    def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
-        """Continue learning from the rows of X, in their order.
-
-        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
-        dtype and budget cannot change after the first call; other parameters hold for the rows that follow.
-
-        Parameters
-        ----------
-        X, y, sample_weight, callback
-            As for `fit`; class_weight="balanced" needs all rows, and is refused.
-        classes : array of shape (n_classes,), default=None
-            All classes; required in the first call if y does not contain all of them.
-
-        Returns
-        -------
-        self
-        """
-        first = getattr(self, "_state", None) is None
-        if first:
-            self._start()
-        else:
-            self._go_on_with(classes)
-        X, y = self._validate(X, y, dtype=self._dtypes() if first else self._state.support.dtype, reset=first)
-        if first:
-            self._set_classes(y, classes)
-        self._refuse_unknown(y)
-        self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
-        return self
-
     @decides
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, ["dual_coef_", "_state"])
-        X = self._validate(X, dtype=self._state.support.dtype)
+        X = self._validate(X, dtype=self._dtype_of_rows())
         f = self._state.decide(np.atleast_2d(self.dual_coef_).astype(X.dtype), X)
         return np.ascontiguousarray(f.T) if self._has_many() else f[0]
 
@@ -192,15 +113,6 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
             message = f"{type(self).__name__} has no support vectors before a fit."
             raise AttributeError(message)
         return self._state.support.rows
-
-    @available_if(lambda self: self._is_logistic())
-    def predict_proba(self, X):
-        """Return class probabilities, (n_samples, n_classes); only with the logistic loss."""
-        return self._probabilities(X)
-
-    def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
-        return n_samples * self._passes(n_samples), FIRST
 
     def for_rows(self, n_samples):
         """Let a step size of R/sqrt(T) be that of a fit to `n_samples` rows; return self."""
@@ -233,54 +145,14 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         """Fit learners with equal keys in one pass; return a `SharedFit`."""
         return SharedFit(estimators, X, y, callback)
 
-    def _is_logistic(self):
-        """Tell whether the sigmoid of f estimates a probability."""
-        return False
-
-    def _start(self):
-        self._forget()
-        self._state, self._n_again = None, 0
-
     def _update(self, stream=0):
         """Return what the engine needs of this learner, which takes its draws from the stream of this number."""
         parameters, radius = self._rule_arguments()
         return engine.Update(type(self)._rule, parameters, radius, stream)
 
-    def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
-        """Learn from all rows, block by block; return True if the callback asked to stop.
-
-        `order` (n,) are the places of the rows in the order of learning, None for their own; `numbers` (n,), in that
-        order, tell which rows are the same in another pass, None for none; `weights` (n,) are those of the rows.
-        """
-        signs = self._signs(y)
-        if self._state is None:
-            self._n_first = len(y)
-            self._state = self._new_state(X)
-        X, learn, size = in_layout(X, self._state.sparse), self._learning(), self._size(callback)
-        for start in range(0, len(y), size):
-            block = slice(start, start + size)
-            rows = block if order is None else order[block]
-            draws = self._random.random_sample(len(y[block]))
-            numbers_of = None if numbers is None else numbers[block]
-            learn(X[rows], signs[..., rows], draws, numbers_of, None if weights is None else weights[rows])
-            at, value = self._refused_at()
-            if at:
-                self._publish()
-                self._refuse(at, value)
-            if callback is not None:
-                self._publish()
-                if callback(self, self._state.t):
-                    return True
-        self._publish()
-        return False
-
-    def _passes(self, n):
-        """Return the number of passes over n rows."""
-        return self.n_epochs
-
-    def _order(self, n):
-        """Return the order in which a pass goes through n rows, (n,), or None for their own."""
-        return self._random.permutation(n) if self.shuffle else None
+    def _dtype_of_rows(self):
+        """Return the precision in which later rows are taken: that of the first ones."""
+        return self._state.support.dtype
 
     def _new_state(self, X):
         """Return the state before the first example; X shows the layout and precision of the rows."""
@@ -299,38 +171,15 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
 
         return learn
 
-    def _begin_pass(self):
-        """Before a second or later pass, begin a new average."""
-        self._state.average_from_here()
-
     def _weighted(self, draws, weights):
         """Return the draws and the factors of the steps (b,), or None, for rows of these weights (b,), or None."""
         return draws, weights
-
-    def _weights(self, sample_weight, X, y, *, whole=True):
-        """Return the weights of the rows (n,); None where all are 1.  `whole` says whether these are all rows."""
-        if not whole and hasattr(self, "class_weight"):
-            refuse_balanced(self)
-        weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
-        return None if weights is None else self._checked_weights(weights)
-
-    def _checked_weights(self, weights):
-        """Return weights, or refuse those that the rule has no unbiased update for."""
-        return weights
 
     def _end_pass(self):
         """After one of several passes, count each inserted row once."""
         self._count_again()
         self._state.merge()
         self._publish()
-
-    def _count_again(self):
-        """After a pass of `fit`, note how many of the examples seen were rows that had been seen before."""
-        self._n_again = max(self._state.t - self._n_first, 0)
-
-    def _size(self, callback):
-        """Return the number of rows per block."""
-        return engine.BLOCK
 
     def _refused_at(self):
         """Return the number of the example that the learner refused, or 0, and the last f(x)."""
@@ -343,14 +192,6 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
             return self.eta
         return self.R / math.sqrt(getattr(self, "_rows_of_step", None) or self._n_first)
 
-    def _refuse(self, t, f):
-        """Raise the error for example t, which the learner refused; `f` was its f(x)."""
-        message = (
-            f"{type(self).__name__}: f(x) = {f:g} at example {t}, and the update or the norm of f is not finite; "
-            "use a smaller step, or scale X."
-        )
-        raise ValueError(message)
-
     def _publish(self):
         """Set the fitted attributes but the support vectors."""
         state = self._state
@@ -359,13 +200,3 @@ class OnlineKernelClassifier(BinaryKernelClassifier):
         self.n_support_, self.n_updates_ = len(state.support), state.n_insertions()
         self.n_mistakes_ = int(state.counts[:, 0].sum())
         self.t_ = state.t
-
-
-def warn_of_order(estimator, y):
-    """Warn where the rows come class by class: a learner that goes through them once forgets the first class."""
-    if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
-        message = (
-            f"{type(estimator).__name__}: the rows are sorted by class, and what is learned last counts most. Use "
-            "shuffle=True, or permute them."
-        )
-        warnings.warn(message, stacklevel=4)

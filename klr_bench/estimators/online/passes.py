@@ -1,0 +1,203 @@
+"""Learners that go through the rows in one pass or in several: `fit`, `partial_fit`, orders, weights, callbacks."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.contract import FIRST
+from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.core.weights import refuse_balanced, row_weights
+from klr_bench.estimators.online import engine
+
+SORTED = 50
+"""Rows from which on it is no accident that they come class by class."""
+
+
+class OnlineClassifier(BinaryKernelClassifier):
+    """A classifier that learns row by row, in one pass or in several.
+
+    With more than two classes it learns one function f_k for each, which tells it from the rest, all in the same
+    passes.
+
+    A subclass has `_new_state(X)`, which returns the state before the first example; `_learning()`, which returns the
+    function that learns from a block of rows; `_refused_at()`; `_dtype_of_rows()`; and `_publish()`, which sets the
+    fitted attributes from the state.  A state has `t`, the number of examples seen, `sparse`, whether rows come as CSR,
+    and `average_from_here()`, which begins a new average.
+    """
+
+    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
+        "n_epochs": [COUNT],
+        "shuffle": ["boolean"],
+        "average": ["boolean"],
+    }
+
+    @learns
+    def fit(self, X, y, sample_weight=None, callback=None):
+        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows: each update is, in expectation, that of the weighted loss.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        self._start()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+        self._set_classes(y)
+        weights = self._weights(sample_weight, X, y)
+        if not self.shuffle:
+            warn_of_order(self, y)
+        numbers = np.arange(len(y))
+        n_passes = self._passes(len(y))
+        for epoch in range(n_passes):
+            if epoch:
+                self._begin_pass()
+            order = self._order(len(y))
+            stopped = self._learn(X, y, callback, order, numbers if order is None else order, weights)
+            if n_passes > 1:
+                self._end_pass()
+            if stopped:
+                break
+        return self
+
+    @learns
+    def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
+        """Continue learning from the rows of X, in their order.
+
+        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
+        dtype and budget cannot change after the first call; other parameters hold for the rows that follow.
+
+        Parameters
+        ----------
+        X, y, sample_weight, callback
+            As for `fit`; class_weight="balanced" needs all rows, and is refused.
+        classes : array of shape (n_classes,), default=None
+            All classes; required in the first call if y does not contain all of them.
+
+        Returns
+        -------
+        self
+        """
+        first = getattr(self, "_state", None) is None
+        if first:
+            self._start()
+        else:
+            self._go_on_with(classes)
+        X, y = self._validate(X, y, dtype=self._dtypes() if first else self._dtype_of_rows(), reset=first)
+        if first:
+            self._set_classes(y, classes)
+        self._refuse_unknown(y)
+        self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
+        return self
+
+    @available_if(lambda self: self._is_logistic())
+    def predict_proba(self, X):
+        """Return class probabilities, (n_samples, n_classes); only with the logistic loss."""
+        return self._probabilities(X)
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        return n_samples * self._passes(n_samples), FIRST
+
+    def _is_logistic(self):
+        """Tell whether the sigmoid of f estimates a probability."""
+        return False
+
+    def _start(self):
+        self._forget()
+        self._state, self._n_again = None, 0
+
+    def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
+        """Learn from all rows, block by block; return True if the callback asked to stop.
+
+        `order` (n,) are the places of the rows in the order of learning, None for their own; `numbers` (n,), in that
+        order, tell which rows are the same in another pass, None for none; `weights` (n,) are those of the rows.
+        """
+        signs = self._signs(y)
+        if self._state is None:
+            self._n_first = len(y)
+            self._state = self._new_state(X)
+        X, learn, size = in_layout(X, self._state.sparse), self._learning(), self._size(callback)
+        for start in range(0, len(y), size):
+            block = slice(start, start + size)
+            rows = block if order is None else order[block]
+            draws = self._random.random_sample(len(y[block]))
+            numbers_of = None if numbers is None else numbers[block]
+            learn(X[rows], signs[..., rows], draws, numbers_of, None if weights is None else weights[rows])
+            at, value = self._refused_at()
+            if at:
+                self._publish()
+                self._refuse(at, value)
+            if callback is not None:
+                self._publish()
+                if callback(self, self._state.t):
+                    return True
+        self._publish()
+        return False
+
+    def _passes(self, n):
+        """Return the number of passes over n rows."""
+        return self.n_epochs
+
+    def _order(self, n):
+        """Return the order in which a pass goes through n rows, (n,), or None for their own."""
+        return self._random.permutation(n) if self.shuffle else None
+
+    def _begin_pass(self):
+        """Before a second or later pass, begin a new average."""
+        self._state.average_from_here()
+
+    def _weights(self, sample_weight, X, y, *, whole=True):
+        """Return the weights of the rows (n,); None where all are 1.  `whole` says whether these are all rows."""
+        if not whole and hasattr(self, "class_weight"):
+            refuse_balanced(self)
+        weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
+        return None if weights is None else self._checked_weights(weights)
+
+    def _checked_weights(self, weights):
+        """Return weights, or refuse those that the rule has no unbiased update for."""
+        return weights
+
+    def _end_pass(self):
+        """After one of several passes, prepare the state for the next one."""
+        self._count_again()
+
+    def _count_again(self):
+        """After a pass of `fit`, note how many of the examples seen were rows that had been seen before."""
+        self._n_again = max(self._state.t - self._n_first, 0)
+
+    def _size(self, callback):
+        """Return the number of rows per block."""
+        return engine.BLOCK
+
+    def _refuse(self, t, f):
+        """Raise the error for example t, which the learner refused; `f` was its f(x)."""
+        message = (
+            f"{type(self).__name__}: f(x) = {f:g} at example {t}, and the update or the norm of f is not finite; "
+            "use a smaller step, or scale X."
+        )
+        raise ValueError(message)
+
+
+def warn_of_order(estimator, y):
+    """Warn where the rows come class by class: a learner that goes through them once forgets the first class."""
+    if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
+        message = (
+            f"{type(estimator).__name__}: the rows are sorted by class, and what is learned last counts most. Use "
+            "shuffle=True, or permute them."
+        )
+        warnings.warn(message, stacklevel=4)
