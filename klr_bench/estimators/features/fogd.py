@@ -1,0 +1,157 @@
+"""Online gradient descent on random Fourier features.
+
+Lu, Hoi, Wang, Zhao, Liu (JMLR 17(47), 2016), algorithm 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.features import FourierFeatures
+from klr_bench.estimators.core.kernels import gamma_of
+from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.features.base import FeatureDescentClassifier
+from klr_bench.estimators.features.descent import Descent, rows_of_chunk
+
+
+class FOGD(FeatureDescentClassifier):
+    """Online gradient descent on random Fourier features of the kernel exp(-gamma ||x - z||^2).
+
+    f(x) = w'z(x), and w <- w - eta l'(y, f(x)) z(x) for each example.  The features z_j(x) = sqrt(2/D) cos(omega_j'x +
+    b_j) are drawn once; memory and the time for a row do not depend on the number of rows.  The paper has the features
+    cos(omega_j'x) and sin(omega_j'x), whose products have the same mean but for a factor: z is not divided by the root
+    of the number of the omega_j, so that the paper's step size is our eta divided by that number.
+
+    With more than two classes it learns one f_k for each, which tells it from the rest, on the same features.
+
+    Parameters
+    ----------
+    n_components : int, default=500
+        Number D of features, at most a million.
+    eta : float, default=0.5
+        Step size > 0; a step moves f as one of `KernelOGD` does with the same eta.
+    loss : {"logit", "hinge", "square"}, default="logit"
+        log(1 + e^-yf), max(0, 1 - yf) or (y - f)^2.
+    average : bool, default=False
+        Predict with the average of the w_t; otherwise with the last one.
+    gamma : float, {"scale", "median"} or None, default="scale"
+        gamma > 0; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median" 1 / (2 m^2) with the median
+        distance m of rows; by the rows of the fit, or of the first call of `partial_fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the features and of the order of the rows.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the features; None follows X: float32 stays float32, all else is float64.  w is always float64.
+    n_epochs, shuffle, class_weight
+        See `KernelOGD`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_components,), or (n_classes, n_components) for more than two classes, float64
+        w, the average of the w_t or the last one.
+    n_updates_ : int
+        Number of steps with l'(y, f(x)) other than 0, added over all f_k.
+    classes_, n_mistakes_, t_, n_features_in_
+        See `KernelOGD`.
+
+    References
+    ----------
+    Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithm 1.  Random Fourier features: Rahimi, Recht, NIPS 2007.
+
+    Examples
+    --------
+    >>> from klr_bench import FOGD
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> model = FOGD(n_components=100, eta=2.0, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.coef_.shape, model.t_
+    ((100,), 400)
+    """
+
+    _fixed = ("n_components", "gamma", "dtype")
+    _parameter_constraints = FeatureDescentClassifier._parameter_constraints | {"n_components": [COUNT]}
+
+    def __init__(
+        self,
+        n_components=500,
+        eta=0.5,
+        loss="logit",
+        *,
+        average=False,
+        gamma="scale",
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+        class_weight=None,
+    ):
+        self.n_components = n_components
+        self.eta = eta
+        self.loss = loss
+        self.average = average
+        self.gamma = gamma
+        self.random_state = random_state
+        self.dtype = dtype
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+
+    @decides
+    def decision_function(self, X):
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        check_is_fitted(self, "coef_")
+        X = self._validate(X, dtype=self._dtype_of_rows())
+        coef, size = self.coef_.T.astype(X.dtype), rows_of_chunk(self.n_components)
+        values = np.empty((X.shape[0], *coef.shape[1:]))
+        for start in range(0, len(values), size):
+            values[start : start + size] = self._state.features.transform(X[start : start + size]) @ coef
+        return values
+
+    def progress(self):
+        """Return what a checkpoint keeps: the share of weights other than 0."""
+        return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
+
+    def summary(self):
+        """Return the share of weights other than 0, and the updates."""
+        return {**self.progress(), "n_updates": self.n_updates_}
+
+    def selected_features(self):
+        """Return None: the weights are those of Fourier features, which depend on all columns of X."""
+
+    def _new_state(self, X):
+        features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X), self._random)
+        return FourierState(features, X, self._n_functions())
+
+    def _size(self, callback):
+        return rows_of_chunk(self.n_components)
+
+    def _publish(self):
+        self.coef_ = self._coefficients()
+
+
+class FourierState:
+    """The state of `FOGD` between two chunks of rows: the features, the descent, and how the rows come."""
+
+    def __init__(self, features, X, n_functions):
+        """Start n functions of these features of rows like those of X, dense or CSR."""
+        self.features, self.descent = features, Descent(np.zeros((n_functions, features.n_features)))
+        self.sparse, self.dtype = sp.issparse(X), X.dtype
+        self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
+
+    def learn(self, loss, eta, X, y, weights):
+        """Learn from rows X (b, d) with labels y (M, b), -1.0 or +1.0, and weights (b,)."""
+        Z = self.features.transform(X)
+        self.last_value = self.descent.learn(loss, eta, Z, y, weights, self.counts, self.t)
+        self.t += len(Z)
+
+    def average_from_here(self):
+        """Let the average be that of the weights from now on."""
+        self.descent.average_from_here()
+
+    def coefficients(self, *, average):
+        """Return the weights (M, D), of the average or of the last functions."""
+        return self.descent.sum() / max(self.descent.n, 1) if average else self.descent.weights.copy()

@@ -1,0 +1,172 @@
+"""Online gradient descent on Nystroem features.
+
+Lu, Hoi, Wang, Zhao, Liu (JMLR 17(47), 2016), algorithm 2.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.expansion import decide
+from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.features.base import FeatureDescentClassifier
+from klr_bench.estimators.features.nystroem import NystroemState
+
+SHARE = 0.2
+"""Rank of the kernel matrix per support vector, as in the authors' code."""
+
+
+class NOGD(FeatureDescentClassifier):
+    """Kernel online gradient descent until there are `budget` support vectors, then on `rank` features that they span.
+
+    With room, an example with l'(y, f(x)) other than 0 becomes a support vector with the coefficient -eta l', as in
+    `KernelOGD`.  Then the largest eigenvalues D_k and eigenvectors V_k of the support vectors' kernel matrix give the
+    features z(x) = D_k^-1/2 V_k' (k(x, x_j))_j, f becomes its projection onto their span, and w <- w - eta l' z(x).  No
+    support vector is ever replaced: memory and the time for a row do not depend on the number of rows.
+
+    With more than two classes it learns one f_k for each, which tells it from the rest, on the same support vectors:
+    the examples at which any of them has a step to make.
+
+    Parameters
+    ----------
+    budget : int, default=100
+        Number B of support vectors, >= 1; takes 8 B (B + 2 rank) bytes.
+    rank : int or None, default=None
+        Number k of features, at most B; None is a fifth of B.  Eigenvalues that are 0 but for rounding give none.
+    eta : float, default=0.5
+        Step size > 0.
+    loss : {"logit", "hinge", "square"}, default="logit"
+        log(1 + e^-yf), max(0, 1 - yf) or (y - f)^2.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
+        See `KernelOGD`.
+
+    Attributes
+    ----------
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+        The first examples with a step to make, in their order; both classifiers, average and last, are sums of their
+        kernel values.
+    dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
+        Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
+    n_support_ : int
+        Number of support vectors; `budget`, unless there were fewer such examples.
+    n_updates_ : int
+        Number of steps with l'(y, f(x)) other than 0, added over all f_k.
+    classes_, n_mistakes_, t_, n_features_in_
+        See `KernelOGD`.
+
+    References
+    ----------
+    Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithm 2.  Nystroem features: Williams, Seeger, NIPS 2000.
+
+    Examples
+    --------
+    >>> from klr_bench import NOGD
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> model = NOGD(budget=50, rank=20, eta=2.0, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.last_classifier().n_support_
+    (50, 50)
+    """
+
+    _fixed = ("budget", "rank", "kernel", "gamma", "degree", "coef0", "dtype")
+    _parameter_constraints = FeatureDescentClassifier._parameter_constraints | {
+        "budget": [COUNT],
+        "rank": [COUNT, None],
+    }
+
+    def __init__(
+        self,
+        budget=100,
+        rank=None,
+        eta=0.5,
+        loss="logit",
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+        class_weight=None,
+    ):
+        self.budget = budget
+        self.rank = rank
+        self.eta = eta
+        self.loss = loss
+        self.average = average
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.dtype = dtype
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+
+    @decides
+    def decision_function(self, X):
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        check_is_fitted(self, ["dual_coef_", "_state"])
+        X = self._validate(X, dtype=self._dtype_of_rows())
+        return decide(self._state.features.operands, self.support_vectors_, self.dual_coef_, X)
+
+    @property
+    def support_vectors_(self):
+        """The support vectors, (n_support_, n_features)."""
+        if getattr(self, "_state", None) is None:
+            message = f"{type(self).__name__} has no support vectors before a fit."
+            raise AttributeError(message)
+        return self._state.features.centres
+
+    def progress(self):
+        """Return what a checkpoint keeps: the number of support vectors."""
+        return {"n_support": self.n_support_}
+
+    def summary(self):
+        """Return the support vectors, the share of the examples seen that are none, and the updates."""
+        return {
+            "n_support": self.n_support_,
+            "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
+            "n_updates": self.n_updates_,
+        }
+
+    def last_classifier(self):
+        """Return a fitted copy with average=False, the classifier after the last example; it shares memory."""
+        check_is_fitted(self, ["dual_coef_", "_state"])
+        last = copy.copy(self)
+        last.average = False
+        last._publish()
+        return last
+
+    def stand_in(self):
+        """Return an estimator whose fit to four rows uses features, too."""
+        return type(self)(budget=2)
+
+    def _validate_params(self):
+        super()._validate_params()
+        if self.rank is not None and self.rank > self.budget:
+            message = (
+                f"rank of {type(self).__name__}: expected at most budget={self.budget}, as many features as support "
+                f"vectors span; got {self.rank}."
+            )
+            raise ValueError(message)
+
+    def _new_state(self, X):
+        rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
+        return NystroemState(self._kernel(X), X, self.budget, rank, self._n_functions())
+
+    def _publish(self):
+        self.dual_coef_ = self._coefficients()
+        self.n_support_ = self.support_vectors_.shape[0]
