@@ -1,7 +1,8 @@
 """How fast the engine is, as ratios measured in one run on one thread.
 
-    python scripts/benchmark [floor] [bits] [threads] [peers] [loop] [grid] [budget] [batch] [sparse] [growth] [l1]
-                              [confidence] [far_end] [stream] [stream_learners] [output=results/benchmark]
+    python scripts/benchmark [floor] [bits] [threads] [peers] [loop] [grid] [budget] [features] [batch] [sparse]
+                              [growth] [l1] [confidence] [far_end] [stream] [stream_learners]
+                              [output=results/benchmark]
 
 floor   one pass against the products and the exponential alone, or the bits, with the rates of this machine
 bits    fits and predictions with features of two values as bits, and with matrix products
@@ -10,6 +11,7 @@ peers   one pass of OSKL against SVC, liblinear, skglm, feature maps with a line
 loop    one pass against a compiled loop that computes one kernel value at a time, on MAGIC and Adult
 grid    88 learners in one pass against one learner, and against 88 passes
 budget  learners with a budget against compiled loops that compute one kernel value at a time, on MAGIC
+features gradient descent on Fourier and Nystroem features against compiled loops over examples, on MAGIC
 batch   dual coordinate ascent to a gap of 1e-3 against scikit-learn's SVC on a fold of Adult, and on one of IJCNN1
 sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inverted index
 growth  time and memory from 5,000 to 465,000 examples
@@ -45,6 +47,7 @@ import bits
 import budget
 import confidence
 import far_end
+import features
 import grid
 import growth
 import kernel_floor
@@ -67,6 +70,7 @@ PARTS = {
     "loop": loop.measure,
     "grid": grid.measure,
     "budget": budget.measure,
+    "features": features.measure,
     "batch": batch.measure,
     "sparse": sparse.measure,
     "growth": growth.measure,

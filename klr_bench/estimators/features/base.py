@@ -8,14 +8,16 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.core.losses import LOSSES
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
 from klr_bench.estimators.features.descent import MISTAKES, REFUSED, UPDATES
+from klr_bench.estimators.online.engine import BLOCK
 from klr_bench.estimators.online.passes import OnlineClassifier
 
 
 class FeatureDescentClassifier(OnlineClassifier):
     """A classifier f(x) = w'z(x) on features z, which online gradient descent w <- w - eta l'(y, f(x)) z(x) learns.
 
-    A subclass has `_new_state`, whose state has `learn(loss, eta, X, y, weights)`, `coefficients(average=...)`, which
-    returns (n_functions, n), `counts` as in `klr_bench.estimators.features.descent`, `last_value`, the last f, and
+    A subclass has `_rows_of_chunk()`, the number of rows whose features are computed at once where there is no
+    callback, and `_new_state`.  The state has `learn(loss, eta, X, y, weights)`; `coefficients(average=...)`, which
+    returns (n_functions, n); `counts`, as in `klr_bench.estimators.features.descent`; `last_value`, the last f; and
     `dtype`, the precision of the rows.
     """
 
@@ -30,6 +32,9 @@ class FeatureDescentClassifier(OnlineClassifier):
 
     def _dtype_of_rows(self):
         return self._state.dtype
+
+    def _size(self, callback):
+        return self._rows_of_chunk() if callback is None else min(self._rows_of_chunk(), BLOCK)
 
     def _n_functions(self):
         return len(self.classes_) if self._has_many() else 1

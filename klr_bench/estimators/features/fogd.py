@@ -126,7 +126,7 @@ class FOGD(FeatureDescentClassifier):
         features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X), self._random)
         return FourierState(features, X, self._n_functions())
 
-    def _size(self, callback):
+    def _rows_of_chunk(self):
         return rows_of_chunk(self.n_components)
 
     def _publish(self):

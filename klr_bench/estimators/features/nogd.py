@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.features import nystroem
 from klr_bench.estimators.features.base import FeatureDescentClassifier
-from klr_bench.estimators.features.nystroem import NystroemState
 
 SHARE = 0.2
 """Rank of the kernel matrix per support vector, as in the authors' code."""
@@ -165,7 +165,10 @@ class NOGD(FeatureDescentClassifier):
 
     def _new_state(self, X):
         rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
-        return NystroemState(self._kernel(X), X, self.budget, rank, self._n_functions())
+        return nystroem.NystroemState(self._kernel(X), X, self.budget, rank, self._n_functions())
+
+    def _rows_of_chunk(self):
+        return nystroem.CHUNK
 
     def _publish(self):
         self.dual_coef_ = self._coefficients()

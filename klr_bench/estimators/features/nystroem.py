@@ -22,6 +22,8 @@ from klr_bench.estimators.features.descent import MISTAKES, REFUSED, UPDATES, De
 
 BLOCK = 128
 """Examples whose kernel values are computed at once, while there is room for support vectors."""
+CHUNK = 1024
+"""Examples whose features are computed at once."""
 
 
 def _signature(real):

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from klr_bench.estimators.features import nystroem
-from klr_bench.estimators.online import engine
 from tests.cover import cover
 from tests.estimators.features.test_fogd import LOSSES, weights_of
 from tests.estimators.one_pass import NOGD, KernelOGD
@@ -40,12 +39,12 @@ def assert_same_learner(learner, X, y, f, *, tolerance):
     budget_rank=[(1, 1), (2, 1), (20, 4), (40, 9), (200, 9)],
     kernel=KERNELS,
     layout=LAYOUTS,
-    block=[1, 7, 64, 256],
+    block=[1, 7, 64, 1024],
     average=[False, True],
     weighted=[False, True],
 )
 def test_equals_the_reference(loss, budget_rank, kernel, layout, block, average, weighted, monkeypatch):
-    monkeypatch.setattr(engine, "BLOCK", block)
+    monkeypatch.setattr(nystroem, "CHUNK", block)
     monkeypatch.setattr(nystroem, "BLOCK", block)
     X, y = toy(n=150, d=12, empty_rows=False)
     X, weights = suited(X, layout), weights_of(150, weighted=weighted)
