@@ -44,8 +44,8 @@ class FeatureDescentClassifier(OnlineClassifier):
 
         def learn(X, signs, draws, numbers, weights):
             del draws, numbers
-            y = np.ascontiguousarray(np.atleast_2d(signs))
-            state.learn(loss, self.eta, X, y, np.ones(X.shape[0]) if weights is None else weights)
+            weights = np.ones(X.shape[0]) if weights is None else weights
+            state.learn(loss, self.eta, X, np.ascontiguousarray(np.atleast_2d(signs)), weights)
 
         return learn
 

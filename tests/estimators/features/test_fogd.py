@@ -96,6 +96,18 @@ def test_the_average_of_several_passes_is_that_of_the_last_one(average):
     assert (twice.t_, twice.n_mistakes_) == (400, mistakes)
 
 
+def test_many_classes_share_the_features(monkeypatch):
+    monkeypatch.setattr(fogd, "rows_of_chunk", lambda D: 70)
+    X, _ = toy(n=200)
+    labels = np.digitize(X[:, 0] + X[:, 1], [-0.4, 0.4])
+    learner = FOGD(30, gamma=0.7, random_state=0).fit(X, labels)
+    Z = fourier_features(X, 30, 0.7, 0)
+    each = [descent(Z, np.where(labels == k, 1, -1), 0.5, "logit", np.ones(200)) for k in range(3)]
+    np.testing.assert_allclose(learner.coef_, [last for last, *_ in each], rtol=1e-9, atol=1e-12)
+    assert learner.n_mistakes_ == sum(mistakes for _, _, mistakes, _ in each)
+    assert learner.n_updates_ == 600
+
+
 def test_a_row_of_weight_zero_changes_nothing():
     X, y = toy(n=200)
     weights = weights_of(200, weighted=True)
