@@ -150,3 +150,11 @@ def test_features_cannot_change_between_calls():
     learner = FOGD(30, gamma=0.7, random_state=0).partial_fit(X, y)
     with pytest.raises(ValueError, match="'n_components' parameter of FOGD was 30 in the first call"):
         learner.set_params(n_components=40).partial_fit(X, y)
+
+
+def test_there_are_at_most_a_million_features():
+    X, y = toy(n=20)
+    with pytest.raises(
+        ValueError, match="n_components: expected at most 1,000,000 Fourier features, got 2,000,000,000"
+    ):
+        FOGD(2_000_000_000).fit(X, y)
