@@ -10,6 +10,8 @@ from timing import ONE_PASS, best, paper_data
 
 from klr_bench import (
     BOGD,
+    BSGD,
+    NORMA,
     BOGDPlusPlus,
     Forgetron,
     Projectron,
@@ -123,6 +125,52 @@ def bogd(X, y, u, gamma, budget, by_length):
 
 
 @njit(fastmath=True)
+def bsgd(X, y, u, gamma, budget):
+    n, ever, lam = 0, 0, 1e-4
+    members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget, np.float32)
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        z = y[t] * value_of(coef, row, n)
+        for j in range(n):
+            coef[j] *= 1.0 - 1.0 / (t + 1)
+        if z >= 1.0:
+            continue
+        ever += 1
+        slot = n
+        if n == budget:
+            slot = 0
+            for j in range(1, n):
+                nearly = abs(coef[slot]) * 1e-9
+                less = abs(coef[j]) - abs(coef[slot])
+                if less < -nearly or (less <= nearly and members[j] < members[slot]):
+                    slot = j
+        n = min(n + 1, budget)
+        members[slot], coef[slot] = t, y[t] / (lam * (t + 1))
+    return ever
+
+
+@njit(fastmath=True)
+def norma(X, y, u, gamma, budget):
+    n, turn, ever, eta, lam = 0, 0, 0, 0.5, 0.01
+    members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget, np.float32)
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        z = y[t] * value_of(coef, row, n)
+        for j in range(n):
+            coef[j] *= 1.0 - eta * lam
+        if z >= 1.0:
+            continue
+        ever += 1
+        slot = n
+        if n == budget:
+            slot = turn % budget
+            turn += 1
+        n = min(n + 1, budget)
+        members[slot], coef[slot] = t, eta * y[t]
+    return ever
+
+
+@njit(fastmath=True)
 def projectron(X, y, u, gamma, budget, margins):
     n, eta = 0, 0.1
     members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget)
@@ -159,6 +207,8 @@ METHODS = {
     "rbp": (RandomizedBudgetPerceptron, rbp, ()),
     "bogd": (BOGD, bogd, (False,)),
     "bogd++": (BOGDPlusPlus, bogd, (True,)),
+    "norma": (NORMA, norma, ()),
+    "bsgd": (BSGD, bsgd, ()),
     "projectron": (Projectron, projectron, (False,)),
     "projectron++": (ProjectronPlusPlus, projectron, (True,)),
 }

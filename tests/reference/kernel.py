@@ -236,6 +236,40 @@ def bogd(K, y, budget, draws, eta, gamma_max, lam, *, by_length):
     return f
 
 
+def bsgd(K, y, budget, lam, loss):
+    """BSGD with removal."""
+    f = Budgeted(K, budget)
+    for t in f:
+        slope, eta = loss_derivative(loss, y[t], f.value(t)), 1 / (lam * (t + 1))
+        f.coef *= 1 - eta * lam
+        if slope == 0:
+            continue
+        if not f.full:
+            f.insert(t, -eta * slope)
+            continue
+        f.coef[t] = -eta * slope
+        members = np.array([*f.places, t])
+        norms = np.abs(f.coef[members]) * np.sqrt(np.diag(K)[members])
+        oldest = min(members[norms <= norms.min() * (1 + 1e-9)])
+        f.coef[oldest] = 0
+        if oldest != t:
+            f.insert(t, -eta * slope, f.places.index(oldest))
+    return f
+
+
+def norma(K, y, budget, eta, lam, loss):
+    f = Budgeted(K, budget)
+    for t in f:
+        slope = loss_derivative(loss, y[t], f.value(t))
+        f.coef *= 1 - eta * lam
+        if slope == 0:
+            continue
+        if f.full:
+            f.coef[f.places.pop(0)] = 0
+        f.insert(t, -eta * slope)
+    return f
+
+
 def projectron(K, y, budget, eta=None):
     """Projectron, or with eta Projectron++."""
     f = Budgeted(K, budget)

@@ -132,6 +132,12 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         self.n_mistakes_ = sum(learner.n_mistakes_ for learner in learners)
         self.t_, self._n_again = learners[0].t_, learners[0]._n_again
 
+    def _refuse_to_turn(self):
+        """Refuse a step that turns f around, eta lam >= 1."""
+        if self.lam is not None and self.eta * self.lam >= 1:
+            message = f"eta * lam of {type(self).__name__} must be below 1. Got {self.eta!r} * {self.lam!r}."
+            raise ValueError(message)
+
     def _publish(self):
         state = self._state
         numbers, self.dual_coef_ = state.coefficients(average=self.average)

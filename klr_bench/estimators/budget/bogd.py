@@ -191,9 +191,7 @@ class BOGD(BudgetKernelClassifier):
 
     def _validate_params(self):
         super()._validate_params()
-        if self.lam is not None and self.eta * self.lam >= 1:
-            message = f"eta * lam of {type(self).__name__} must be below 1. Got {self.eta!r} * {self.lam!r}."
-            raise ValueError(message)
+        self._refuse_to_turn()
 
     def _strategy_arguments(self):
         lam = min(1 / self._n_first**2, 0.5 / self.eta) if self.lam is None else self.lam

@@ -17,10 +17,14 @@ from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
 from tests.cover import cover
 from tests.estimators.one_pass import (
     BOGD,
+    BSGD,
+    NORMA,
     OSKL,
     BOGDPlusPlus,
     BudgetOSKL,
     Forgetron,
+    KernelOGD,
+    KernelPegasos,
     KernelPerceptron,
     Projectron,
     ProjectronPlusPlus,
@@ -45,6 +49,13 @@ CASES = {
         lambda K, y, B: reference.bogd(K, y, B, draws(len(y)), 0.5, 3.0, 0.02, by_length=True),
     ),
     "oskl": (BudgetOSKL(G=1.5, eta=0.4), lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 1.5, 0.4)),
+    "bsgd": (BSGD(lam=0.02), lambda K, y, B: reference.bsgd(K, y, B, 0.02, "hinge")),
+    "bsgd logit": (BSGD(lam=0.05, loss="logit"), lambda K, y, B: reference.bsgd(K, y, B, 0.05, "logit")),
+    "norma": (NORMA(eta=0.7, lam=0.03), lambda K, y, B: reference.norma(K, y, B, 0.7, 0.03, "hinge")),
+    "norma logit": (
+        NORMA(eta=0.7, lam=0.03, loss="logit"),
+        lambda K, y, B: reference.norma(K, y, B, 0.7, 0.03, "logit"),
+    ),
     "projectron": (Projectron(), lambda K, y, B: reference.projectron(K, y, B)),
     "projectron++": (ProjectronPlusPlus(eta=0.8), lambda K, y, B: reference.projectron(K, y, B, eta=0.8)),
 }
@@ -162,6 +173,54 @@ def test_a_budget_for_all_is_gradient_descent_with_the_same_shrinking(case):
     np.testing.assert_allclose(learner.dual_coef_, last[inserted], rtol=1e-10)
     learner = fitted(case, X, y, 300, gamma=2.0, average=True)
     np.testing.assert_allclose(learner.dual_coef_, average[inserted], rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", ["bsgd", "norma", "norma logit"])
+@pytest.mark.parametrize("average", [False, True])
+def test_a_budget_for_all_is_the_learner_without(case, average):
+    X, y = toy(n=300)
+    learner = fitted(case, X, y, 300, gamma=2.0, average=average, **({} if case == "bsgd" else {"lam": 0.0}))
+    if case == "bsgd":
+        free = KernelPegasos(lam=0.02, project=False, gamma=2.0, average=average).fit(X, y)
+    else:
+        free = KernelOGD(eta=0.7, loss=learner.loss, gamma=2.0, average=average).fit(X, y)
+    np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
+    np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", ["bsgd", "norma", "norma logit"])
+def test_the_newest_stay(case):
+    X, y = toy(n=300)
+    learner = fitted(case, X, y, 20, gamma=2.0)
+    ever = fitted(case, X, y, 20, gamma=2.0, average=True).support_vectors_
+    assert len(ever) > 40
+    np.testing.assert_array_equal(learner.support_vectors_, ever[-20:])
+
+
+def test_bsgd_removes_the_least_of_all():
+    X, y = toy(n=200, empty_rows=False)
+    parameters = {"kernel": "poly", "gamma": 0.5, "degree": 2}
+    for n in range(100, 200):
+        before, after = (fitted("bsgd logit", X[:m], y[:m], 10, **parameters) for m in (n, n + 1))
+        slope = -y[n] * expit(-y[n] * before.decision_function(X[n : n + 1])[0])
+        rows = np.vstack([before.support_vectors_, X[n]])
+        coef = np.r_[before.dual_coef_ * n / (n + 1), -slope / (0.05 * (n + 1))]
+        norms = np.abs(coef) * np.sqrt(np.diag(reference.kernel_matrix(rows, rows, **parameters)))
+        stay = np.arange(11) != np.argmin(norms)
+        np.testing.assert_array_equal(after.support_vectors_, rows[stay])
+        np.testing.assert_allclose(after.dual_coef_, coef[stay])
+
+
+@pytest.mark.parametrize("case", ["norma", "norma logit"])
+def test_what_norma_removes_is_as_small_as_promised(case):
+    X, y = toy(n=200)
+    learner, going = clone(CASES[case][0]).set_params(budget=15, gamma=2.0), 0
+    for n in range(200):
+        learner.partial_fit(X[n : n + 1], y[n : n + 1], classes=[-1, 1])
+        if learner.n_support_ == 15:
+            going += 1
+            assert 0 < abs(learner.dual_coef_[0]) <= 0.7 * (1 - 0.7 * 0.03) ** 14 * (1 + 1e-12)
+    assert going > 50
 
 
 def test_a_budget_for_all_is_oskl_without_a_ball():
@@ -341,6 +400,10 @@ def test_a_budget_is_a_positive_whole_number(case, budget):
 
 def test_other_parameters_are_checked():
     X, y = toy(n=20)
+    with pytest.raises(ValueError, match="eta \\* lam of NORMA must be below 1"):
+        NORMA(eta=2.0, lam=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="'loss' parameter of BSGD"):
+        BSGD(loss="square").fit(X, y)
     with pytest.raises(ValueError, match="eta \\* lam of BOGD must be below 1"):
         BOGD(eta=2.0, lam=0.5).fit(X, y)
     with pytest.raises(ValueError, match="'variant' parameter of Forgetron"):

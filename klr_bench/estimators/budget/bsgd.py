@@ -1,0 +1,134 @@
+"""Budgeted stochastic gradient descent: Pegasos that makes room when it has too many support vectors.
+
+Wang, Crammer, Vucetic (JMLR 13, 2012).
+"""
+
+from __future__ import annotations
+
+import math
+
+from sklearn.utils._param_validation import StrOptions
+
+from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.engine import FIRST, SCALE, N, T, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.losses import LOSSES, derivative
+from klr_bench.estimators.core.parameters import POSITIVE
+
+TIE = 1e-9
+"""Norms that differ by this share at most are equal but for rounding."""
+
+
+@compiled()
+def _least(book):
+    """Return the slot with the least |a_i| ||k(x_i, .)||, of equal ones the oldest, and this norm without the scale."""
+    coef, length, column = book.coef, book.length, book.column
+    least = math.inf
+    for slot in range(book.counts[N]):
+        least = min(least, abs(coef[column[slot]]) * length[column[slot]])
+    found = -1
+    for slot in range(book.counts[N]):
+        j = column[slot]
+        if abs(coef[j]) * length[j] <= least * (1.0 + TIE) and (
+            found < 0 or book.number[j] < book.number[column[found]]
+        ):
+            found = slot
+    return found, least
+
+
+@strategy
+def step_and_remove_least(book, parameters):
+    budget, loss, lam = int(parameters[0]), int(parameters[1]), parameters[2]
+    y, counts, scalars = book.y, book.counts, book.scalars
+    for i in range(len(y)):
+        value = decide(book, i)
+        if math.isnan(value):
+            break
+        t, slope = counts[T], derivative(loss, y[i], value, 0.0)
+        if t > 1:  # f_1 = 0 needs no shrinking
+            shrink(book, 1.0 - 1.0 / t)
+        if slope == 0.0:
+            continue
+        c, slot = -slope / (lam * t), counts[N]
+        if slot == budget:
+            slot, least = _least(book)
+            if abs(c) * book.length[counts[FIRST] + i] < scalars[SCALE] * least * (1.0 - TIE):
+                continue  # the new one would leave at once
+            drop(book, book.column[slot])
+        enter(book, i, slot, c, value)
+    return len(y)
+
+
+class BSGD(BudgetKernelClassifier):
+    """Pegasos within a budget: takes out the least support vector when there are more than `budget`.
+
+    Minimises (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t): at step t,
+    f <- (1 - 1/t) f - l'(y, f(x)) / (lam t) k(x, .).  With more than `budget` support vectors, that with the least
+    |a_i| ||k(x_i, .)|| is removed, of equal ones the oldest.  With the hinge loss all |a_i| are equal; if all k(x, x)
+    are equal, too, as those of the rbf kernel, it is always the oldest that goes.
+
+    Parameters
+    ----------
+    budget : int, default=100
+        Largest number of support vectors, >= 1.
+    lam : float, default=1e-4
+        Regularisation lambda > 0; t is not reset between epochs or calls of `partial_fit`.
+    loss : {"hinge", "logit"}, default="hinge"
+        max(0, 1 - yf) or log(1 + e^-yf).
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`; an example that would leave at once is not inserted.
+
+    References
+    ----------
+    Wang, Crammer, Vucetic, JMLR 13, 2012: algorithm 1 with removal.
+
+    Examples
+    --------
+    >>> from klr_bench import BSGD
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = BSGD(budget=30, lam=0.01, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.n_updates_ > 30
+    (30, True)
+    """
+
+    _strategy = step_and_remove_least
+    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
+        "lam": [POSITIVE],
+        "loss": [StrOptions({"hinge", "logit"})],
+    }
+
+    def __init__(
+        self,
+        budget=100,
+        lam=1e-4,
+        loss="hinge",
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
+        self.lam = lam
+        self.loss = loss
+
+    def _strategy_arguments(self):
+        return [LOSSES[self.loss], self.lam]
+
+    def _is_logistic(self):
+        return self.loss == "logit"

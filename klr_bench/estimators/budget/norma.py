@@ -1,0 +1,121 @@
+"""NORMA: gradient steps on a regularised loss; f forgets, and so its oldest support vectors can go.
+
+Kivinen, Smola, Williamson (IEEE Transactions on Signal Processing 52, 2004).
+"""
+
+from __future__ import annotations
+
+import math
+
+from sklearn.utils._param_validation import StrOptions
+
+from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.engine import TURNS, N, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.core.losses import LOSSES, derivative
+from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE
+
+
+@strategy
+def step_and_truncate(book, parameters):
+    budget, loss, eta, shrinking = int(parameters[0]), int(parameters[1]), parameters[2], parameters[3]
+    y, counts = book.y, book.counts
+    for i in range(len(y)):
+        value = decide(book, i)
+        if math.isnan(value):
+            break
+        slope = derivative(loss, y[i], value, 0.0)
+        shrink(book, shrinking)
+        if slope == 0.0:
+            continue
+        slot = counts[N]
+        if slot == budget:
+            slot = counts[TURNS] % budget  # slots are filled, and emptied, in turn
+            drop(book, book.column[slot])
+            counts[TURNS] += 1
+        enter(book, i, slot, -eta * slope, value)
+    return len(y)
+
+
+class NORMA(BudgetKernelClassifier):
+    """Gradient steps on the loss plus (lam/2) ||f||^2, truncated to the newest `budget` support vectors.
+
+    f <- (1 - eta lam) f - eta l'(y, f(x)) k(x, .); then the oldest support vector is removed if there are more than
+    `budget`.  An example with l' = 0 is not stored.  Where |l'| <= 1 and k(x, x) <= X^2, what is removed has a norm of
+    at most eta X (1 - eta lam)^budget, and all that has ever been removed would by now be at most
+    X (1 - eta lam)^budget / lam of f: a budget of a few times 1 / (eta lam) truncates next to nothing.
+
+    Parameters
+    ----------
+    budget : int, default=100
+        Largest number of support vectors, >= 1.
+    eta : float, default=0.5
+        Step size > 0.
+    lam : float, default=0.01
+        Regularisation lambda >= 0, with eta lam < 1.
+    loss : {"hinge", "logit"}, default="hinge"
+        max(0, 1 - yf), the soft margin of the paper with rho = 1 and no nu, or log(1 + e^-yf).
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`.
+
+    References
+    ----------
+    Kivinen, Smola, Williamson, IEEE Transactions on Signal Processing 52, 2004: NORMA with a constant step size, and
+    the truncation of its proposition 1, which counts all examples where this counts those that are stored.
+
+    Examples
+    --------
+    >>> from klr_bench import NORMA
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = NORMA(budget=30, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_, model.n_updates_ > 30
+    (30, True)
+    """
+
+    _strategy = step_and_truncate
+    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
+        "eta": [POSITIVE],
+        "lam": [NOT_NEGATIVE],
+        "loss": [StrOptions({"hinge", "logit"})],
+    }
+
+    def __init__(
+        self,
+        budget=100,
+        eta=0.5,
+        lam=0.01,
+        loss="hinge",
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
+        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
+        self.eta = eta
+        self.lam = lam
+        self.loss = loss
+
+    def _validate_params(self):
+        super()._validate_params()
+        self._refuse_to_turn()
+
+    def _strategy_arguments(self):
+        return [LOSSES[self.loss], self.eta, 1 - self.eta * self.lam]
+
+    def _is_logistic(self):
+        return self.loss == "logit"
