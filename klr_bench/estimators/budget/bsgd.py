@@ -10,7 +10,7 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import FIRST, SCALE, N, T, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.budget.engine import EVER, FIRST, SCALE, N, T, decide, drop, enter, shrink, strategy
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE
@@ -19,20 +19,26 @@ TIE = 1e-9
 """Norms that differ by this share at most are equal but for rounding."""
 
 
+@compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
+def _least_norm(coef, length, m):
+    """Return the least |a_i| ||k(x_i, .)|| of the first m columns that are in f."""
+    least = 1e300
+    for j in range(m):
+        norm = abs(coef[j]) * length[j]
+        least = min(least, norm if coef[j] != 0.0 else 1e300)
+    return least
+
+
 @compiled()
 def _least(book):
     """Return the slot with the least |a_i| ||k(x_i, .)||, of equal ones the oldest, and this norm without the scale."""
-    coef, length, column = book.coef, book.length, book.column
-    least = math.inf
+    coef, length, number = book.coef, book.length, book.number
+    least = _least_norm(coef, length, book.counts[FIRST] + len(book.y))
+    found, oldest = 0, book.counts[EVER]
     for slot in range(book.counts[N]):
-        least = min(least, abs(coef[column[slot]]) * length[column[slot]])
-    found = -1
-    for slot in range(book.counts[N]):
-        j = column[slot]
-        if abs(coef[j]) * length[j] <= least * (1.0 + TIE) and (
-            found < 0 or book.number[j] < book.number[column[found]]
-        ):
-            found = slot
+        j = book.column[slot]
+        if number[j] < oldest and abs(coef[j]) * length[j] <= least * (1.0 + TIE):
+            found, oldest = slot, number[j]
     return found, least
 
 
