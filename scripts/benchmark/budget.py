@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numba import njit
@@ -150,6 +151,68 @@ def bsgd(X, y, u, gamma, budget):
 
 
 @njit(fastmath=True)
+def golden_section(a, b, distance):
+    low, high, golden = 0.0, 1.0, 0.6180339887498949
+    weights = np.zeros(2)
+    while high - low > 0.01:  # the paper's precision is not known; this is a coarse one
+        places = (high - golden * (high - low), low + golden * (high - low))
+        for side in range(2):
+            h = places[side]
+            weights[side] = a * math.exp(-distance * (1.0 - h) ** 2) + b * math.exp(-distance * h * h)
+        if weights[0] > weights[1]:
+            high = places[1]
+        else:
+            low = places[0]
+    return 0.5 * (low + high), weights.max()
+
+
+@njit(fastmath=True)
+def bsgd_merging(X, y, u, gamma, budget):
+    n, ever, lam = 0, 0, 1e-4
+    points, coef = np.zeros((budget + 1, X.shape[1]), np.float32), np.zeros(budget + 1)
+    row = np.zeros(budget + 1, np.float32)
+    for t in range(len(y)):
+        for j in range(n):
+            distance = row[0] - row[0]
+            for k in range(X.shape[1]):
+                distance += (X[t, k] - points[j, k]) ** 2
+            row[j] = math.exp(-gamma * distance)
+        z = y[t] * value_of(coef, row, n)
+        for j in range(n):
+            coef[j] *= 1.0 - 1.0 / (t + 1)
+        if z >= 1.0:
+            continue
+        ever += 1
+        points[n], coef[n] = X[t], y[t] / (lam * (t + 1))
+        n += 1
+        if n <= budget:
+            continue
+        m = 0
+        for j in range(1, n):
+            if abs(coef[j]) < abs(coef[m]):
+                m = j
+        for j in range(n):
+            row[j] = 0.0
+            for k in range(X.shape[1]):
+                row[j] += (points[m, k] - points[j, k]) ** 2
+        a, found, best, best_h, best_weight = abs(coef[m]), -1, math.inf, 0.0, 0.0
+        for j in range(n):
+            if j != m and coef[j] * coef[m] > 0.0:
+                b, distance = abs(coef[j]), gamma * row[j]
+                h, weight = golden_section(a, b, distance)
+                left = a * a + b * b + 2.0 * a * b * math.exp(-distance) - weight * weight
+                if left < best:
+                    found, best, best_h, best_weight = j, left, h, weight
+        if found >= 0:
+            for k in range(X.shape[1]):
+                points[found, k] = best_h * points[m, k] + (1.0 - best_h) * points[found, k]
+            coef[found] = math.copysign(best_weight, coef[m])
+        n -= 1
+        points[m], coef[m] = points[n], coef[n]
+    return ever
+
+
+@njit(fastmath=True)
 def norma(X, y, u, gamma, budget):
     n, turn, ever, eta, lam = 0, 0, 0, 0.5, 0.01
     members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget, np.float32)
@@ -209,6 +272,7 @@ METHODS = {
     "bogd++": (BOGDPlusPlus, bogd, (True,)),
     "norma": (NORMA, norma, ()),
     "bsgd": (BSGD, bsgd, ()),
+    "bsgd merging": (partial(BSGD, maintenance="merging"), bsgd_merging, ()),
     "projectron": (Projectron, projectron, (False,)),
     "projectron++": (ProjectronPlusPlus, projectron, (True,)),
 }

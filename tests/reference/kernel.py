@@ -257,6 +257,74 @@ def bsgd(K, y, budget, lam, loss):
     return f
 
 
+class Points:
+    """A function of at most `budget` points, each its own row; merged points are rows, too.
+
+    rows and coefs are those of all points that ever were, total the sums of the coefs over the steps.
+    """
+
+    def __init__(self, gamma):
+        self.gamma = gamma
+        self.rows, self.coefs, self.total, self.examples, self.places = [], [], [], [], []
+
+    def value(self, x):
+        """f(x)."""
+        return sum(
+            a * np.exp(-self.gamma * np.sum((row - x) ** 2)) for a, row in zip(self.coefs, self.rows, strict=True)
+        )
+
+    def add(self, row, c, example=-1):
+        """Begin a point; return its number."""
+        self.rows.append(row)
+        self.coefs.append(c)
+        self.total.append(0.0)
+        self.examples.append(example)
+        return len(self.rows) - 1
+
+
+def merge(a, b, distance):
+    """Return (h, a_z, what is left behind), by golden section search, which the paper uses, of h in [0, 1/2]."""
+
+    def weight(h):
+        return a * np.exp(-distance * (1 - h) ** 2) + b * np.exp(-distance * h**2)
+
+    low, high, golden = 0.0, 0.5, (np.sqrt(5) - 1) / 2
+    while high - low > 1e-12:
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if weight(left) > weight(right) else (left, high)
+    h = (low + high) / 2
+    return h, weight(h), a * a + b * b + 2 * a * b * np.exp(-distance) - weight(h) ** 2
+
+
+def bsgd_merging(X, y, budget, lam, loss, gamma):
+    f = Points(gamma)
+    for t in range(len(y)):
+        f.total = [total + a for total, a in zip(f.total, f.coefs, strict=True)]
+        slope, eta = loss_derivative(loss, y[t], f.value(X[t])), 1 / (lam * (t + 1))
+        f.coefs = [a * (1 - eta * lam) for a in f.coefs]
+        if slope == 0:
+            continue
+        f.places.append(f.add(X[t], -eta * slope, t))
+        if len(f.places) <= budget:
+            continue
+        sizes = np.abs([f.coefs[j] for j in f.places])
+        m = min(j for j, size in zip(f.places, sizes, strict=True) if size <= sizes.min() * (1 + 1e-9))
+        a, sign, best = abs(f.coefs[m]), np.sign(f.coefs[m]), None
+        for n in f.places:
+            if n != m and f.coefs[n] * sign > 0:
+                h, weight, left = merge(a, abs(f.coefs[n]), gamma * np.sum((f.rows[m] - f.rows[n]) ** 2))
+                if best is None or left < best[0]:
+                    best = left, n, h, weight
+        f.coefs[m] = 0
+        f.places.remove(m)
+        if best is not None:
+            _, n, h, weight = best
+            f.coefs[n] = 0
+            f.places.remove(n)
+            f.places.append(f.add(h * f.rows[m] + (1 - h) * f.rows[n], sign * weight))
+    return f
+
+
 def norma(K, y, budget, eta, lam, loss):
     f = Budgeted(K, budget)
     for t in f:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.budget.engine import BLOCK, CHUNK, BudgetState
@@ -143,6 +144,6 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
         numbers, self.dual_coef_ = state.coefficients(average=self.average)
         self._support_vectors, self._numbers = state.support.rows[numbers], state.numbers.rows[numbers]
         self.n_support_ = len(numbers)
-        self.n_updates_ = len(state.support)
+        self.n_updates_ = int(np.count_nonzero(state.numbers.rows >= 0))
         self.n_mistakes_ = state.n_mistakes
         self.t_ = state.t

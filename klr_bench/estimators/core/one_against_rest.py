@@ -140,12 +140,14 @@ def spread(self, f):
 def in_common(self):
     """Return the support vectors of all learners, each row once, and the coefficients of the f_k, (n_begun, n_support).
 
-    The learners' `_numbers` (n_support,) say which rows theirs are.
+    The learners' `_numbers` (n_support,) say which rows theirs are, -1 for one that no other learner has.
     """
     learners = begun(self)
     rows = [learner.support_vectors_ for learner in learners]
     rows = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
     numbers = np.concatenate([learner._numbers for learner in learners])
+    own = np.flatnonzero(numbers < 0)
+    numbers[own] = numbers.max(initial=-1) + 1 + np.arange(len(own))
     distinct, first, places = np.unique(numbers, return_index=True, return_inverse=True)
     coef, start = np.zeros((len(learners), len(distinct))), 0
     for own, learner in zip(coef, learners, strict=True):

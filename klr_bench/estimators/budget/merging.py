@@ -1,0 +1,302 @@
+"""The state of a budgeted SGD that merges two support vectors when there are too many; Gaussian kernel.
+
+Wang, Crammer, Vucetic (JMLR 13, 2012), section 4.3.  Of two support vectors with coefficients of one sign, |a_m| = a
+and |a_n| = b >= a, and distance D = gamma ||x_m - x_n||^2, the point z = h x_m + (1-h) x_n takes the place, with
+
+    |a_z| = a u + b v,     u = k(x_m, z) = e^(-D (1-h)^2),     v = k(x_n, z) = e^(-D h^2).
+
+It leaves the least behind, ||a_m k(x_m, .) + a_n k(x_n, .) - a_z k(z, .)||^2, for the h at which |a_z| is the largest.
+The paper finds it by golden section search.  The derivative is 0 where, with h = (1 - tanh w) / 2,
+
+    2 w - D tanh w = log(b/a),     w >= 0,
+
+and its largest root is the largest |a_z|: the left side is convex, and Newton's method from (log(b/a) + D) / 2 goes
+down to the root.
+
+The distances of the next examples from all points are one matrix product.  That of z from one of them is
+h D_mx + (1-h) D_nx - h (1-h) D_mn: a merger in the middle of a block needs no other product.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float64, int64, types
+
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.losses import derivative
+from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.rows import Growing, grown
+from klr_bench.estimators.online.engine import FOLD_BELOW
+
+BLOCK = 128
+"""Examples per block."""
+T, EVER, FREE, USED, MISTAKES, REFUSED = range(6)
+"""Examples seen, points ever in f, the slot for the next, slots in use; mistakes; where f(x) was not finite, or 0."""
+SCALE, SUM, LAST = range(3)
+"""The scale of the coefficients, the sum of the scales, the last f(x)."""
+TIE = 1e-9
+"""Coefficients that differ by this share at most are equal but for rounding."""
+_EQUAL = 1e-12
+"""What two partners leave behind is equal if it differs by this share of a^2 at most."""
+
+
+@compiled(types.UniTuple(float64, 3)(float64, float64, float64))
+def merged(a, b, distance):
+    """Return (h, |a_z|, what is left behind) for coefficients 0 < a <= b at a distance D."""
+    ratio = math.log(b / a)
+    w = 0.5 * (ratio + distance)
+    for _ in range(200):
+        tanh = math.tanh(w)
+        slope = 2.0 - distance * (1.0 - tanh * tanh)
+        step = (2.0 * w - distance * tanh - ratio) / slope if slope > 0.0 else 0.0
+        if step <= 1e-15 * (1.0 + w):
+            break
+        w -= step
+    h = 1.0 / (1.0 + math.exp(2.0 * w)) if w < 300.0 else 0.0
+    u, v = math.exp(-distance * (1.0 - h) ** 2), math.exp(-distance * h * h)
+    squares = -a * a * math.expm1(-2.0 * distance * (1.0 - h) ** 2) - b * b * math.expm1(-2.0 * distance * h * h)
+    product = a * b * (math.exp(-distance) - u * v)
+    return h, a * u + b * v, max(squares + 2.0 * product, 0.0)
+
+
+@compiled(float64(float64, float64))
+def _farthest(left, a):
+    """Return a distance beyond which each partner leaves more than `left`, of a coefficient a.
+
+    The larger the partner's coefficient and the farther it is, the more is left.  With b = a and D <= 2, h is 1/2, and
+    2 a^2 (1 - e^(-D/2))^2 is left.
+    """
+    share = math.sqrt(0.5 * (left / (a * a) + _EQUAL))
+    return -2.0 * math.log1p(-share) if share < 1.0 - math.exp(-1.0) else math.inf
+
+
+@compiled()
+def least(coef, number):
+    """Return the slot in use with the smallest |a_i|, of equal ones the oldest."""
+    smallest = math.inf
+    for a in coef:
+        smallest = min(smallest, abs(a) if a != 0.0 else math.inf)
+    found = -1
+    for slot in range(len(coef)):
+        near = coef[slot] != 0.0 and abs(coef[slot]) <= smallest * (1.0 + TIE)
+        if near and (found < 0 or number[slot] < number[found]):
+            found = slot
+    return found
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def _distances_from(points, m, gamma, distances):
+    """Set the scaled distances (S,) of all points (S, d) from that of slot m."""
+    for slot in range(len(points)):
+        squared = 0.0
+        for k in range(points.shape[1]):
+            difference = points[slot, k] - points[m, k]
+            squared += difference * difference
+        distances[slot] = gamma * squared
+
+
+@compiled()
+def partner(coef, distances, m):
+    """Return (slot, h, |a_z|) of the partner of slot m that leaves the least behind; slot -1 if no sign is that of m.
+
+    `distances` (B + 1,) are those from m; of equal partners it is that of the first slot.
+    """
+    a, nearest = abs(coef[m]), -1
+    for slot in range(len(coef)):
+        if slot != m and coef[slot] * coef[m] > 0.0 and (nearest < 0 or distances[slot] < distances[nearest]):
+            nearest = slot
+    found, h, weight, smallest = -1, 0.0, 0.0, math.inf
+    if nearest < 0:
+        return found, h, weight
+    farthest = _farthest(merged(a, abs(coef[nearest]), distances[nearest])[2], a)
+    for slot in range(len(coef)):
+        if slot == m or coef[slot] * coef[m] <= 0.0 or distances[slot] > farthest:
+            continue
+        its_h, its_weight, left = merged(a, abs(coef[slot]), distances[slot])
+        if left < smallest - _EQUAL * a * a:
+            found, h, weight, smallest = slot, its_h, its_weight, left
+            farthest = min(farthest, _farthest(left, a))
+    return found, h, weight
+
+
+@compiled()
+def _place(slot, c, coef, average, since, number, counts, scalars):
+    """Begin a point with coefficient c in a slot."""
+    coef[slot], average[slot], since[slot], number[slot] = c / scalars[SCALE], 0.0, scalars[SUM], counts[EVER]
+    counts[EVER] += 1
+
+
+@compiled()
+def _retire(slot, coef, average, since, number, total, scalars):
+    """Take the point of a slot out of f, and keep its contribution to the average."""
+    total[number[slot]] = average[slot] + coef[slot] * (scalars[SUM] - since[slot])
+    coef[slot] = 0.0
+
+
+@compiled()
+def _fold(coef, average, since, scalars):
+    """Bring the coefficients to scale 1."""
+    for slot in range(len(coef)):
+        average[slot] += coef[slot] * (scalars[SUM] - since[slot])
+        since[slot] = 0.0
+        coef[slot] *= scalars[SCALE]
+    scalars[SCALE], scalars[SUM] = 1.0, 0.0
+
+
+_vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
+
+
+@compiled(types.void(
+    int64, float64, float64, _vector, _matrix, _matrix, _matrix, _matrix, _matrix, _matrix, _vector, _vector, _vector,
+    _numbers, _vector, _matrix, _numbers, _numbers, _vector,
+))  # fmt: skip
+def _block(
+    loss, lam, gamma, y, X, distances, values, own, own_values, points, coef, average, since,
+    number, total, made, numbers, counts, scalars,
+):  # fmt: skip
+    """Learn from a block of b examples X (b, d) with labels y (b,); there are S = B + 1 slots.
+
+    distances, values (b, S) and own, own_values (b, b): scaled distances and kernel values of the examples from the
+    slots and each other.  Per slot: points (S, d), coef, average, since, number
+    (S,), as in `budget.engine.Book`; total, per point that was ever in f, too.  Written: made (2b, d), the new points,
+    and numbers (2b,), which examples they are, -1 for a merged one.
+    """
+    before, S = counts[EVER], len(coef)
+    from_m = np.empty(S)
+    for i in range(len(y)):
+        value = 0.0
+        for slot in range(S):
+            value += coef[slot] * values[i, slot]
+        value *= scalars[SCALE]
+        scalars[LAST] = value
+        counts[T] += 1
+        t = counts[T]
+        if not math.isfinite(value):
+            counts[REFUSED] = t
+            return
+        scalars[SUM] += scalars[SCALE]
+        counts[MISTAKES] += y[i] * value <= 0.0
+        if t > 1:  # f_1 = 0 needs no shrinking
+            scalars[SCALE] *= 1.0 - 1.0 / t
+        if scalars[SCALE] < FOLD_BELOW:
+            _fold(coef, average, since, scalars)
+        slope = derivative(loss, y[i], value, 0.0)
+        if slope == 0.0:
+            continue
+        new = counts[FREE]
+        points[new], made[counts[EVER] - before], numbers[counts[EVER] - before] = X[i], X[i], t - 1
+        _place(new, -slope / (lam * t), coef, average, since, number, counts, scalars)
+        for r in range(i + 1, len(y)):
+            distances[r, new], values[r, new] = own[r, i], own_values[r, i]
+        counts[USED] += 1
+        counts[FREE] = counts[USED]
+        if counts[USED] < S:
+            continue
+        m = least(coef, number)
+        _distances_from(points, m, gamma, from_m)
+        n, h, weight = partner(coef, from_m, m)
+        if n >= 0:
+            apart, c = h * (1.0 - h) * from_m[n], math.copysign(weight * scalars[SCALE], coef[m])
+            points[n] = h * points[m] + (1.0 - h) * points[n]
+            for r in range(i + 1, len(y)):
+                distances[r, n] = max(h * distances[r, m] + (1.0 - h) * distances[r, n] - apart, 0.0)
+                values[r, n] = math.exp(-distances[r, n])
+            made[counts[EVER] - before], numbers[counts[EVER] - before] = points[n], -1
+            _retire(n, coef, average, since, number, total, scalars)
+            _place(n, c, coef, average, since, number, counts, scalars)
+        _retire(m, coef, average, since, number, total, scalars)
+        counts[USED], counts[FREE] = S - 1, m
+
+
+class MergingState:
+    """The state of a budgeted SGD that merges, between two blocks of examples.  Rows are dense, distances in float64.
+
+    Attributes: `support`, all points that were ever in f, in order, and their `numbers` among the examples, -1 for
+    merged ones; `points`, those in f now; the rest as in `_block`.
+    """
+
+    sparse = False
+
+    def __init__(self, kernel, X, budget):
+        """Start on rows like those of X, dense or CSR."""
+        X = X[:1].toarray() if sp.issparse(X) else X[:1]
+        self.gamma, self.origin, self.size = kernel.gamma, X[0].astype(np.float64), budget + 1
+        self.operands = operands_of(kernel, X).plain
+        self.support, self.numbers = Growing((0, X.shape[1]), X.dtype), Growing((0,), np.int64)
+        self.points, self.total = np.zeros((0, X.shape[1])), np.zeros(0)
+        self.coef, self.average, self.since = np.zeros((3, 0))
+        self.number = np.zeros(0, dtype=np.int64)
+        self.counts, self.scalars = np.zeros(6, dtype=np.int64), np.array([1.0, 0.0, 0.0])
+
+    @property
+    def t(self):
+        """Examples seen."""
+        return int(self.counts[T])
+
+    @property
+    def n_mistakes(self):
+        """Number of examples with y f(x) <= 0 at their own step."""
+        return int(self.counts[MISTAKES])
+
+    @property
+    def refused(self):
+        """The example at which f(x) was not finite, or 0."""
+        return int(self.counts[REFUSED])
+
+    @property
+    def last_value(self):
+        """The last f(x)."""
+        return self.scalars[LAST]
+
+    def learn(self, X, y, loss, lam):
+        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
+        for start in range(0, len(y), BLOCK):
+            if self.refused:
+                break
+            block = slice(start, start + BLOCK)
+            self._learn_block(X[block], y[block], loss, lam)
+
+    def _learn_block(self, X, y, loss, lam):
+        rows = X.astype(np.float64)
+        self._make_room(len(y))
+        made, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
+        distances, own = self._distances(rows, self.points), self._distances(rows, rows)
+        _block(
+            loss, lam, self.gamma, y, rows, distances, np.exp(-distances), own, np.exp(-own), self.points, self.coef,
+            self.average, self.since, self.number, self.total, made, numbers, self.counts, self.scalars,
+        )  # fmt: skip
+        new = slice(0, self.counts[EVER] - len(self.support))
+        self.support.append(made[new])
+        self.numbers.append(numbers[new])
+
+    def _make_room(self, n):
+        """Make room for n examples: as many slots as are needed, B + 1 at most."""
+        slots = min(self.size, self.counts[USED] + n + 1)
+        if slots > len(self.coef):
+            slots = min(self.size, 2 * slots)
+            for name in ("points", "coef", "average", "since", "number"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros((slots - len(old), *old.shape[1:]), old.dtype)]))
+        self.total = grown(self.total, self.counts[EVER] + 2 * n)
+
+    def _distances(self, A, B):
+        """Return gamma ||a - b||^2 for rows a of A (n, d) and b of B (m, d)."""
+        A, B = A - self.origin, B - self.origin
+        distances = A @ (-2.0 * self.gamma * B.T)
+        distances += self.gamma * np.einsum("ij,ij->i", A, A)[:, None]
+        distances += self.gamma * np.einsum("ij,ij->i", B, B)
+        return np.maximum(distances, 0.0, out=distances)
+
+    def coefficients(self, *, average):
+        """Return the places in `support` of the points in f and their coefficients, of the average or the last f."""
+        slots = np.flatnonzero(self.coef)
+        number, coef = self.number[slots], self.coef[slots]
+        if not average:
+            order = np.argsort(number)
+            return number[order], self.scalars[SCALE] * coef[order]
+        total = self.total[: len(self.support)].copy()
+        total[number] = self.average[slots] + coef * (self.scalars[SUM] - self.since[slots])
+        return np.arange(len(total)), total / max(self.t, 1)

@@ -1,0 +1,161 @@
+"""Budgeted SGD that merges: equal to the reference, and each merger the best there is."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from klr_bench.estimators.budget import merging
+from tests.estimators.one_pass import BSGD, KernelPegasos
+from tests.estimators.samples import toy
+from tests.reference import kernel as reference
+
+
+def learner_of(budget, lam=0.02, loss="hinge", **parameters):
+    return BSGD(budget, lam, loss, "merging", gamma=2.0, **parameters)
+
+
+def assert_same(learner, X, f, *, tolerance):
+    """Compare points and coefficients with those of the reference."""
+    ever = np.arange(len(f.rows)) if learner.average else np.array(sorted(f.places))
+    coefs = np.array(f.total) / len(X) if learner.average else np.array(f.coefs)
+    assert learner.n_support_ == len(ever)
+    assert learner.n_updates_ == sum(example >= 0 for example in f.examples)
+    np.testing.assert_allclose(learner.support_vectors_, np.array(f.rows)[ever], rtol=0, atol=tolerance)
+    largest = np.abs(coefs).max()
+    np.testing.assert_allclose(learner.dual_coef_, coefs[ever], rtol=tolerance, atol=tolerance * largest)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logit"])
+@pytest.mark.parametrize("budget", [1, 2, 9, 40])
+@pytest.mark.parametrize(
+    ("block", "average", "sparse"), [(1, False, True), (7, True, False), (64, False, False), (128, True, True)]
+)
+def test_equals_the_reference(budget, loss, block, average, sparse, monkeypatch):
+    monkeypatch.setattr(merging, "BLOCK", block)
+    X, y = toy(n=150, empty_rows=False)
+    learner = learner_of(budget, loss=loss, average=average).fit(sp.csr_matrix(X) if sparse else X, y)
+    f = reference.bsgd_merging(X, y, budget, 0.02, loss, 2.0)
+    assert min(f.examples) == -1
+    assert_same(learner, X, f, tolerance=1e-5)
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 30), st.integers(2, 120), st.integers(0, 50), st.booleans())
+def test_equals_the_reference_for_any_budget_and_length(budget, n, seed, average):
+    X, y = toy(n=n, seed=seed, empty_rows=False)
+    y[0] = -y[1]
+    learner = learner_of(budget, average=average).fit(X, y)
+    assert_same(learner, X, reference.bsgd_merging(X, y, budget, 0.02, "hinge", 2.0), tolerance=1e-4)
+
+
+@settings(max_examples=300)
+@given(st.floats(1e-6, 1e6), st.floats(1, 1e5), st.one_of(st.floats(0, 6), st.floats(0, 800)))
+def test_a_merger_leaves_the_least_behind(a, share, distance):
+    b = a * share
+    h, weight, left = merging.merged(a, b, distance)
+    expected = reference.merge(a, b, distance)
+    assert 0 <= h <= 0.5
+    assert weight == pytest.approx(expected[1], rel=1e-12)
+    assert left == pytest.approx(expected[2], abs=1e-9 * b * b)
+    assert left <= a * a * (1 + 1e-12)  # what removal leaves is more
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.tuples(st.floats(1, 100), st.floats(0, 20), st.sampled_from([-1, 1, 1])), min_size=1, max_size=30),
+    st.floats(1e-3, 1e3),
+)
+def test_no_partner_is_better_than_the_one_that_is_found(others, a):
+    coef = a * np.array([-1.0, *(sign * share for share, _, sign in others)])
+    distances = np.array([0.0, *(distance for _, distance, _ in others)])
+    found, h, weight = merging.partner(coef, distances, 0)
+    left = {j: merging.merged(a, -coef[j], distances[j])[2] for j in range(1, len(coef)) if coef[j] < 0}
+    assert (found >= 0) == bool(left)
+    if left:
+        assert left[found] <= min(left.values()) + 2e-12 * a * a
+        assert (h, weight) == merging.merged(a, -coef[found], distances[found])[:2]
+
+
+def test_a_budget_for_all_is_pegasos():
+    X, y = toy(n=300)
+    for average in (False, True):
+        learner = learner_of(300, average=average).fit(X, y)
+        free = KernelPegasos(lam=0.02, project=False, gamma=2.0, average=average).fit(X, y)
+        np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
+        np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-9)
+
+
+def test_merging_keeps_more_than_removal():
+    X, y = toy(n=2000)
+    whole = KernelPegasos(lam=0.002, project=False, gamma=2.0, average=True).fit(X, y).decision_function(X)
+
+    def distance(**parameters):
+        learner = BSGD(20, 0.002, gamma=2.0, average=True, **parameters).fit(X, y)
+        return np.linalg.norm(learner.decision_function(X) - whole)
+
+    assert distance(maintenance="merging") < 0.7 * distance(maintenance="removal")
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 50), st.lists(st.integers(5, 395), max_size=4))
+def test_cuts_into_calls_do_not_matter(budget, cuts):
+    X, y = toy(n=400, empty_rows=False)
+    whole = learner_of(budget, average=True).fit(X, y)
+    parts = clone(whole)
+    for rows in np.split(np.arange(400), sorted(set(cuts))):
+        parts = pickle.loads(pickle.dumps(parts)).partial_fit(X[rows], y[rows], classes=[-1, 1])
+    np.testing.assert_allclose(parts.support_vectors_, whole.support_vectors_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_more_classes_have_points_of_their_own(average):
+    X, _ = toy(n=400, empty_rows=False)
+    y = np.digitize(X[:, 0], [-0.2, 0.3])
+    learner = learner_of(15, average=average).fit(X, y)
+    values = np.column_stack([one.decision_function(X) for one in learner.estimators_])
+    np.testing.assert_allclose(learner.decision_function(X), values, rtol=1e-9, atol=1e-9)
+    points = sum(int(np.sum(one._numbers < 0)) for one in learner.estimators_)
+    examples = {number for one in learner.estimators_ for number in one._numbers if number >= 0}
+    assert points > 10
+    assert learner.n_support_ == points + len(examples)
+    last = learner.last_classifier()
+    assert all(one.n_support_ <= 15 for one in last.estimators_)
+
+
+def test_single_precision_is_that_of_the_rows():
+    X, y = toy(n=300, empty_rows=False)
+    learner = learner_of(20).fit(X.astype(np.float32), y)
+    assert learner.support_vectors_.dtype == np.float32
+    again = learner_of(20).fit(X.astype(np.float32).astype(np.float64), y)
+    np.testing.assert_allclose(learner.dual_coef_, again.dual_coef_, rtol=1e-12)
+    np.testing.assert_allclose(learner.decision_function(X), again.decision_function(X), rtol=1e-3, atol=1e-3)
+
+
+def test_the_callback_sees_what_is_learned_and_can_stop():
+    X, y = toy(n=600)
+    seen = []
+
+    def callback(learner, t):
+        seen.append((t, learner.n_support_, learner.score(X, y)))
+        return t >= 300
+
+    learner = learner_of(10).fit(X, y, callback=callback)
+    assert learner.t_ == seen[-1][0] == 384
+    assert all(n <= 10 for _, n, _ in seen)
+
+
+def test_merging_is_for_the_gaussian_kernel_from_the_first_call_on():
+    X, y = toy(n=40)
+    with pytest.raises(ValueError, match=r"maintenance='merging' of BSGD needs kernel='rbf'.* Got kernel='poly'"):
+        learner_of(10, kernel="poly").fit(X, y)
+    learner = learner_of(10).partial_fit(X, y)
+    with pytest.raises(ValueError, match="maintenance"):
+        learner.set_params(maintenance="removal").partial_fit(X, y)
