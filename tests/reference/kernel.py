@@ -81,6 +81,10 @@ def loss_derivative(loss, y, f, delta=0.0):
         return -y * np.exp(-y * f)
     if loss == "hinge":
         return -y if y * f < 1 else 0.0
+    if loss == "squared_hinge":
+        return -2 * y * (1 - y * f) if y * f < 1 else 0.0
+    if loss == "smooth_hinge":
+        return -y if y * f <= 0 else -y * (1 - y * f) if y * f < 1 else 0.0
     return 2 * (f - y) if abs(y - f) >= delta else 0.0
 
 

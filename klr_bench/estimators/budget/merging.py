@@ -88,6 +88,14 @@ def least(coef, number):
 
 
 @compiled(fastmath={"reassoc", "contract"})
+def _dot(coef, values):
+    total = 0.0
+    for slot in range(len(coef)):
+        total += coef[slot] * values[slot]
+    return total
+
+
+@compiled(fastmath={"reassoc", "contract"})
 def _distances_from(points, m, gamma, distances):
     """Set the scaled distances (S,) of all points (S, d) from that of slot m."""
     for slot in range(len(points)):
@@ -167,10 +175,7 @@ def _block(
     before, S = counts[EVER], len(coef)
     from_m = np.empty(S)
     for i in range(len(y)):
-        value = 0.0
-        for slot in range(S):
-            value += coef[slot] * values[i, slot]
-        value *= scalars[SCALE]
+        value = scalars[SCALE] * _dot(coef, values[i])
         scalars[LAST] = value
         counts[T] += 1
         t = counts[T]

@@ -11,10 +11,10 @@ from numba import float64, int64
 
 from klr_bench.estimators.core.jit import compiled
 
-LOSSES = {"logit": 0, "exponential": 1, "square": 2, "hinge": 3}
+LOSSES = {"logit": 0, "exponential": 1, "square": 2, "hinge": 3, "squared_hinge": 4, "smooth_hinge": 5}
 """The codes of the losses in compiled code."""
 
-LOGIT, EXPONENTIAL, SQUARE, HINGE = LOSSES.values()
+LOGIT, EXPONENTIAL, SQUARE, HINGE, SQUARED_HINGE, SMOOTH_HINGE = LOSSES.values()
 
 
 @compiled(float64(float64))
@@ -37,7 +37,8 @@ def derivative(loss, y, f, delta):
     """Return dl(y, f)/df of the loss with this code.
 
     The square loss is max((y - f)^2, delta^2), constant where abs(y - f) < delta (Zhang et al., ICML 2013, table 1);
-    delta = 0 gives the usual square loss.
+    delta = 0 gives the usual square loss.  The squared hinge is max(0, 1 - yf)^2; the smooth hinge is (1 - yf)^2 / 2
+    where 0 < yf < 1, 1/2 - yf below and 0 above.
     """
     if loss == LOGIT:
         return -y * sigmoid(-y * f)
@@ -45,4 +46,8 @@ def derivative(loss, y, f, delta):
         return -y * math.exp(-y * f)
     if loss == SQUARE:
         return 2.0 * (f - y) if abs(y - f) >= delta else 0.0
+    if loss == SQUARED_HINGE:
+        return -2.0 * y * max(0.0, 1.0 - y * f)
+    if loss == SMOOTH_HINGE:
+        return -y * min(max(0.0, 1.0 - y * f), 1.0)
     return -y if y * f < 1.0 else 0.0

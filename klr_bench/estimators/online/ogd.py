@@ -31,8 +31,9 @@ class KernelOGD(OnlineKernelClassifier):
     ----------
     eta : float, default=0.5
         Step size > 0.
-    loss : {"hinge", "logit", "square"}, default="hinge"
-        max(0, 1 - yf), log(1 + e^-yf) or (y - f)^2.
+    loss : {"hinge", "logit", "square", "squared_hinge", "smooth_hinge"}, default="hinge"
+        max(0, 1 - yf), log(1 + e^-yf), (y - f)^2, max(0, 1 - yf)^2, or the hinge with a parabola for its corner:
+        (1 - yf)^2 / 2 where 0 < yf < 1, 1/2 - yf where yf <= 0.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
     kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
@@ -45,7 +46,8 @@ class KernelOGD(OnlineKernelClassifier):
 
     References
     ----------
-    Kivinen, Smola, Williamson, IEEE Transactions on Signal Processing 52, 2004.
+    Kivinen, Smola, Williamson, IEEE Transactions on Signal Processing 52, 2004.  The smooth hinge is that of Rennie and
+    Srebro, IJCAI multidisciplinary workshop on advances in preference handling, 2005.
 
     Examples
     --------
@@ -64,7 +66,7 @@ class KernelOGD(OnlineKernelClassifier):
         "class_weight": CLASS_WEIGHT,
         "n_jobs": JOBS,
         "eta": [POSITIVE],
-        "loss": [StrOptions({"hinge", "logit", "square"})],
+        "loss": [StrOptions({"hinge", "logit", "square", "squared_hinge", "smooth_hinge"})],
     }
 
     def __init__(

@@ -54,5 +54,7 @@ CASES = {
     "perceptron": (KernelPerceptron(), reference.perceptron(), np.inf),
     "ogd hinge": (KernelOGD(eta=0.45), reference.ogd(0.45, "hinge"), np.inf),  # whose sums are never 1
     "ogd logit": (KernelOGD(loss="logit", average=True), reference.ogd(0.5, "logit"), np.inf),
+    "ogd squared hinge": (KernelOGD(loss="squared_hinge", eta=0.23), reference.ogd(0.23, "squared_hinge"), np.inf),
+    "ogd smooth hinge": (KernelOGD(loss="smooth_hinge", average=True), reference.ogd(0.5, "smooth_hinge"), np.inf),
     "ogd square": (KernelOGD(loss="square", eta=0.05), reference.ogd(0.05, "square"), np.inf),
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
 
 from klr_bench import fit_many
+from klr_bench.estimators.core import losses
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.experiment.selection import score_fold
 from klr_bench.experiment.splits import Prepared
@@ -69,6 +72,22 @@ def test_auxiliary_rule_at_extreme_margins(value, h, aux_gamma):
 def test_refuses_parameters(learner, message):
     with pytest.raises(ValueError, match=message):
         learner.fit(*toy())
+
+
+@pytest.mark.parametrize("name", ["logit", "exponential", "square", "squared_hinge", "smooth_hinge"])
+@pytest.mark.parametrize("y", [-1.0, 1.0])
+def test_slopes_of_smooth_losses_are_those_of_their_values(name, y):
+    values = {
+        "logit": lambda z: losses.softplus(-z),
+        "exponential": lambda z: math.exp(-z),
+        "square": lambda z: (1 - z) ** 2,
+        "squared_hinge": lambda z: max(0, 1 - z) ** 2,
+        "smooth_hinge": lambda z: 0.5 - z if z <= 0 else max(0, 1 - z) ** 2 / 2,
+    }
+    step = 1e-6
+    for f in np.linspace(-2.93, 2.93, 60):
+        slope = (values[name](y * (f + step)) - values[name](y * (f - step))) / (2 * step)
+        assert losses.derivative(losses.LOSSES[name], y, f, 0.0) == pytest.approx(slope, abs=1e-8, rel=1e-7)
 
 
 def test_oskl_refuses_an_unbounded_derivative_while_it_runs():
