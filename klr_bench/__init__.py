@@ -21,6 +21,7 @@ _EXPORTS = {
     "BudgetOSKL": "klr_bench.estimators.budget.oskl",
     "ConfidenceWeighted": "klr_bench.estimators.linear.cw",
     "DualCDKLR": "klr_bench.estimators.batch.dual",
+    "DUOL": "klr_bench.estimators.budget.duol",
     "fit_many": "klr_bench.estimators.online.many",
     "FeatureGeneratingMachine": "klr_bench.estimators.linear.sbcw",
     "FOGD": "klr_bench.estimators.features.fogd",

@@ -154,7 +154,7 @@ def bsgd(X, y, u, gamma, budget):
 def golden_section(a, b, distance):
     low, high, golden = 0.0, 1.0, 0.6180339887498949
     weights = np.zeros(2)
-    while high - low > 0.01:  # the paper's precision is not known; this is a coarse one
+    while high - low > 0.01:  # coarse
         places = (high - golden * (high - low), low + golden * (high - low))
         for side in range(2):
             h = places[side]

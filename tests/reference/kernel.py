@@ -261,6 +261,40 @@ def bsgd(K, y, budget, lam, loss):
     return f
 
 
+def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
+    """The two steps of DUOL, by one after the other until neither moves."""
+    g = d = 0.0
+    for _ in range(200_000):
+        before = g, d
+        g = np.clip((loss_t - w * d) / length_t, 0, room_t)
+        d = np.clip((loss_b - w * g) / length_b, 0, room_b)
+        if abs(g - before[0]) + abs(d - before[1]) <= 1e-16 * (g + d):
+            break
+    return g, d
+
+
+def duol(K, y, C, rho):
+    """Return the last coefficients, those of the average, and who was inserted."""
+    n = len(y)
+    coef, total, inserted = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
+    for t in range(n):
+        total += coef
+        f = K @ coef
+        loss = 1 - y[t] * f[t]
+        if loss <= 0:
+            continue
+        conflicts = {i: y[i] * y[t] * K[i, t] for i in np.flatnonzero(inserted) if y[i] * f[i] <= 1 + 1e-9}
+        b = min(conflicts, key=conflicts.get) if conflicts else None
+        if b is not None and conflicts[b] <= -rho:
+            room = C - y[b] * coef[b]
+            g, d = both_steps(loss, max(1 - y[b] * f[b], 0), K[t, t], K[b, b], conflicts[b], C, max(room, 0))
+            coef[b] += d * y[b]
+        else:
+            g = min(C, loss / K[t, t])
+        coef[t], inserted[t] = g * y[t], True
+    return coef, total / n, inserted
+
+
 class Points:
     """A function of at most `budget` points, each its own row; merged points are rows, too.
 

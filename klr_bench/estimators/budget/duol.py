@@ -1,0 +1,244 @@
+"""DUOL: at an update an older support vector that conflicts with the example gets a new coefficient, too.
+
+Zhao, Hoi, Jin (JMLR 12, 2011).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float64, int64
+
+from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.parameters import POSITIVE, SHARE
+from klr_bench.estimators.core.rows import Growing, growing_like
+from klr_bench.estimators.online.base import OnlineKernelClassifier
+
+BLOCK = 128
+"""Examples per block."""
+T, MISTAKES, REFUSED = range(3)
+_AT_ONE = 1.0 + 1e-9
+"""A margin that a step has set to 1 is at most this."""
+
+_vector, _matrix = float64[::1], float64[:, ::1]
+
+
+@compiled()
+def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
+    """Return (g, d) with the largest g loss_t + d loss_b - (length_t g^2 + length_b d^2) / 2 - w g d, w <= 0.
+
+    0 <= g <= room_t, 0 <= d <= room_b; the losses are >= 0, and so are the steps without the upper bounds.
+    """
+    determinant = length_t * length_b - w * w
+    if determinant > 1e-12 * length_t * length_b:
+        g, d = (loss_t * length_b - w * loss_b) / determinant, (loss_b * length_t - w * loss_t) / determinant
+        if g <= room_t and d <= room_b:
+            return g, d
+    g, d = room_t, min((loss_b - w * room_t) / length_b, room_b)
+    other_g, other_d = min((loss_t - w * room_b) / length_t, room_t), room_b
+    gain = g * loss_t + d * loss_b - 0.5 * (length_t * g * g + length_b * d * d) - w * g * d
+    other = other_g * loss_t + other_d * loss_b
+    other -= 0.5 * (length_t * other_g * other_g + length_b * other_d * other_d) + w * other_g * other_d
+    return (g, d) if gain >= other else (other_g, other_d)
+
+
+@compiled()
+def _conflict(y, row, f, labels, coef, n):
+    """Return (place, y_i y k(x_i, x)) of the support vector with margin <= 1 that conflicts most; place -1 for none."""
+    found, w = -1, math.inf
+    for j in range(n):
+        if coef[j] != 0.0 and labels[j] * f[j] <= _AT_ONE and labels[j] * y * row[j] < w:
+            found, w = j, labels[j] * y * row[j]
+    return found, w
+
+
+@compiled(fastmath={"contract"})
+def _add(f, c, row):
+    for j in range(len(f)):
+        f[j] += c * row[j]
+
+
+@compiled(float64(_matrix, _matrix, _vector, _vector, _vector, _vector, float64, float64, int64[::1]))
+def _block(gram, values, labels, f, coef, sums, C, rho, counts):
+    """Learn from a block of b examples; return the last f(x).
+
+    gram: kernel values of the n support vectors, in its first n rows and columns; values (b, n + b): those of the
+    examples with the support vectors and each other; labels, f, coef (n + b,), of both: labels, values of f,
+    coefficients; sums (n + b,): the changes of the coefficients, each times its t.
+    """
+    n, last = len(labels) - len(values), 0.0
+    for i in range(len(values)):
+        place, row = n + i, values[i]
+        y, last, length = labels[place], f[place], row[place]
+        counts[T] += 1
+        t = counts[T]
+        if not math.isfinite(last + length):
+            counts[REFUSED] = t
+            break
+        counts[MISTAKES] += y * last <= 0.0
+        loss = 1.0 - y * last
+        if loss <= 0.0:
+            continue
+        b, w = _conflict(y, row, f, labels, coef, place)
+        if b >= 0 and w <= -rho:
+            its_length = gram[b, b] if b < n else values[b - n, b]
+            room = max(C - labels[b] * coef[b], 0.0)
+            step, its_step = both_steps(loss, max(1.0 - labels[b] * f[b], 0.0), length, its_length, w, C, room)
+            c = its_step * labels[b]
+            coef[b] += c
+            sums[b] += c * t
+            if b < n:
+                _add(f[:n], c, gram[b])
+                for j in range(len(values)):
+                    f[n + j] += c * values[j, b]
+            else:
+                _add(f, c, values[b - n])
+        else:
+            step = min(C, loss / length) if length > 0.0 else C
+        coef[place], sums[place] = step * y, step * y * t
+        _add(f, step * y, row)
+    return last
+
+
+class DoubleState:
+    """The state of DUOL between two blocks, in float64.
+
+    Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `gram`, `labels`, `f`, `coef`
+    and `sums`, as in `_block`.
+    """
+
+    def __init__(self, kernel, X):
+        """Start on rows like those of X, dense or CSR."""
+        self.sparse = sp.issparse(X)
+        self.operands = operands_of(kernel, X).plain
+        self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
+        self.gram = np.zeros((0, 0))
+        self.labels, self.f, self.coef, self.sums = np.zeros((4, 0))
+        self.counts, self.last_value = np.zeros(3, dtype=np.int64), 0.0
+
+    @property
+    def t(self):
+        """Examples seen."""
+        return int(self.counts[T])
+
+    @property
+    def n_mistakes(self):
+        """Number of examples with y f(x) <= 0 at their own step."""
+        return int(self.counts[MISTAKES])
+
+    @property
+    def refused(self):
+        """The example at which f(x) was not finite, or 0."""
+        return int(self.counts[REFUSED])
+
+    def learn(self, X, y, C, rho):
+        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
+        for start in range(0, len(y), BLOCK):
+            if self.refused:
+                break
+            self._learn_block(X[start : start + BLOCK], y[start : start + BLOCK], C, rho)
+
+    def _learn_block(self, X, y, C, rho):
+        n, b = len(self.support), len(y)
+        rows = X.astype(np.float64)
+        both = sp.vstack([self.support.rows, X], format="csr") if self.sparse else np.vstack([self.support.rows, X])
+        right = self.operands.right(both.astype(np.float64))
+        values = np.ascontiguousarray(self.operands.values(self.operands.left(rows), right))
+        labels, coef, sums = np.r_[self.labels, y], np.r_[self.coef, np.zeros(b)], np.r_[self.sums, np.zeros(b)]
+        f = np.r_[self.f, self.coef @ values[:, :n].T]
+        before = self.t
+        self.last_value = _block(self.gram, values, labels, f, coef, sums, C, rho, self.counts)
+        new = np.flatnonzero(coef[n:])
+        kept = np.r_[np.arange(n), n + new]
+        self.labels, self.f, self.coef, self.sums = labels[kept], f[kept], coef[kept], sums[kept]
+        self.support.append(X[new])
+        self.numbers.append(before + new)
+        self._extend(values[new, :n], values[np.ix_(new, n + new)])
+
+    def _extend(self, old, own):
+        """Add kernel values of m new support vectors with the n old ones, (m, n), and with each other, (m, m)."""
+        m, n = old.shape
+        if n + m > len(self.gram):
+            gram = np.empty((2 * (n + m), 2 * (n + m)))
+            gram[:n, :n] = self.gram[:n, :n]
+            self.gram = gram
+        new = slice(n, n + m)
+        self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, own
+
+    def coefficients(self, *, average):
+        """Return the places of the support vectors and their coefficients, in the average of the f_t or the last f."""
+        return np.arange(len(self.coef)), self.coef - self.sums / max(self.t, 1) if average else self.coef
+
+
+class DUOL(BudgetKernelClassifier):
+    """Double updating: an update changes the coefficient of a conflicting support vector, too.
+
+    At an example with y f(x) < 1, of the support vectors with margins y_i f(x_i) <= 1 the one with the least
+    w = y_i y k(x_i, x) is looked for.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the
+    dual objective of the SVM is the largest; otherwise the example enters with min(C, (1 - y f(x)) / k(x, x)).
+
+    There is no budget: all kernel values of support vectors with each other are kept, 8 to 32 n_support_^2 bytes.
+    Training is in float64 whatever `dtype`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Bound > 0 on the coefficients.
+    rho : float, default=0.1
+        Least conflict, in (0, 1], of two examples, for kernels with k(x, x) = 1.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`; n_updates_ counts insertions.
+
+    References
+    ----------
+    Zhao, Hoi, Jin, JMLR 12, 2011, algorithm 1.
+
+    Examples
+    --------
+    >>> from klr_bench import DUOL
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> DUOL(gamma=2.0, random_state=0).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    _fixed = OnlineKernelClassifier._fixed
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"C": [POSITIVE], "rho": [SHARE]}
+
+    def __init__(
+        self,
+        C=1.0,
+        rho=0.1,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
+        OnlineKernelClassifier.__init__(
+            self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        )
+        self.C = C
+        self.rho = rho
+
+    def _new_state(self, X):
+        return DoubleState(self._kernel(X), X)
+
+    def _learning(self):
+        return lambda X, signs, *_: self._state.learn(X, signs, self.C, self.rho)

@@ -1,0 +1,108 @@
+"""Double updating: equal to the reference, and each double step the best there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from klr_bench.estimators.budget import duol
+from tests.cover import cover
+from tests.estimators.one_pass import DUOL
+from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
+from tests.reference import kernel as reference
+
+
+@cover(
+    2,
+    kernel=["rbf", "poly"],
+    layout=[layout for layout in LAYOUTS if "bits" not in layout or layout == "bits and others"],
+    block=[1, 7, 64, 128],
+    average=[False, True],
+    C=[0.3, 1.0, 20.0],
+    rho=[0.05, 0.6],
+)
+def test_equals_the_reference(kernel, layout, block, average, C, rho, monkeypatch):
+    monkeypatch.setattr(duol, "BLOCK", block)
+    X, y = toy(n=150, empty_rows=False)
+    X = suited(X, layout)
+    learner = DUOL(C, rho, average=average, **KERNELS[kernel]).fit(laid_out(X, layout, monkeypatch), y)
+    last, mean, inserted = reference.duol(reference.kernel_matrix(X, X, **KERNELS[kernel]), y, C, rho)
+    support = learner.support_vectors_.toarray() if sp.issparse(learner.support_vectors_) else learner.support_vectors_
+    np.testing.assert_array_equal(support, X[inserted])
+    expected = (mean if average else last)[inserted]
+    np.testing.assert_allclose(learner.dual_coef_, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
+    assert learner.n_updates_ == inserted.sum()
+    if rho < 0.1:  # some coefficients are those of a second step
+        lone = DUOL(C, 1.0, average=average, **KERNELS[kernel]).fit(X, y)
+        assert kernel == "poly" or not np.array_equal(lone.dual_coef_, learner.dual_coef_)
+
+
+@settings(max_examples=300)
+@given(
+    st.tuples(st.floats(1e-3, 3), st.floats(0, 3), st.floats(0.1, 4), st.floats(0.1, 4)),
+    st.floats(0, 0.995),
+    st.floats(0.01, 5),
+    st.floats(0, 5),
+)
+def test_no_two_steps_are_better(losses_and_lengths, cosine, room_t, room_b):
+    loss_t, loss_b, length_t, length_b = losses_and_lengths
+    w = -cosine * np.sqrt(length_t * length_b)
+    g, d = duol.both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b)
+    expected = reference.both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b)
+    assert 0 <= g <= room_t
+    assert 0 <= d <= room_b
+    np.testing.assert_allclose((g, d), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_the_dual_objective_never_falls():
+    X, y = toy(n=200, empty_rows=False)
+    learner, before = DUOL(C=1.0, gamma=2.0), 0.0
+    for t in range(200):
+        learner.partial_fit(X[t : t + 1], y[t : t + 1], classes=[-1, 1])
+        a = learner.dual_coef_
+        K = reference.kernel_matrix(learner.support_vectors_, learner.support_vectors_, gamma=2.0)
+        dual = np.abs(a).sum() - a @ K @ a / 2
+        assert np.all(np.abs(a) <= 1 + 1e-12)
+        assert dual >= before - 1e-12
+        before = dual
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(5, 395), max_size=4))
+def test_cuts_into_calls_do_not_matter(cuts):
+    X, y = toy(n=400, empty_rows=False)
+    whole = DUOL(gamma=2.0, average=True).fit(X, y)
+    parts = clone(whole)
+    for rows in np.split(np.arange(400), sorted(set(cuts))):
+        parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
+    np.testing.assert_array_equal(parts.support_vectors_, whole.support_vectors_)
+    np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_more_classes_and_the_last_classifier():
+    X, _ = toy(n=300, empty_rows=False)
+    y = np.digitize(X[:, 0], [-0.2, 0.3])
+    learner = DUOL(gamma=2.0, average=True).fit(X, y)
+    values = np.column_stack([one.decision_function(X) for one in learner.estimators_])
+    np.testing.assert_allclose(learner.decision_function(X), values, rtol=1e-9, atol=1e-9)
+    last, alone = learner.last_classifier(), DUOL(gamma=2.0).fit(X, y)
+    np.testing.assert_allclose(last.decision_function(X), alone.decision_function(X), rtol=1e-9, atol=1e-9)
+
+
+def test_values_that_overflow_are_refused():
+    X, y = toy(n=100)
+    X[:7] *= 1e-3
+    X[7:] *= 1e200
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
+        DUOL(kernel="poly", gamma=1.0, degree=3).fit(X, y)
+
+
+@pytest.mark.parametrize(("name", "value"), [("C", 0), ("rho", 0), ("rho", 1.5)])
+def test_parameters_are_checked(name, value):
+    X, y = toy(n=20)
+    with pytest.raises(ValueError, match=f"'{name}' parameter of DUOL"):
+        DUOL(**{name: value}).fit(X, y)
