@@ -281,10 +281,11 @@ def duol(K, y, C, rho):
         total += coef
         f = K @ coef
         loss = 1 - y[t] * f[t]
-        if loss <= 0:
+        if loss <= 1e-9:
             continue
         conflicts = {i: y[i] * y[t] * K[i, t] for i in np.flatnonzero(inserted) if y[i] * f[i] <= 1 + 1e-9}
-        b = min(conflicts, key=conflicts.get) if conflicts else None
+        most = min(conflicts.values(), default=0)
+        b = next((i for i, w in conflicts.items() if w <= most * (1 - 1e-9)), None)
         if b is not None and conflicts[b] <= -rho:
             room = C - y[b] * coef[b]
             g, d = both_steps(loss, max(1 - y[b] * f[b], 0), K[t, t], K[b, b], conflicts[b], C, max(room, 0))

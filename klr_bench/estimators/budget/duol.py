@@ -21,8 +21,8 @@ from klr_bench.estimators.online.base import OnlineKernelClassifier
 BLOCK = 128
 """Examples per block."""
 T, MISTAKES, REFUSED = range(3)
-_AT_ONE = 1.0 + 1e-9
-"""A margin that a step has set to 1 is at most this."""
+ROUNDING = 1e-9
+"""Margins, which steps set to 1, are 1 if they differ by this at most; conflicts that differ by this share are equal."""
 
 _vector, _matrix = float64[::1], float64[:, ::1]
 
@@ -48,10 +48,14 @@ def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
 
 @compiled()
 def _conflict(y, row, f, labels, coef, n):
-    """Return (place, y_i y k(x_i, x)) of the support vector with margin <= 1 that conflicts most; place -1 for none."""
-    found, w = -1, math.inf
+    """Return (place, y_i y k(x_i, x)) of the support vector with margin <= 1 that conflicts most; place -1 for none.
+
+    Of those that conflict equally it is the first.
+    """
+    found, w = -1, 0.0
     for j in range(n):
-        if coef[j] != 0.0 and labels[j] * f[j] <= _AT_ONE and labels[j] * y * row[j] < w:
+        conflicts = labels[j] * y * row[j] < w * (1.0 + ROUNDING)
+        if conflicts and coef[j] != 0.0 and labels[j] * f[j] <= 1.0 + ROUNDING:
             found, w = j, labels[j] * y * row[j]
     return found, w
 
@@ -81,7 +85,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
             break
         counts[MISTAKES] += y * last <= 0.0
         loss = 1.0 - y * last
-        if loss <= 0.0:
+        if loss <= ROUNDING:
             continue
         b, w = _conflict(y, row, f, labels, coef, place)
         if b >= 0 and w <= -rho:

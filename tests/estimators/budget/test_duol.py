@@ -19,7 +19,7 @@ from tests.reference import kernel as reference
 @cover(
     2,
     kernel=["rbf", "poly"],
-    layout=[layout for layout in LAYOUTS if "bits" not in layout or layout == "bits and others"],
+    layout=LAYOUTS,
     block=[1, 7, 64, 128],
     average=[False, True],
     C=[0.3, 1.0, 20.0],
