@@ -156,7 +156,8 @@ def test_metrics_of_rare_classes_by_hand():
 
 def test_size_of_kernel_and_linear_classifiers():
     learner = NonConservativeKLR().fit(X, Y)
-    assert fitted(learner, 300) == {"n_support": 300, "sparsity": 0.0, "n_updates": 300}
+    loss = learner.cumulative_loss_
+    assert fitted(learner, 300) == {"n_support": 300, "sparsity": 0.0, "n_updates": 300, "cumulative_loss": loss}
     machine = SVC().fit(X, Y)
     assert fitted(machine, 300)["n_support"] == machine.n_support_.sum()
     assert fitted(machine, 300)["sparsity"] == 1 - machine.n_support_.sum() / 300
@@ -204,12 +205,13 @@ def test_a_checkpoint_asks_once_and_keeps_what_the_estimator_watches():
             return super().decision_function(X)
 
     learner = Counted().fit(X, Y)
-    assert at_checkpoint(learner, X, Y) == {"accuracy": learner.score(X, Y), "n_support": 300}
+    own = {"n_support": 300, "cumulative_loss": learner.cumulative_loss_}
+    assert at_checkpoint(learner, X, Y) == {"accuracy": learner.score(X, Y)} | own
     learner.watched, learner.asked = ("accuracy", "log_loss", "auc"), 0
     found = at_checkpoint(learner, X, Y)
     assert learner.asked == 1
     expected = measure(learner, X, Y)[0]
-    assert found == {name: expected[name] for name in ("accuracy", "log_loss", "auc")} | {"n_support": 300}
+    assert found == {name: expected[name] for name in ("accuracy", "log_loss", "auc")} | own
 
 
 def test_labels_of_a_wrong_shape_are_refused():

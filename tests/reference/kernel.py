@@ -24,14 +24,16 @@ def online(K, y, draws, step, radius=np.inf):
     """Run f <- project(s f + c k_t); step(y, f, u, t) answers (insert, s, c).
 
     Returns the coefficients of the last and of the average classifier, both of length T with zeros for examples that
-    were not inserted, the mask of those that were, and the number of mistakes, y f(x) <= 0.
+    were not inserted, the mask of those that were, the number of mistakes, y f(x) <= 0, and the sum of the losses
+    log(1 + exp(-y f(x))).
     """
     T = len(y)
-    coef, total, inserted, mistakes = np.zeros(T), np.zeros(T), np.zeros(T, dtype=bool), 0
+    coef, total, inserted, mistakes, losses = np.zeros(T), np.zeros(T), np.zeros(T, dtype=bool), 0, 0.0
     for t in range(T):
         total += coef
         f = np.sum(coef * K[:, t])
         mistakes += y[t] * f <= 0
+        losses -= log_expit(y[t] * f)
         insert, s, c = step(y[t], f, draws[t], t + 1)
         coef *= s
         if insert:
@@ -40,7 +42,7 @@ def online(K, y, draws, step, radius=np.inf):
         norm = np.sqrt(max(coef @ K @ coef, 0))
         if norm > radius:
             coef *= radius / norm
-    return coef, total / T, inserted, mistakes
+    return coef, total / T, inserted, mistakes, losses
 
 
 def nc(eta):

@@ -6,22 +6,23 @@ Everything is in terms of probabilities and gradients; the norm comes from the w
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 
 def online(K, y, n_classes, draws, step, radius=np.inf):
     """Run F <- project(F + C k_t) over examples of the classes y (T,), 0, 1, ...; step(y, f, u) answers C (M,) or None.
 
     Returns the coefficients of the last and of the average classifier, both (M, T), the mask of those that were
-    inserted, and the number of mistakes.
+    inserted, the number of mistakes, and the sum of the losses -log softmax(f)[y].
     """
     T = len(y)
     coef, total = np.zeros((n_classes, T)), np.zeros((n_classes, T))
-    inserted, mistakes = np.zeros(T, dtype=bool), 0
+    inserted, mistakes, losses = np.zeros(T, dtype=bool), 0, 0.0
     for t in range(T):
         total += coef
         f = coef @ K[:, t]
         mistakes += f[y[t]] <= np.max(np.delete(f, y[t]))
+        losses -= log_softmax(f)[y[t]]
         change = step(y[t], f, draws[t])
         if change is not None:
             coef[:, t] = change
@@ -29,7 +30,7 @@ def online(K, y, n_classes, draws, step, radius=np.inf):
         norm = np.sqrt(max(2 * np.trace(coef @ K @ coef.T), 0))
         if norm > radius:
             coef *= radius / norm
-    return coef, total / T, inserted, mistakes
+    return coef, total / T, inserted, mistakes, losses
 
 
 def gradient(y, f):

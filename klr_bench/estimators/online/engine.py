@@ -31,6 +31,7 @@ from numba import boolean, float32, float64, int64, types, uint32
 
 from klr_bench.estimators.core.expansion import evaluate, expand
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, filled_like
 
@@ -123,9 +124,9 @@ def _recursion(
 
     row (n_learners,) gives the row of each learner in all other matrices: f (n_learners, b), the sums so far, without
     the scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples
-    and `block` for those of the block; scalars: scale, sum of scales, squared norm, and the last f(x); counts:
-    mistakes, first non-zero coefficient, and the example that the learner refused, or 0.  A learner refuses an example
-    if its rule answers c = nan or something is not finite.
+    and `block` for those of the block; scalars: scale, sum of scales, squared norm, the last f(x), and the sum of the
+    logistic losses log(1 + exp(-y f_t(x_t))); counts: mistakes, first non-zero coefficient, and the example that the
+    learner refused, or 0.  A learner refuses an example if its rule answers c = nan or something is not finite.
 
     Learners that share a row are adjacent, by decreasing radius.  Only the first of them runs.  When its norm exceeds
     the radius of another, that learner continues in a row of its own.
@@ -151,6 +152,7 @@ def _recursion(
                 break
             scale_sum += scale
             counts[m, 0] += labels[i] * value <= 0.0
+            scalars[m, 4] += softplus(-labels[i] * value)
             scale *= shrink
             squared *= shrink * shrink
             if insert:
@@ -177,6 +179,7 @@ def _recursion(
                     counts[own, j] = counts[m, j]
                 scalars[own, 0], scalars[own, 1] = scale * radii[last] / norm, scale_sum
                 scalars[own, 2], scalars[own, 3] = radii[last] * radii[last], value
+                scalars[own, 4] = scalars[m, 4]
                 last -= 1
             if norm > radius:
                 scale *= radius / norm
@@ -219,7 +222,7 @@ class OnlineState:
         self.weights = GrowingColumns(n, support.dtype)
         self.inserted = GrowingColumns(n, np.uint32)
         self.numbers = Growing((0,), np.int64)
-        self.scalars = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
+        self.scalars = np.tile([1.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
         self.counts = np.zeros((n, 3), dtype=np.int64)
         self.t = self.averaged_from = 0
 

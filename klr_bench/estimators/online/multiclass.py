@@ -37,6 +37,9 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     ----------
     classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
         See `OnlineKernelClassifier`; with more than two classes, classes_ and dual_coef_ as above.
+    cumulative_loss_ : float
+        sum_t -log P(y_t|x_t), with the f_t before the step t: the loss in the papers' bounds.  Examples of all passes
+        count, whatever their weights.  Only with the logistic loss.
     """
 
     _most_passes = 5
@@ -56,6 +59,22 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
                 "learned as a softmax and the other class by class; call fit to start anew."
             )
             raise ValueError(message)
+
+    def progress(self):
+        """Return what a checkpoint keeps: the number of support vectors and, of the logistic loss, the sum so far."""
+        return super().progress() | self._losses()
+
+    def summary(self):
+        """Return the support vectors, their share, the updates and, of the logistic loss, the sum over all steps."""
+        return super().summary() | self._losses()
+
+    def _losses(self):
+        return {"cumulative_loss": self.cumulative_loss_} if self._is_logistic() else {}
+
+    def _publish(self):
+        super()._publish()
+        if self._is_logistic():
+            self.cumulative_loss_ = float(self._state.scalars[0, 4])
 
     def _is_softmax(self):
         return self._has_many() and self._is_logistic()

@@ -25,6 +25,7 @@ import numpy as np
 from numba import boolean, float32, float64, int64, types
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.engine import FOLD_BELOW, _fold, _stores
 
@@ -50,14 +51,14 @@ def _recursion(
     """Run a learner through a block of b examples of the classes y (b,), 0, 1, ..., M - 1.
 
     As in `engine._recursion`, with factors (b,), and with one row per class: f (M, b), the sums so far, without the
-    scale; `stores`; `block`; `scalars` (M, 4), the same for all classes, with the last z in place of f(x); and
+    scale; `stores`; `block`; `scalars` (M, 5), the same for all classes, with the last z in place of f(x); and
     `counts`, where mistakes and the refused example are those of row 0.
     """
     coef, average, since, weights, _ = stores
     new_coef, new_average, new_since, new_weights, new_inserted = block
     n_classes = len(f)
     values, direction = np.empty(n_classes), np.empty(n_classes)
-    scale, scale_sum, squared, z = scalars[0]
+    scale, scale_sum, squared, z, loss = scalars[0]
     for i in range(len(y)):
         right, largest, total = y[i], -math.inf, 0.0
         for k in range(n_classes):
@@ -78,6 +79,7 @@ def _recursion(
             break
         scale_sum += scale
         counts[0, 0] += values[right] <= largest
+        loss += softplus(-z)
         if insert:
             for k in range(n_classes):
                 a = 0.5 * c * direction[k] / scale
@@ -105,7 +107,7 @@ def _recursion(
                     later[j] *= scale
             scale, scale_sum = 1.0, 0.0
     for k in range(n_classes):
-        scalars[k, 0], scalars[k, 1], scalars[k, 2], scalars[k, 3] = scale, scale_sum, squared, z
+        scalars[k, 0], scalars[k, 1], scalars[k, 2], scalars[k, 3], scalars[k, 4] = scale, scale_sum, squared, z, loss
 
 
 class SoftmaxState(engine.OnlineState):

@@ -136,6 +136,10 @@ CATALOGUE = (
     Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
+    # Of the logistic losses at the training rows, each before the learner has seen the row.
+    Metric("cumulative_loss", "Cumulative loss", "", "lower", "", low=0),
+    Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),  # of Auxiliary's upper bound h of that loss
+    Metric("norm", "Norm of f", "", "", "", low=0),
     Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # the largest over pairs of rows
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
     Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # of the machine, when the fit began

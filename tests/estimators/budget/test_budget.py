@@ -169,7 +169,7 @@ def test_a_budget_for_all_is_gradient_descent_with_the_same_shrinking(case):
     def step(y, f, u, t):
         return y * f < 1, 1 - eta * lam, eta * y
 
-    last, average, inserted, _ = reference.online(kernel_matrix(X, {"gamma": 2.0}), y, draws(300), step)
+    last, average, inserted, *_ = reference.online(kernel_matrix(X, {"gamma": 2.0}), y, draws(300), step)
     np.testing.assert_allclose(learner.dual_coef_, last[inserted], rtol=1e-10)
     learner = fitted(case, X, y, 300, gamma=2.0, average=True)
     np.testing.assert_allclose(learner.dual_coef_, average[inserted], rtol=1e-10)

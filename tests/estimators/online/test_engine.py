@@ -30,7 +30,7 @@ def assert_same_learner(learner, X, y, step, radius, *, rtol, counted=True):
     dense = X.toarray() if sp.issparse(X) else X
     kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
     K = reference.kernel_matrix(dense, dense, **kernel)
-    last, average, inserted, mistakes = reference.online(K, y, draws(len(y)), step, radius)
+    last, average, inserted, mistakes, losses = reference.online(K, y, draws(len(y)), step, radius)
     support = learner.support_vectors_.toarray() if sp.issparse(X) else learner.support_vectors_
     assert len(support) == inserted.sum()
     np.testing.assert_array_equal(support, dense[inserted].astype(support.dtype))
@@ -42,6 +42,8 @@ def assert_same_learner(learner, X, y, step, radius, *, rtol, counted=True):
     assert learner.t_ == len(y)
     if rtol <= 1e-10 and counted:  # the sign of a sum that cancels is a matter of rounding
         assert learner.n_mistakes_ == mistakes
+    if hasattr(learner, "cumulative_loss_"):
+        assert learner.cumulative_loss_ == pytest.approx(losses, rel=rtol)
 
 
 @cover(3, case=list(CASES), kernel=KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True])
@@ -121,6 +123,7 @@ def test_partial_fit_in_any_chunks_equals_fit(cuts, case):
     np.testing.assert_array_equal(learner.support_vectors_, whole.support_vectors_)
     np.testing.assert_allclose(learner.dual_coef_, whole.dual_coef_, rtol=1e-10, atol=1e-280)
     assert (learner.t_, learner.n_mistakes_) == (whole.t_, whole.n_mistakes_)
+    assert learner.summary() == pytest.approx(whole.summary(), rel=1e-10)
 
 
 def test_partial_fit_row_by_row_equals_fit():

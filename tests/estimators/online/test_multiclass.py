@@ -70,7 +70,7 @@ def assert_same_learner(learner, X, y, step, radius, *, rtol):
     kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
     K = reference.kernel_matrix(dense, dense, **kernel)
     n_classes = len(learner.classes_)
-    last, average, inserted, mistakes = many.online(K, y, n_classes, draws(len(y)), step, radius)
+    last, average, inserted, mistakes, losses = many.online(K, y, n_classes, draws(len(y)), step, radius)
     support = learner.support_vectors_.toarray() if sp.issparse(X) else learner.support_vectors_
     np.testing.assert_array_equal(support, dense[inserted].astype(support.dtype))
     expected = (average if learner.average else last)[:, inserted]
@@ -82,6 +82,7 @@ def assert_same_learner(learner, X, y, step, radius, *, rtol):
     assert learner.t_ == len(y)
     if rtol <= 1e-10:
         assert learner.n_mistakes_ == mistakes
+    assert learner.cumulative_loss_ == pytest.approx(losses, rel=rtol)
 
 
 @cover(3, case=list(CASES), kernel=KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True])

@@ -110,6 +110,14 @@ def test_no_probabilities_without_the_logistic_loss(learner):
     assert not hasattr(learner, "predict_proba")
 
 
+def test_the_cumulative_loss_is_that_of_probabilities():
+    X, y = toy()
+    assert "cumulative_loss" in OSKL().fit(X, y).progress()
+    assert "cumulative_loss" not in OSKL(loss="square", G=9.0).fit(X, y).progress()
+    passes = NonConservativeKLR(n_epochs=3, random_state=0).fit(X, y)
+    assert passes.cumulative_loss_ > 1.5 * clone(passes).set_params(n_epochs=1).fit(X, y).cumulative_loss_
+
+
 @pytest.mark.parametrize("learner", [NonConservativeKLR(R=9.0), MarginKLR(R=9.0), AuxiliaryKLR(R=9.0)])
 def test_a_step_size_by_radius_and_number_of_rows(learner):
     X, y = toy(n=400)
