@@ -54,6 +54,17 @@ class Checkerboard(Made):
 
 
 @dataclass(frozen=True)
+class RepeatedPoints(Made):
+    n_samples: Rows
+    n_points: Few
+    distance: Size
+    seed: Seed
+
+    def n_numbers(self) -> float:
+        return self.n_samples + self.n_points
+
+
+@dataclass(frozen=True)
 class GaussianMixtures(Made):
     n_samples: Rows
     n_classes: Classes
@@ -157,6 +168,7 @@ _BUNDLED = "klr_bench.experiment.data.bundled"
 MAKERS: dict[str, type[Any]] = {
     f"{_SYNTHETIC}.moons": Moons,
     f"{_SYNTHETIC}.checkerboard": Checkerboard,
+    f"{_SYNTHETIC}.repeated_points": RepeatedPoints,
     f"{_SYNTHETIC}.gaussian_mixtures": GaussianMixtures,
     f"{_SYNTHETIC}.sparse_text": SparseText,
     f"{_SYNTHETIC}.factors": Factors,

@@ -35,6 +35,20 @@ def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> t
     return X, colour ^ (random.uniform(size=n_samples) < label_noise)
 
 
+def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
+    """Return X (n, 1), each row one of `n_points` points of a line, drawn with equal probability, and y in {0, 1}.
+
+    A point always has the same label; half of the points, chosen at random, have label 0.  Neighbours are `distance`
+    apart: with exp(-gamma distance^2) = 0 the points are orthogonal, and the best f has a support vector at each.  That
+    is a sequence for theorem 2 of Zhang et al. (ICML 2013), which states that there is one; see `few_support_loss` of
+    `klr_bench.estimators.online.bounds`.
+    """
+    random = np.random.default_rng(seed)
+    label = random.permutation(n_points) % 2
+    point = random.integers(0, n_points, n_samples)
+    return distance * point[:, None].astype(np.float64), label[point]
+
+
 def sparse_text(
     n_samples: int, n_features: int, length: int, topic_words: int, topic_share: float, seed: int
 ) -> tuple[Any, Labels]:

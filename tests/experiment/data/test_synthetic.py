@@ -22,6 +22,7 @@ N_CLASSES = {"gaussian_mixtures": 3, "sparse_binary": 5}
 SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
     "moons": lambda n, seed: synthetic.moons(n, 0.1, seed),
     "checkerboard": lambda n, seed: synthetic.checkerboard(n, 4, 0.1, seed),
+    "repeated_points": lambda n, seed: synthetic.repeated_points(n, 6, 10.0, seed),
     "sparse_text": lambda n, seed: synthetic.sparse_text(n, 300, 30, 20, 0.3, seed),
     "factors": lambda n, seed: synthetic.factors(n, 20, 3, 0.3, 0.5, seed),
     "dense_factors": lambda n, seed: synthetic.dense_factors(n, 30, 5, 0.5, 0.3, seed),
@@ -62,6 +63,18 @@ def test_moons_without_noise_lie_on_two_half_circles() -> None:
     centre = np.where(y[:, None] == 0, [0.0, 0.0], [1.0, 0.5])
     np.testing.assert_allclose(np.linalg.norm(X - centre, axis=1), 1.0)
     assert (np.where(y == 0, X[:, 1], 0.5 - X[:, 1]) >= 0).all()
+
+
+@given(n_points=st.integers(1, 30), seed=st.integers(0, 2**32 - 1))
+def test_repeated_points_have_one_label_each_and_are_orthogonal(n_points: int, seed: int) -> None:
+    X, y = synthetic.repeated_points(40 * n_points, n_points, 10.0, seed)
+    points, place = np.unique(X, return_inverse=True)
+    assert len(points) == n_points, "at 40 draws per point none is missed, but in one of 10^16 sets"
+    labels = np.array([np.unique(y[place.ravel() == i]).tolist() for i in range(n_points)])
+    assert labels.shape == (n_points, 1)
+    assert labels.sum() == n_points // 2
+    K = np.exp(-8.0 * (points[:, None] - points) ** 2)
+    np.testing.assert_allclose(K, np.eye(n_points), atol=1e-300)
 
 
 def test_checkerboard_flips_the_share_of_labels_that_it_says() -> None:
