@@ -1,0 +1,241 @@
+"""The papers' bounds: by hand, on runs, and on sequences where they are nearly reached."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from klr_bench import fit_many
+from klr_bench.estimators.batch.hindsight import BestInHindsight
+from klr_bench.estimators.online import bounds
+from klr_bench.experiment.data.synthetic import moons, repeated_points
+from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
+
+DELTA = 0.05
+SEEDS = 100
+GAMMA = 8.0
+"""Of the kernel, with which `repeated_points` at a distance of 10 are orthogonal."""
+
+
+def test_by_hand():
+    # T = 100, loss 30, ||f|| = 2, eta = 1/2
+    assert bounds.nc_loss_bound(100, 30, 2, 0.5) == pytest.approx(30 / 0.75 + 4 / 0.75), "theorem 2 is the smaller"
+    assert bounds.nc_loss_bound(10, 30, 2, 0.5) == pytest.approx(30 + 4 + 2.5), "theorem 1 is the smaller"
+    assert bounds.nc_loss_bound(10, 30, 2, 4.0) == pytest.approx(30 + 0.5 + 20), "theorem 2 needs a step below 2"
+    assert bounds.margin_loss_bound(30, 2, 0.5) == pytest.approx(45.333333333)
+    assert bounds.auxiliary_loss_bound(100, 40, 2, 0.5) == pytest.approx(40 + 4 + 25)
+    assert bounds.margin_support_bound(100, 40, 0.5) == pytest.approx(75 + 10)
+    assert bounds.auxiliary_support_bound(40, "log_gamma", gamma=math.e) == pytest.approx(40)
+    assert bounds.auxiliary_support_bound(40, "log_one_plus_gamma", gamma=9.0) == np.inf
+    assert bounds.auxiliary_support_bound(40, "hard_cutoff", delta=0.0) == pytest.approx(40 / math.log(2))
+    # T = 1024: m = log2(2^20) = 20, ln(20 / 0.05) = ln 400
+    c = 0.5 + 16 * math.log(400)
+    assert bounds.oskl_constant(1024, DELTA) == pytest.approx(c) == pytest.approx(96.3633527)
+    assert bounds.oskl_constant(1024, DELTA, G=1e5, G1=1e5) == pytest.approx(2 * math.sqrt(1e5))
+    assert bounds.oskl_constant([6, 7], DELTA).tolist() == [np.inf, pytest.approx(0.5 + 16 * math.log(120))]
+    expected = (30 + (0.25 * 4 + 9 / 0.25 + 3 * 2) * c) / 0.5 + 3 * c
+    assert bounds.oskl_loss_bound(1024, 30, R=3, eta=0.25, G=2, delta=DELTA) == pytest.approx(expected)
+    assert bounds.oskl_support_bound(1024, 40, G=2, delta=DELTA) == pytest.approx(0.75 * 40 + c)
+    assert bounds.few_support_loss(100, 5) == pytest.approx(20 * math.log(2))
+
+
+@given(
+    T=st.integers(20, 10**6),
+    share=st.floats(0, 1),
+    R=st.floats(0.1, 100),
+    G=st.floats(1, 50),
+    gamma=st.floats(0.01, 0.99),
+    delta=st.floats(1e-6, 0.3),
+)
+def test_remark_2_of_the_icml_paper(T, share, R, G, gamma, delta):
+    """Its two bounds with eta = gamma / (L G) written out, the second with the first put into (3)."""
+    loss, c = share * T, float(bounds.oskl_constant(T, delta, G))
+    regret = loss / (1 - gamma) + R * c + G * (gamma + R**2 / gamma + R) / (1 - gamma) * c
+    ours = bounds.oskl_loss_bound(T, loss, R, gamma / G, G, delta)
+    assert ours == pytest.approx(regret)
+    support = (1 + 1.5 * (gamma + R**2 / gamma + R) / (1 - gamma)) * c + 1.5 / G * (loss / (1 - gamma) + R * c)
+    assert bounds.oskl_support_bound(T, ours, G, delta) == pytest.approx(support)
+
+
+@given(z=st.floats(-700, 700), gamma=st.floats(1, 1e6), delta=st.floats(-5, 5))
+def test_h_is_an_upper_bound_of_the_loss_with_a_slope_of_at_most_one(z, gamma, delta):
+    loss = np.logaddexp(0, -z)
+    for h in bounds.AUXILIARY:
+        value, beyond = (bounds.auxiliary_values(at, h, gamma, delta) for at in (z, z + 1e-3))
+        assert value >= loss * (1 - 1e-12)
+        assert -1e-3 * (1 + 1e-6) - 1e-9 <= beyond - value <= 1e-9
+        assert value >= bounds.auxiliary_values(np.inf, h, gamma, delta)
+
+
+def test_from_gamma_two_on_auxiliary_is_not_known_to_beat_zero():
+    """h >= log(gamma), so theorem 4 never falls below the loss of f = 0."""
+    least = bounds.auxiliary_values(np.inf, "log_gamma", 2.0)
+    assert least == pytest.approx(bounds.LOG_2)
+    none = bounds.first_below(
+        lambda T: bounds.auxiliary_loss_bound(T, least * T, 0.0, 1e-6), lambda T: T * bounds.LOG_2
+    )
+    assert none is None
+    least = bounds.auxiliary_values(np.inf, "log_gamma", 1.9)
+    assert bounds.first_below(
+        lambda T: bounds.auxiliary_loss_bound(T, least * T, 1.0, 1e-3), lambda T: T * bounds.LOG_2
+    ) == math.ceil(500 / (bounds.LOG_2 - math.log(1.9) - 5e-4))
+
+
+@given(start=st.integers(1, 10**12))
+def test_the_first_number_below(start):
+    assert bounds.first_below(lambda T: start, lambda T: T + 0.5) == start
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: bounds.margin_loss_bound(1, 1, 2.0), "eta: expected 0 < eta < 2, got 2.0"),
+        (
+            lambda: bounds.oskl_loss_bound(9, 1, 1, 0.5, 2.0, DELTA),
+            "expected a number between 0 and 1, got 1; use a st",
+        ),
+        (lambda: bounds.oskl_support_bound(9, 1, 1.0, 1.5), "delta: expected a probability between 0 and 1, got 1.5"),
+        (lambda: bounds.auxiliary_values(1.0, "log"), "h: expected log_gamma, log_one_plus_gamma, hard_cutoff, got"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return moons(400, 0.3, 0)
+
+
+def many(learner, X, y):
+    """Return the cumulative losses and the support vectors of a learner with each of the seeds, both (SEEDS,)."""
+    learners = [type(learner)(**learner.get_params() | {"random_state": seed}) for seed in range(SEEDS)]
+    fitted = fit_many(learners, X, y)
+    return np.array([one.cumulative_loss_ for one in fitted]), np.array([one.n_support_ for one in fitted])
+
+
+def assert_mean_below(values, bound):
+    """Refuse a mean that is above by four standard errors, which is once in 30,000 where the expectation is equal."""
+    assert values.mean() <= np.mean(bound) + 4 * np.std(values - bound, ddof=1) / math.sqrt(len(values))
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.5, 1.9, 30.0])
+@pytest.mark.parametrize("R", [1.0, 3.0, np.inf])
+def test_nc_at_each_checkpoint(eta, R, rows):
+    """On every sequence, for every f in the ball: here for the best one, and for parts of it."""
+    X, y = rows
+    f = BestInHindsight(min(R, 10.0), gamma=GAMMA, random_state=0).fit(X, y)
+    z = np.where(y == 1, 1, -1) * f.decision_function(X)
+    learner, T = NonConservativeKLR(eta=eta, R=R, gamma=GAMMA, dtype="float64"), 0
+    for chunk in np.split(np.arange(len(y)), 8):
+        learner.partial_fit(X[chunk], y[chunk], classes=[0, 1])
+        T += len(chunk)
+        for part in (0.0, 0.3, 1.0):
+            loss = np.logaddexp(0, -part * z[:T]).sum()
+            assert learner.cumulative_loss_ <= bounds.nc_loss_bound(T, loss, part * f.norm_, eta)
+
+
+@pytest.mark.parametrize("eta", [0.1, 1.0, 1.9])
+def test_margin_in_expectation(eta, rows):
+    X, y = rows
+    losses, supports = many(MarginKLR(eta=eta, R=3.0, gamma=GAMMA), X, y)
+    f = BestInHindsight(3.0, gamma=GAMMA, random_state=0).fit(X, y)
+    assert_mean_below(losses, bounds.margin_loss_bound(f.cumulative_loss_, f.norm_, eta))
+    assert_mean_below(supports, bounds.margin_support_bound(len(y), losses, eta))
+
+
+@pytest.mark.parametrize("h", bounds.AUXILIARY)
+@pytest.mark.parametrize("aux_gamma", [1.1, 3.0])
+def test_auxiliary_in_expectation(h, aux_gamma, rows):
+    X, y = rows
+    shape = {"h": h, "aux_gamma": aux_gamma, "aux_delta": 0.5, "gamma": GAMMA}
+    losses, supports = many(AuxiliaryKLR(eta=0.3, R=3.0, **shape), X, y)
+    f = BestInHindsight(3.0, random_state=0, **shape).fit(X, y)
+    assert_mean_below(losses, bounds.auxiliary_loss_bound(len(y), f.cumulative_h_, f.norm_, 0.3))
+    if h != "log_one_plus_gamma":  # of which nothing is known
+        assert_mean_below(supports, bounds.auxiliary_support_bound(losses, h, aux_gamma, 0.5))
+
+
+@pytest.mark.parametrize(("G", "eta", "R"), [(1.0, 0.3, 3.0), (1.0, 0.9, 1.0), (4.0, 0.1, 3.0)])
+def test_oskl_with_probability(G, eta, R, rows):
+    """Violations are no more than delta allows, but in one of 10^6 times, also of equation (7) of the proof."""
+    X, y = rows
+    losses, supports = many(OSKL(G=G, eta=eta, R=R, gamma=GAMMA), X, y)
+    f = BestInHindsight(R, gamma=GAMMA, random_state=0).fit(X, y)
+    allowed = binom.ppf(1 - 1e-6, SEEDS, 2 * DELTA)
+    regret = losses > bounds.oskl_loss_bound(len(y), f.cumulative_loss_, R, eta, G, DELTA)
+    support = supports > bounds.oskl_support_bound(len(y), losses, G, DELTA)
+    assert np.sum(regret | support) <= allowed
+    proofs = 1.5 / G * losses + 8 / 3 * math.log(math.ceil(math.log2(len(y) ** 2)) / DELTA)  # equation (7)
+    assert np.sum(supports > proofs) <= binom.ppf(1 - 1e-6, SEEDS, DELTA)
+
+
+def at_one_point(labels, learner):
+    """Return a learner that has seen one point with these labels, and one row of another that is orthogonal to it."""
+    X = np.concatenate([[[100.0]], np.zeros((len(labels), 1))])
+    return learner.partial_fit(X, np.concatenate([[-1], labels]))
+
+
+@pytest.mark.parametrize("cls", [NonConservativeKLR, AuxiliaryKLR])
+def test_half_of_the_step_would_be_too_little(cls):
+    """With a huge step f is wrong by it at every example, while f = 0 loses log(2)."""
+    labels, eta = np.append(1, np.tile([-1, 1], 100)), 1000.0
+    settings = {"aux_gamma": 1.0} if cls is AuxiliaryKLR else {}  # then h is the loss
+    learner = at_one_point(labels, cls(eta=eta, gamma=GAMMA, R=np.inf, **settings))
+    T = learner.t_
+    bound_of = bounds.nc_loss_bound if cls is NonConservativeKLR else bounds.auxiliary_loss_bound
+    bound = bound_of(T, T * bounds.LOG_2, 0.0, eta)
+    assert 0.95 * bound < learner.cumulative_loss_ <= bound
+
+
+@pytest.mark.parametrize("cls", [NonConservativeKLR, MarginKLR, AuxiliaryKLR])
+def test_half_of_the_norm_would_be_too_little(cls):
+    """With small steps, until f is where the comparator always was: the regret is nearly ||f||^2 / (2 eta)."""
+    eta, a = 0.001, 0.2
+    X, y = np.zeros((int(2 * a / eta), 1)), np.ones(int(2 * a / eta))
+    X, y = np.append(X, [[100.0]], axis=0), np.append(y, -1)
+    T, loss = len(y), (len(y) - 1) * math.log1p(math.exp(-a)) + bounds.LOG_2
+    settings = {"aux_gamma": 1.0} if cls is AuxiliaryKLR else {}
+    losses, _ = many(cls(eta=eta, gamma=GAMMA, R=1.0, **settings), X, y)
+    bound = {
+        NonConservativeKLR: lambda: bounds.nc_loss_bound(T, loss, a, eta),
+        MarginKLR: lambda: bounds.margin_loss_bound(loss, a, eta),
+        AuxiliaryKLR: lambda: bounds.auxiliary_loss_bound(T, loss, a, eta),  # with gamma = 1 h is the loss
+    }[cls]()
+    assert_mean_below(losses, bound)
+    assert losses.mean() - loss > 0.9 * (bound - loss)
+
+
+def test_half_of_the_support_bound_would_be_too_little():
+    """At one point f rises slowly, until the derivative is nearly the loss: OSKL then draws at the rate of the loss."""
+    learner = at_one_point(np.ones(20_000), OSKL(G=1.0, eta=0.005, gamma=GAMMA, R=np.inf, random_state=0))
+    bound = bounds.oskl_support_bound(learner.t_, learner.cumulative_loss_, 1.0, DELTA)
+    assert bound / 2 < learner.n_support_ <= bound
+
+
+def test_theorem_2_of_the_icml_paper():
+    """On its sequence OSKL has few support vectors and a small loss; who has fewer than n has T log(2) / n."""
+    n, T = 5, 3000
+    sets = [repeated_points(T, n, 10.0, seed) for seed in range(20)]
+    loss, norm = bounds.separating_function(T, n)
+    assert loss <= n
+    X, y = sets[0]
+    f = BestInHindsight(norm, lam=1e-7, gamma=GAMMA, random_state=0).fit(X, y)
+    assert f.cumulative_loss_ <= loss * 1.05, "the best f in its ball is as good"
+    for X, y in sets[:3]:
+        learner = OSKL(eta=0.5, gamma=GAMMA, R=norm, random_state=0).fit(X, y)
+        assert learner.n_support_ < n * math.log(T) ** 2 / 4
+        assert learner.cumulative_loss_ < n * math.log(T) ** 2 / 4 < bounds.few_support_loss(T, n)
+    few = np.array([_least_with_few(X) for X, _ in sets])
+    assert few.mean() == pytest.approx(bounds.few_support_loss(T, n), abs=4 * few.std(ddof=1) / math.sqrt(len(few)))
+
+
+def _least_with_few(X):
+    """Return what is lost by who has all points but one, the last one, as support vectors, with no loss at them."""
+    return bounds.LOG_2 * (1 + np.sum(X[1:] == X[:-1]))
