@@ -19,7 +19,7 @@ METRICS = {
 }
 TRACED = {
     **{"accuracy": 0.6, "n_support": 20.0, "objective": 3.0, "duality_gap": 0.1, "nonzero_fraction": 0.2},
-    **{"log_loss": 0.5, "gamma": 1.0, "b0_0": 0.1},
+    **{"log_loss": 0.5, "gamma": 1.0, "b0_0": 0.1, "cumulative_loss": 8.0},
     **{f"b_0_{j}": 1.0 - 2.0 * j for j in range(2)},
     **{f"u_{j}_{k}": j + 0.5 * k for j in range(2) for k in range(2)},
 }

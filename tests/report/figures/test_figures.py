@@ -42,7 +42,7 @@ def test_the_shipped_figures() -> None:
         *("accuracy_support", "accuracy_examples", "support_examples", "accuracy_support_curve", "accuracy_time"),
         *("objective_time", "gap_time", "nonzero_time", "log_loss_time", "sparsity_gamma", "lambda_panels"),
         *("log_loss_prototypes", "prototype_pictures", "accuracy_selected", "time_selected", "relevant_selected"),
-        *("reliability", "excess_objective_time", "error_components"),
+        *("reliability", "excess_objective_time", "error_components", "bound_examples"),
     }
     assert {name for name in SHIPPED if find(name).usual} == {
         "accuracy_support",
