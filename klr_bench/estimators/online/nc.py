@@ -45,7 +45,7 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, cumulative_loss_, t_, n_features_in_
         See `SoftmaxKernelClassifier`.
 
     References
