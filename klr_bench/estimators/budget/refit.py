@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from sklearn.linear_model import LogisticRegression
 
 RELATIVE = 1e-10
-"""Eigenvalues of G below this share of the largest are taken for 0."""
+"""Eigenvalues of G below this share of the largest, or below the rounding of its entries, are taken for 0."""
 TOLERANCE = 1e-6
 """Largest entry of the gradient at the end."""
 
@@ -26,8 +26,9 @@ def best_coefficients(operands, support, X, y, lam):
     `operands` prepare support (B, d) and rows X (n, d); y (n,) is -1.0 or +1.0.  Takes 16 n B bytes.
     """
     right = operands.right(support)
-    D, V = eigh(operands.values(operands.left(support), right).astype(np.float64))
-    kept = RELATIVE * D[-1] < D
+    G = operands.values(operands.left(support), right)
+    D, V = eigh(G.astype(np.float64))
+    kept = max(np.finfo(G.dtype).eps, RELATIVE) * D[-1] < D
     transform = V[:, kept] / np.sqrt(D[kept])
     Z = operands.values(operands.left(operands.rows(X)), right).astype(np.float64) @ transform
     solver = LogisticRegression(C=1.0 / (lam * len(y)), fit_intercept=False, solver="newton-cholesky", tol=TOLERANCE)
