@@ -22,7 +22,7 @@ BLOCK = 128
 """Examples per block."""
 T, MISTAKES, REFUSED = range(3)
 ROUNDING = 1e-9
-"""Margins, which steps set to 1, are 1 if they differ by this at most; so do equal conflicts, by this share."""
+"""Margins, which steps set to 1, are 1 if they differ by this at most; conflicts are equal if by this share."""
 
 _vector, _matrix = float64[::1], float64[:, ::1]
 
