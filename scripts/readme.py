@@ -6,7 +6,8 @@ A table stands between the lines <!-- NAME --> and <!-- end of NAME -->.  In REA
 papers' numbers and claims (numbers, claims, failing) and how fast the engine is (floor, bits, threads, peers, speed: of
 results/reference/benchmark), in docs/defaults.md how the estimators do without a setting (accuracy, log_loss, time,
 verdict), in docs/clusters.md what the driver of a large cluster has to do (far_end), in
-docs/budget_oskl.md how OSKL with a budget does (budget_oskl).
+docs/budget_oskl.md how OSKL with a budget and the others with one do (budget_oskl, budget_all), in docs/streams.md how
+fast learners go through a file that need not fit into memory (stream_learners).
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
 SAID = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
 """Data sets by the names that the table of speed has for them."""
+SIZES = {10: 414, 4: 962, 2: 1821, 1: 3443}
+"""Support vectors of OSKL on MAGIC in the paper, by its G: the budgets of `budget_all`."""
+LAST_ALONE = ("bsgd_merging", "fogd")
+"""Learners of `budget_all` without an average classifier."""
 LARGE = 2000
 """Rows to train on from which times count."""
 
@@ -256,6 +261,54 @@ def budget_oskl(folder: Path) -> dict[str, str]:
     return {"budget_oskl": pipe_table(Grid(head, rows, [], []))}
 
 
+def budget_all(folder: Path) -> dict[str, str]:
+    """Return the table of all learners with a budget: mean accuracy of the last classifier and of the average one."""
+    results = read_results(folder)
+    records = results.records[results.records["status"] == "ok"]
+    lines: dict[tuple[str, str], dict[int, str]] = {}
+    for (dataset, algorithm, variant), found in records.groupby(["dataset", "algorithm", "variant"], sort=False):
+        chosen, means = dict(variant), found.mean(numeric_only=True)
+        sizes = [size for size in (chosen.get("budget"), chosen.get("n_components")) if size]
+        sizes = sizes or [SIZES[chosen["G"]]] if "G" in chosen else sizes or [*SIZES.values()]
+        label = results.manifest.algorithm_label(algorithm) + (", refit" if chosen.get("refit") else "")
+        last, average = means["last_accuracy"], means["accuracy"]
+        both = (average, math.nan) if algorithm in LAST_ALONE else (last, average)
+        text = " / ".join("-" if math.isnan(one) else f"{100 * one:.1f}" for one in both)
+        lines.setdefault((dataset, label), {}).update(dict.fromkeys(sizes, text))
+    rows = [
+        [results.manifest.dataset_label(dataset), label, *(found.get(size, "") for size in SIZES.values())]
+        for (dataset, label), found in lines.items()
+    ]
+    head = ["data set", "learner", *(f"{size:,}" for size in SIZES.values())]
+    return {"budget_all": pipe_table(Grid(head, rows, [], []))}
+
+
+def stream_learners(folder: Path) -> dict[str, str]:
+    """Return the table of learners on a file that need not fit into memory."""
+    found = pd.read_csv(folder / "stream_learners.csv")
+    names = {"budget_oskl": "OSKL with a budget", "fogd": "FOGD", "arow": "AROW", "vowpal_wabbit": "Vowpal Wabbit"}
+    rows = [
+        [
+            names.get(row.learner, row.learner),
+            f"{row.rows_a_s / 1000:,.0f}",
+            f"{row.seconds / found.seconds[0]:.1f}",
+            *(
+                "-" if math.isnan(row[key]) else f"{row[key]:{form}}"
+                for key, form in (
+                    ("learning_s", ",.0f"),
+                    ("testing_s", ",.0f"),
+                    ("memory_mb", ",.0f"),
+                    ("log_loss", ".3f"),
+                )
+            ),
+        ]
+        for _, row in found.iterrows()
+    ]
+    head = [f"{found.rows[0] / 1e6:,.0f} million rows, {found.gb[0]:.1f} GB", "thousand rows a second"]
+    head += ["time / that of reading", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
+    return {"stream_learners": pipe_table(Grid(head, rows, [], []))}
+
+
 def with_tables(text: str, made: dict[str, str]) -> str:
     """Return a text with these tables in place of those between the lines with their names."""
     for name, table in made.items():
@@ -273,7 +326,8 @@ if __name__ == "__main__":
         "README.md": in_readme,
         "docs/defaults.md": defaults(reference / "defaults"),
         "docs/clusters.md": far_end(measured),
-        "docs/budget_oskl.md": budget_oskl(reference),
+        "docs/budget_oskl.md": budget_oskl(reference) | budget_all(reference / "budget_all"),
+        "docs/streams.md": stream_learners(measured),
     }
     for page, made in pages.items():
         file = ROOT / page

@@ -30,7 +30,7 @@ def test_a_shipped_file_begins_with_its_package(path: Path) -> None:
 
 @pytest.mark.parametrize("experiment", stems("experiment"))
 def test_an_experiment_composes_and_validates(experiment: str) -> None:
-    own = ["data.path=mine.csv"] if experiment == "own_file" else []
+    own = ["data.path=mine.csv"] if experiment in ("own_file", "stream_own") else []
     config = composed(f"experiment={experiment}", *own)
     assert config.name == experiment
     assert config.title
@@ -50,8 +50,8 @@ def test_an_algorithm_names_parameters_of_its_constructor(algorithm: str) -> Non
 
 @pytest.mark.parametrize("dataset", stems("dataset"))
 def test_a_dataset_validates(dataset: str) -> None:
-    own = ["data.path=mine.csv"] if dataset == "file" else []
-    assert list(composed(f"dataset={dataset}", *own).datasets) == [dataset]
+    own = ["data.path=mine.csv"] if dataset in ("file", "stream") else []
+    assert list(composed(f"dataset={dataset}", "algorithm=[perceptron]", "trace.points=0", *own).datasets) == [dataset]
 
 
 @pytest.mark.parametrize(("experiment", "dataset"), [("oskl_magic", "magic"), ("oskl_adult", "adult")])

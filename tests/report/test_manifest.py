@@ -31,7 +31,9 @@ def written(folder: Path, config: Config) -> Manifest:
 
 @pytest.mark.parametrize("experiment", names("experiment", [config_dir()]))
 def test_a_report_reads_the_manifest_of_each_experiment(experiment: str, tmp_path: Path) -> None:
-    config = composed(f"experiment={experiment}", *(["data.path=mine.csv"] if experiment == "own_file" else []))
+    config = composed(
+        f"experiment={experiment}", *(["data.path=mine.csv"] if experiment in ("own_file", "stream_own") else [])
+    )
     read = written(tmp_path, config)
     assert (read.experiment, read.config.title) == (config.name, config.title)
     assert list(read.config.datasets) == list(config.datasets)

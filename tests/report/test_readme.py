@@ -20,6 +20,8 @@ SCRIPT = runpy.run_path(str(ROOT / "scripts" / "readme.py"))
         ("docs/defaults.md", "defaults", "defaults", 4),
         ("docs/clusters.md", "far_end", "benchmark", 1),
         ("docs/budget_oskl.md", "budget_oskl", "", 1),
+        ("docs/budget_oskl.md", "budget_all", "budget_all", 1),
+        ("docs/streams.md", "stream_learners", "benchmark", 1),
     ],
 )
 def test_the_tables_are_those_of_the_records(page: str, maker: str, folder: str, number: int) -> None:

@@ -73,7 +73,11 @@ class FOGD(FeatureDescentClassifier):
     """
 
     _fixed = ("n_components", "gamma", "dtype")
-    _parameter_constraints = FeatureDescentClassifier._parameter_constraints | {"n_components": [COUNT]}
+    _parameter_constraints = {
+        name: allowed
+        for name, allowed in FeatureDescentClassifier._parameter_constraints.items()
+        if name not in ("kernel", "degree", "coef0")
+    } | {"n_components": [COUNT]}
 
     def __init__(
         self,

@@ -171,7 +171,7 @@ def _own_files(spec: Mapping[str, Any]) -> list[Path]:
     paths = []
     for key in OWN_PATHS:
         named = expanded(str(source[key])).absolute() if source.get(key) else None
-        for path in () if named is None else _matching(named) if "stream" in spec["split"] else [named]:
+        for path in () if named is None else _matching(named) if "stream" in (spec.get("split") or {}) else [named]:
             what = no_file(path) or _no_content(path)
             if what:
                 message = f"data.{key}: {shown(path, 1000)} {what}; name a file with LIBSVM or CSV text."

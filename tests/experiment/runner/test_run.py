@@ -149,7 +149,7 @@ def test_a_cell_is_what_its_parts_make(config):
     assert [len(found) for found in scores] == [8] * 6
     for cell in plan_cells(config, Path(config.data.cache)):
         row = rows.set_index("key").loc[cell.key]
-        data, seed = work._prepared(cell.source), work._learner_seed(cell.source)
+        data, seed = work._prepared(cell.source), work.learner_seed(cell.source)
         gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
         means = []
         for candidate in cell.candidates:
@@ -186,7 +186,7 @@ def test_what_a_rehearsal_returns_is_fitted_and_the_rehearsal_is_not_timed(confi
 
 def test_repeats_differ_in_split_and_seed(config):
     first, second = (cell.source for cell in plan_cells(config, Path("cache")) if cell.variant == {"G": 1})
-    assert work._learner_seed(first) != work._learner_seed(second)
+    assert work.learner_seed(first) != work.learner_seed(second)
     assert work._prepared(first).X_train.tolist() != work._prepared(second).X_train.tolist()
 
 
@@ -219,7 +219,7 @@ def test_without_nesting_the_repeats_of_a_partition_share_the_choice_that_is_bes
     for candidate in cells[0].candidates:
         accuracies = []
         for cell in cells[:3]:
-            data, seed = work._prepared(cell.source), work._learner_seed(cell.source)
+            data, seed = work._prepared(cell.source), work.learner_seed(cell.source)
             gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
             learner = build(candidate.estimator, gamma=gamma, random_state=seed).fit(data.X_train, data.y_train)
             accuracies.append(learner.score(data.X_test, data.y_test))
@@ -547,7 +547,7 @@ def test_traces_and_time_limits(config):
     assert rows.message.tolist() == ["stopped after 1e-09 s"] * 2
     assert (rows.accuracy > 0.5).all()
     traces = pd.read_csv(Path(config.results_dir) / "tiny" / "traces.csv")
-    assert set(traces.metric) == {"accuracy", "n_support"}
+    assert set(traces.metric) == {"accuracy", "n_support", "cumulative_loss"}
     assert set(traces.key) == set(rows.key)
     assert traces[traces.metric == "n_support"].value.tolist() == [240, 240]
 
