@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klr_bench.experiment.data.cache import Progress
-from klr_bench.experiment.data.dataset import dataset_name, fetched
+from klr_bench.experiment.data.dataset import fetched
 from klr_bench.experiment.data.labels import Labels, encoded
 from klr_bench.experiment.data.streams.stream import Stream, stream
 
@@ -44,6 +44,8 @@ def streamed(
 ) -> Streamed:
     """Return a data set as chunks of rows, from a row on; its files are fetched first where the cache lacks them.
 
+    `name` is the one in results: see `klr_bench.experiment.data.dataset_name`, which hashes a user's files.
+
     Raises KlrBenchError: files that cannot be had, bad content.
     """
     paths = fetched(spec, cache=cache, mirror=mirror, progress=progress)
@@ -62,7 +64,7 @@ def streamed(
     labels = Labels()
     codes = np.array([labels.code(_spelt(label)) for label in rows.classes])
     found, classes = encoded(codes, labels, spec, str(paths[0]))
-    return Streamed(dataset_name(name, spec), rows, classes, found)
+    return Streamed(name, rows, classes, found)
 
 
 def _spelt(label: Any) -> str:

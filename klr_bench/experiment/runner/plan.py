@@ -79,7 +79,7 @@ class Source:
     def streamed(self, skip_rows: int = 0, progress: Progress | None = None) -> Streamed:
         """Return the chunks of a stream, from a row on."""
         return streamed(
-            self.stem, self.spec, cache=self.cache, mirror=self.mirror, skip_rows=skip_rows, progress=progress
+            self.name, self.spec, cache=self.cache, mirror=self.mirror, skip_rows=skip_rows, progress=progress
         )
 
     @property
