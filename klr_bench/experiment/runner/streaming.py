@@ -135,8 +135,9 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 break
             if before // way.checkpoint < now.n_rows // way.checkpoint:
                 write_atomic(place, pickle.dumps(now))
-        assert now is not None  # a stream without rows is refused when its classes are looked for
-        if now.window.n:
+        assert now is not None  # files without rows are refused by their reader
+        now.memory_mb = max(now.memory_mb, peak_memory_mb())
+        if now.window.n >= way.window / 2 or not now.points:  # fewer rows say little
             now.close_window()
         measured = now.metrics() | ({} if load is None else {"load": load})
         ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=stopped)

@@ -75,6 +75,13 @@ def test_each_chunk_is_tested_on_and_then_learned_from(place):
     assert (windows.log_loss * n).sum() / 2400 == pytest.approx(row.log_loss)
 
 
+@pytest.mark.parametrize(("window", "ends"), [(1000, [1000, 2000, 2500]), (1100, [1100, 2200]), (9999, [2500])])
+def test_a_rest_that_is_less_than_half_a_window_has_none(place, window, ends):
+    assert run(*OSKL, f"{SPLIT}window={window}") == 0
+    assert [*traces().t.unique()] == ends
+    assert records().peak_memory_mb[0] > 1
+
+
 class Mortal(BudgetOSKL):
     """Kills its process once, after some rows, and writes down what it learns from."""
 
@@ -160,6 +167,12 @@ def test_with_classes_given_nothing_is_read_in_advance_or_stored(place):
 def test_a_label_that_is_not_given_is_one_message(place, capsys):
     assert run(*OSKL, f"{SPLIT}classes=[1, 2]", "data.n_features=2") == 1
     assert "part-0.svm" in records().message[0]
+
+
+def test_files_without_rows_are_one_message(place):
+    Path("empty.svm").write_text("# nothing but this\n")
+    assert run(*OSKL, "data.path=empty.svm", "data.format=svmlight", f"{SPLIT}classes=[1, 2]", "data.n_features=2") == 1
+    assert "empty.svm: no rows" in records().message[0]
 
 
 def test_a_time_limit_ends_the_pass(place):
