@@ -14,6 +14,7 @@ from klr_bench import (
     BSGD,
     NORMA,
     BOGDPlusPlus,
+    BudgetOSKL,
     Forgetron,
     Projectron,
     ProjectronPlusPlus,
@@ -234,6 +235,26 @@ def norma(X, y, u, gamma, budget):
 
 
 @njit(fastmath=True)
+def budget_oskl(X, y, u, gamma, budget):
+    n, eta = 0, 0.9
+    members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget, np.float32)
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        slope = 1.0 / (1.0 + math.exp(y[t] * value_of(coef, row, n)))
+        if n < budget:
+            if u[t] < slope:
+                members[n], coef[n] = t, eta * y[t]
+                n += 1
+            continue
+        nearest = 0
+        for j in range(1, budget):
+            if row[j] > row[nearest]:
+                nearest = j
+        coef[nearest] += eta * slope * y[t] * row[nearest]
+    return n
+
+
+@njit(fastmath=True)
 def projectron(X, y, u, gamma, budget, margins):
     n, eta = 0, 0.1
     members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget)
@@ -270,6 +291,7 @@ METHODS = {
     "rbp": (RandomizedBudgetPerceptron, rbp, ()),
     "bogd": (BOGD, bogd, (False,)),
     "bogd++": (BOGDPlusPlus, bogd, (True,)),
+    "budget oskl": (BudgetOSKL, budget_oskl, ()),
     "norma": (NORMA, norma, ()),
     "bsgd": (BSGD, bsgd, ()),
     "bsgd merging": (partial(BSGD, maintenance="merging"), bsgd_merging, ()),
