@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import stat
@@ -39,6 +40,13 @@ def expanded(path: str) -> Path:
         user = shown(Path(path).parts[0])
         message = f"{shown(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}."
         raise KlrBenchError(message) from error
+
+
+def matching(path: Path) -> list[Path]:
+    """Return the path if it exists or is no pattern, else the files that match it, with *, **, ? or [...], sorted."""
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    return [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
 
 
 def no_file(path: Path) -> str | None:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numba import float64, int64
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.engine import MISTAKES, REFUSED, Counted, T
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE
@@ -20,7 +21,6 @@ from klr_bench.estimators.online.base import OnlineKernelClassifier
 
 BLOCK = 128
 """Examples per block."""
-T, MISTAKES, REFUSED = range(3)
 ROUNDING = 1e-9
 """Margins, which steps set to 1, are 1 if they differ by this at most; conflicts are equal if by this share."""
 
@@ -108,7 +108,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
     return last
 
 
-class DoubleState:
+class DoubleState(Counted):
     """The state of DUOL between two blocks, in float64.
 
     Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `gram`, `labels`, `f`, `coef`
@@ -123,21 +123,6 @@ class DoubleState:
         self.gram = np.zeros((0, 0))
         self.labels, self.f, self.coef, self.sums = np.zeros((4, 0))
         self.counts, self.last_value = np.zeros(3, dtype=np.int64), 0.0
-
-    @property
-    def t(self):
-        """Examples seen."""
-        return int(self.counts[T])
-
-    @property
-    def n_mistakes(self):
-        """Number of examples with y f(x) <= 0 at their own step."""
-        return int(self.counts[MISTAKES])
-
-    @property
-    def refused(self):
-        """The example at which f(x) was not finite, or 0."""
-        return int(self.counts[REFUSED])
 
     def learn(self, X, y, C, rho):
         """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""

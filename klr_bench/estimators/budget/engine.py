@@ -53,12 +53,12 @@ slot                    per column that is in f: its slot
 column (B,)             per slot: its column
 total                   per inserted example: its contribution to the sum, once it is removed
 entered                 numbers of the inserted examples of the chunk
-counts                  T, N, TURNS, EVER, MISTAKES, REFUSED, FIRST
+counts                  T, MISTAKES, REFUSED, N, TURNS, EVER, FIRST
 scalars                 SCALE, SUM, SQUARED, LAST, and two for the strategy
 """
-T, N, TURNS, EVER, MISTAKES, REFUSED, FIRST = range(7)
-"""Examples seen, slots in use, support vectors replaced, inserted ever; mistakes; where f(x) was not finite, or 0;
-the first column of the block."""
+T, MISTAKES, REFUSED, N, TURNS, EVER, FIRST = range(7)
+"""Examples seen; mistakes; where f(x) was not finite, or 0; slots in use, support vectors replaced, inserted ever; the
+first column of the block."""
 SCALE, SUM, SQUARED, LAST, MEMORY = range(5)
 """The scale, the sum C, the squared norm of f, the last f(x), and the first of the strategy's own."""
 
@@ -241,7 +241,26 @@ def _learn(
         start += done
 
 
-class BudgetState:
+class Counted:
+    """A state whose `counts` begin with T, MISTAKES and REFUSED."""
+
+    @property
+    def t(self):
+        """Examples seen."""
+        return int(self.counts[T])
+
+    @property
+    def n_mistakes(self):
+        """Number of examples with y f(x) <= 0 at their own step."""
+        return int(self.counts[MISTAKES])
+
+    @property
+    def refused(self):
+        """The example at which f(x) was not finite, or 0."""
+        return int(self.counts[REFUSED])
+
+
+class BudgetState(Counted):
     """The state of a learner with a budget between two chunks of examples.
 
     Attributes: `support`, the rows of all inserted examples, in order, and their `numbers` among all; `total`, the
@@ -260,21 +279,6 @@ class BudgetState:
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
         self.scalars[SCALE] = 1.0
-
-    @property
-    def t(self):
-        """Examples seen."""
-        return int(self.counts[T])
-
-    @property
-    def n_mistakes(self):
-        """Number of examples with y f(x) <= 0 at their own step."""
-        return int(self.counts[MISTAKES])
-
-    @property
-    def refused(self):
-        """The example at which f(x) was not finite, or 0."""
-        return int(self.counts[REFUSED])
 
     @property
     def last_value(self):

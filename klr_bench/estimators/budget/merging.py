@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float64, int64, types
 
+from klr_bench.estimators.budget.engine import MISTAKES, REFUSED, Counted, T
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
@@ -33,8 +34,8 @@ from klr_bench.estimators.online.engine import FOLD_BELOW
 
 BLOCK = 128
 """Examples per block."""
-T, EVER, FREE, USED, MISTAKES, REFUSED = range(6)
-"""Examples seen, points ever in f, the slot for the next, slots in use; mistakes; where f(x) was not finite, or 0."""
+EVER, FREE, USED = range(REFUSED + 1, REFUSED + 4)
+"""Behind T, MISTAKES and REFUSED in `counts`: points ever in f, the slot for the next, slots in use."""
 SCALE, SUM, LAST = range(3)
 """The scale of the coefficients, the sum of the scales, the last f(x)."""
 TIE = 1e-9
@@ -216,7 +217,7 @@ def _block(
         counts[USED], counts[FREE] = S - 1, m
 
 
-class MergingState:
+class MergingState(Counted):
     """The state of a budgeted SGD that merges, between two blocks of examples.  Rows are dense, distances in float64.
 
     Attributes: `support`, all points that were ever in f, in order, and their `numbers` among the examples, -1 for
@@ -235,21 +236,6 @@ class MergingState:
         self.coef, self.average, self.since = np.zeros((3, 0))
         self.number = np.zeros(0, dtype=np.int64)
         self.counts, self.scalars = np.zeros(6, dtype=np.int64), np.array([1.0, 0.0, 0.0])
-
-    @property
-    def t(self):
-        """Examples seen."""
-        return int(self.counts[T])
-
-    @property
-    def n_mistakes(self):
-        """Number of examples with y f(x) <= 0 at their own step."""
-        return int(self.counts[MISTAKES])
-
-    @property
-    def refused(self):
-        """The example at which f(x) was not finite, or 0."""
-        return int(self.counts[REFUSED])
 
     @property
     def last_value(self):

@@ -130,18 +130,6 @@ class NOGD(FeatureDescentClassifier):
             raise AttributeError(message)
         return self._state.features.centres
 
-    def progress(self):
-        """Return what a checkpoint keeps: the number of support vectors."""
-        return {"n_support": self.n_support_}
-
-    def summary(self):
-        """Return the support vectors, the share of the examples seen that are none, and the updates."""
-        return {
-            "n_support": self.n_support_,
-            "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
-            "n_updates": self.n_updates_,
-        }
-
     def last_classifier(self):
         """Return a fitted copy with average=False, the classifier after the last example; it shares memory."""
         check_is_fitted(self, ["dual_coef_", "_state"])

@@ -119,18 +119,6 @@ class OnlineKernelClassifier(OnlineClassifier):
         self._rows_of_step = n_samples
         return self
 
-    def progress(self):
-        """Return what a checkpoint keeps: the number of support vectors."""
-        return {"n_support": self.n_support_}
-
-    def summary(self):
-        """Return the support vectors, the share of the examples seen that are none, and the updates."""
-        return {
-            "n_support": self.n_support_,
-            "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
-            "n_updates": self.n_updates_,
-        }
-
     def pass_key(self, n_classes):
         """Return what learners must have in common to share a pass; None where this one cannot share.
 

@@ -113,6 +113,18 @@ class OnlineClassifier(BinaryKernelClassifier):
         """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
         return n_samples * self._passes(n_samples), FIRST
 
+    def progress(self):
+        """Return what a checkpoint keeps: the number of support vectors."""
+        return {"n_support": self.n_support_}
+
+    def summary(self):
+        """Return the support vectors, the share of the examples seen that are none, and the updates."""
+        return {
+            "n_support": self.n_support_,
+            "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
+            "n_updates": self.n_updates_,
+        }
+
     def _is_logistic(self):
         """Tell whether the sigmoid of f estimates a probability."""
         return False

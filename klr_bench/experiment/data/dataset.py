@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from klr_bench.experiment.data.readers import READER_VERSION, Arrays, check_text
 from klr_bench.experiment.keys import content_hash, source_hash
 from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET
-from klr_bench.files import expanded, no_file
+from klr_bench.files import expanded, matching, no_file
 
 # What, beside the files themselves, changes the arrays: keys of the source, and of the data set.
 _READING = ("format", "n_features", "label_column")
@@ -169,20 +168,18 @@ def _own_files(spec: Mapping[str, Any]) -> list[Path]:
         message = "dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text)."
         raise KlrBenchError(message)
     paths = []
+    is_stream = "stream" in (spec.get("split") or {})
     for key in OWN_PATHS:
-        named = expanded(str(source[key])).absolute() if source.get(key) else None
-        for path in () if named is None else _matching(named) if "stream" in (spec.get("split") or {}) else [named]:
+        if not source.get(key):
+            continue
+        named = expanded(str(source[key])).absolute()
+        for path in (matching(named) if is_stream else []) or [named]:
             what = no_file(path) or _no_content(path)
             if what:
                 message = f"data.{key}: {shown(path, 1000)} {what}; name a file with LIBSVM or CSV text."
                 raise KlrBenchError(message)
             paths.append(path)
     return paths
-
-
-def _matching(path: Path) -> list[Path]:
-    """Return the files whose paths match a pattern with *, ? or [...], sorted; the path itself where none does."""
-    return [path] if path.exists() else [Path(found) for found in sorted(glob(str(path)))] or [path]
 
 
 def _no_content(path: Path) -> str | None:

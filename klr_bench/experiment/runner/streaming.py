@@ -98,9 +98,13 @@ class Pass:
         self.n_rows, self.n_features = self.n_rows + len(y), X.shape[1]
         self.n_nonzero += int(np.count_nonzero(X.data if sp.issparse(X) else X))
 
+    def note_memory(self) -> None:
+        """Keep the largest memory of all processes that have worked on this pass."""
+        self.memory_mb = max(self.memory_mb, peak_memory_mb())
+
     def close_window(self) -> None:
         """Keep what is known at the end of a window."""
-        self.memory_mb = max(self.memory_mb, peak_memory_mb())
+        self.note_memory()
         numbers = self.window.metrics() | contract.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
         self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in numbers.items()]
         self.window = Tested()
@@ -136,7 +140,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
             if before // way.checkpoint < now.n_rows // way.checkpoint:
                 write_atomic(place, pickle.dumps(now))
         assert now is not None  # files without rows are refused by their reader
-        now.memory_mb = max(now.memory_mb, peak_memory_mb())
+        now.note_memory()
         if now.window.n >= way.window / 2 or not now.points:  # fewer rows say little
             now.close_window()
         measured = now.metrics() | ({} if load is None else {"load": load})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -22,7 +21,7 @@ from klr_bench.experiment.data.streams.delimited import Delimited
 from klr_bench.experiment.data.streams.pieces import Dense, Sparse, rechunked
 from klr_bench.experiment.data.streams.store import Found, Store
 from klr_bench.experiment.data.streams.svmlight import Svmlight
-from klr_bench.files import expanded
+from klr_bench.files import expanded, matching
 
 FORMATS = ("svmlight", "csv")
 Paths = str | Path | Sequence[str | Path]
@@ -148,10 +147,8 @@ def _files(path: Paths) -> tuple[Path, ...]:
     """Return the files of a path, a pattern or a list of them."""
     if not isinstance(path, str | Path):
         found = [file for one in path for file in _files(one)]
-    elif expanded(str(path)).exists() or not glob.has_magic(str(path)):
-        found = [expanded(str(path))]
     else:
-        found = [Path(name) for name in sorted(glob.glob(str(expanded(str(path))), recursive=True))]
+        found = matching(expanded(str(path)))
     if not found:
         message = f"{shown(path)}: no file; expected a file, a list of files, or a pattern that some files match."
         raise KlrBenchError(message)
