@@ -6,17 +6,14 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from klr_bench.cli.words import split_keys
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.files import expanded, read_regular
-from klr_bench.printing import error_message, is_file_name, printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from klr_bench.printing import error_message, printable
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -80,12 +77,7 @@ Exit status: 0 ok, 1 some cell failed or is in conflict, 2 bad input, 130 interr
 """
 KINDS = ("experiment", "dataset", "source", "algorithm")
 DATA_VERBS = ("list", "fetch", "verify", "info")
-PLACED = ("caption", "label", "note", "orientation")
-"""Keys of a report that are for LaTeX."""
-OF_EXPERIMENT = ("experiment", "columns", *PLACED, "own_figures")
-"""Keys of a report that a whole paper does not have."""
 MERGE_KEYS = ("into",)
-REPORT_KEYS = ("experiment", "paper", "results_dir", "table", "format", "output", *OF_EXPERIMENT[1:])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -157,109 +149,10 @@ def _run(arguments: list[str], *, debug: bool) -> int:
     return run(arguments, debug=debug)
 
 
-def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the bare words, and the values of key=value; refuse a key that is not among `keys`."""
-    words: list[str] = []
-    values: dict[str, str] = {}
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if equals or key.startswith("-"):
-            if key not in keys:
-                message = f"unknown key {key!r}.{nearest(key.lstrip('-'), keys)}"
-                raise KlrBenchError(message)
-            if not equals or not value:
-                message = f"{key}: expected {key}=<value>, got none."
-                raise KlrBenchError(message)
-            if key in values:
-                message = f"{key}: expected it once, got {values[key]!r} and {value!r}."
-                raise KlrBenchError(message)
-            values[key] = str(expanded(value)) if value.startswith("~") else value
-        else:
-            words.append(argument)
-    return words, values
-
-
 def _report(arguments: list[str]) -> int:
-    words, values = split_keys(arguments, REPORT_KEYS)
-    if "paper" in values and values.keys() & set(OF_EXPERIMENT):
-        other = next(key for key in OF_EXPERIMENT if key in values)
-        message = f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out."
-        raise KlrBenchError(message)
-    if words or not values.keys() & {"experiment", "paper"}:
-        got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")
-        message = f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}"
-        raise KlrBenchError(message)
-    from klr_bench.console import PlainConsole
-    from klr_bench.report import report
-    from klr_bench.report.render import Placing
+    from klr_bench.cli import report
 
-    console = PlainConsole()
-    if "paper" in values:
-        return _report_papers(values, console)
-    names = _items("experiment", values["experiment"])
-    formats = _items("format", values.get("format", "terminal"))
-    for key in PLACED:
-        if key in values and "tex" not in formats:
-            message = f"{key}={values[key]}: has no effect, because it is for LaTeX; add tex to format=."
-            raise KlrBenchError(message)
-    placing = Placing(**{key: values[key] for key in PLACED if key in values})
-    own_figures = _is_true("own_figures", values.get("own_figures", "false"))
-    for name in names:
-        if not is_file_name(name):
-            message = f"experiment: expected the name of a folder in results_dir, got {name!r}."
-            raise KlrBenchError(message)
-    for name in names:
-        written = report(
-            Path(values.get("results_dir", "results")) / name,
-            console=console,
-            table=values.get("table"),
-            formats=formats,
-            columns=_items("columns", values["columns"]) if "columns" in values else None,
-            placing=placing,
-            output=_output(values, name, names),
-            own_figures=own_figures,
-        )
-        for path in written:
-            _print(f"{path}\n")
-    return 0
-
-
-def _is_true(key: str, value: str) -> bool:
-    if value not in ("true", "false"):
-        message = f"{key}: expected true or false, got {value!r}."
-        raise KlrBenchError(message)
-    return value == "true"
-
-
-def _report_papers(values: Mapping[str, str], console: Console) -> int:
-    from klr_bench.report.whole import report_papers
-
-    written = report_papers(
-        _items("paper", values["paper"]),
-        Path(values.get("results_dir", "results")),
-        console=console,
-        table=values.get("table"),
-        formats=_items("format", values.get("format", "terminal")),
-        output=Path(values["output"]) if "output" in values else None,
-    )
-    return _print("".join(f"{path}\n" for path in written))
-
-
-def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path | None:
-    """Return the folder for the files of one report; of several reports each has a folder inside `output`."""
-    if "output" not in values:
-        return None
-    return Path(values["output"]) / (name if len(names) > 1 else "")
-
-
-def _items(key: str, value: str) -> list[str]:
-    """Return the items of ``a,b`` or ``[a,b]``; refuse a list of none."""
-    bare = value[1:-1] if value.startswith("[") and value.endswith("]") else value
-    items = [item.strip() for item in bare.split(",") if item.strip()]
-    if not items:
-        message = f"{key}: expected some names, as in {key}=a,b, got {value!r}."
-        raise KlrBenchError(message)
-    return list(dict.fromkeys(items))
+    return report.main(arguments)
 
 
 def _merge(arguments: list[str]) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from klr_bench.cli import DATA_VERBS, KINDS, MERGE_KEYS, REPORT_KEYS
+from klr_bench.cli import DATA_VERBS, KINDS, MERGE_KEYS
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
+from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
