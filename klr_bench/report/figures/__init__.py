@@ -14,6 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ from klr_bench.errors import KlrBenchError, nearest, raised
 from klr_bench.experiment.config import files as config_files
 from klr_bench.files import regular
 from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs
+from klr_bench.report.figures.core.needs import lacking
 
 __all__ = ["Drawn", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names"]
 
 HERE = Path(__file__).parent
 MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
 """Of what one figure shows."""
+PAGE_DPI = 80
+"""Dots an inch of a picture on a page."""
 LONGEST = 120
 """Characters of the name of a file, without what says its format."""
 
@@ -63,12 +67,15 @@ def find(name: str, folders: Sequence[Path] | None = None) -> Figure:
     return figure
 
 
-def draw_all(inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False, also: Sequence[str] = ()) -> Drawn:
+def draw_all(
+    inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False, also: Sequence[str] = (), explored: bool = False
+) -> Drawn:
     """Draw the figures that are asked for; None: the usual ones, those of them that there is something for.
 
     Where one that is asked for lacks what it needs, or cannot be drawn for every algorithm, a note says so.  So it
     does where a user's own figure raises, and without `own`, for then no file of the user's is run.  KlrBenchError for
-    a name that is unknown.  `also` are formats of the files beside those that a figure has by itself.
+    a name that is unknown.  `also` are formats of the files beside those that a figure has by itself.  `explored`: for
+    a page; figures that can be are left as plain data, of the others there is one file for each picture, of few dots.
     """
     check_names(asked or ())
     files = _files()
@@ -88,7 +95,14 @@ def draw_all(inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False, 
             drawn.notes.append(f"figure {name}: {files[name]} is code; add own_figures=true to have it run and drawn.")
             continue
         try:
-            made, notes = _drawn(name, shipped.get(name) or _own(files[name]), inputs, drawn.files, also)
+            figure = shipped.get(name) or _own(files[name])
+            if explored:
+                figure = replace(figure, kinds=figure.kinds[-1:], dpi=min(figure.dpi, PAGE_DPI))
+                plot = figure.plot(inputs) if figure.plot and lacking(inputs, figure.needs)[0] else None
+                if plot is not None:
+                    drawn.plots[name] = plot
+                    continue
+            made, notes = _drawn(name, figure, inputs, drawn.files, also)
         except BaseException as error:  # a figure of the user's own may raise anything
             if isinstance(error, KeyboardInterrupt) or (name in shipped and not isinstance(error, KlrBenchError)):
                 raise
@@ -170,7 +184,6 @@ def _drawn(
     import matplotlib.style
 
     from klr_bench.report.figures.core.drawing import STYLE, saved
-    from klr_bench.report.figures.core.needs import lacking
 
     possible, notes = lacking(inputs, figure.needs)
     if not possible:

@@ -6,6 +6,7 @@ One marker a variant, with error bars of one standard deviation over the repeats
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from matplotlib.transforms import Bbox
@@ -25,6 +26,7 @@ from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.labels import Label, Position, shared, write_labels
 from klr_bench.report.figures.core.lines import (
     Block,
+    Curve,
     Line,
     algorithm_name,
     curve_of,
@@ -32,6 +34,7 @@ from klr_bench.report.figures.core.lines import (
     published,
     spread,
 )
+from klr_bench.report.figures.core.plot import Plot, means
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,10 +50,22 @@ class Ours(NamedTuple):
     accuracy_spread: float
 
 
+def _curve(line: Line) -> Curve:
+    return curve_of(line, *line.variant)
+
+
+def _looks(lines: Sequence[Line]) -> dict[Curve, Look]:
+    return looks_of({_curve(line): algorithm_name(line) for line in lines})
+
+
+def _plot(inputs: Inputs) -> Plot | None:
+    return means(inputs, SUPPORT, [ACCURACY], _curve, _looks, connected=False)
+
+
 def _draw(inputs: Inputs) -> Drawing | None:
     blocks = [block for block in inputs.table.blocks if any(map(_ours, block.lines))]
     lines = [line for block in blocks for line in block.lines if _ours(line)]
-    looks = looks_of({curve_of(line, *line.variant): algorithm_name(line) for line in lines})
+    looks = _looks(lines)
 
     def draw(axes: Axes, block: Block) -> None:
         for (algorithm, _), look in looks.items():
@@ -116,4 +131,4 @@ def _place(ours: Ours) -> Position:
     return math.log10(ours.support), ours.accuracy
 
 
-FIGURE = Figure(needs=Needs(metrics=("n_support", "accuracy")), draw=_draw, usual=True)
+FIGURE = Figure(needs=Needs(metrics=("n_support", "accuracy")), draw=_draw, usual=True, plot=_plot)

@@ -9,14 +9,23 @@ import pandas as pd
 
 from klr_bench.report.figures.core.drawing import EXCESS, TIME
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.traced import drawn
+from klr_bench.report.figures.core.plot import Plot
+from klr_bench.report.figures.core.traced import drawn, plotted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
 def _draw(inputs: Inputs) -> Drawing | None:
-    return drawn(replace(inputs, traces=excess_objectives(inputs.traces, inputs.records)), x=TIME, y=EXCESS)
+    return drawn(_with_excess(inputs), x=TIME, y=EXCESS)
+
+
+def _plot(inputs: Inputs) -> Plot | None:
+    return plotted(_with_excess(inputs), x=TIME, y=EXCESS)
+
+
+def _with_excess(inputs: Inputs) -> Inputs:
+    return replace(inputs, traces=excess_objectives(inputs.traces, inputs.records))
 
 
 def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
@@ -30,4 +39,4 @@ def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFra
     return found.loc[found["value"] > 0, list(traces.columns)]
 
 
-FIGURE = Figure(needs=Needs(traces=("objective",)), draw=_draw)
+FIGURE = Figure(needs=Needs(traces=("objective",)), draw=_draw, plot=_plot)

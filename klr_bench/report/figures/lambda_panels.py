@@ -35,9 +35,10 @@ from klr_bench.report.figures.core.lines import (
     parameter,
     published,
 )
+from klr_bench.report.figures.core.plot import Plot, means
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
@@ -46,10 +47,23 @@ PARAMETER = "lam"
 SIDES = (ACCURACY, NONZERO, FIT_TIME)
 
 
+def _curve(line: Line) -> Curve:
+    return curve_of(line, *line.variant)
+
+
+def _looks(lines: Sequence[Line]) -> dict[Curve, Look]:
+    return dashed(looks_of({_curve(line): algorithm_name(line) for line in lines}))  # they overlap
+
+
+def _plot(inputs: Inputs) -> Plot | None:
+    lam = Axis(PARAMETER, "lambda / lambda_max", logarithmic=True)
+    return means(inputs, lam, SIDES, _curve, _looks, connected=True)
+
+
 def _draw(inputs: Inputs) -> Drawing | None:
     blocks = [block for block in inputs.table.blocks if any(_along(block.lines, side) for side in SIDES)]
     lines = [line for block in blocks for line in block.lines]
-    looks = dashed(looks_of({curve_of(line, *line.variant): algorithm_name(line) for line in lines}))  # they overlap
+    looks = _looks(lines)
     panels = [
         Panel(dataset_name(block), partial(_draw_panel, block=block, side=side, looks=looks), y=side.label)
         for block in blocks
@@ -86,4 +100,4 @@ def _along(
     return sorted((lam, side.factor * value) for lam, value in found if lam and lam > 0 and value is not None)
 
 
-FIGURE = Figure(needs=Needs(metrics=(ACCURACY.metric,), parameter=PARAMETER), draw=_draw)
+FIGURE = Figure(needs=Needs(metrics=(ACCURACY.metric,), parameter=PARAMETER), draw=_draw, plot=_plot)

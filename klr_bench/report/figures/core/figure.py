@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from klr_bench.report.figures.core.lines import Table
+    from klr_bench.report.figures.core.plot import Plot
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Figure:
     comes_with : a metric; where the table shows it the figure is drawn, asked for or not (of shipped ones)
     kinds : formats of the files
     dpi : dots an inch of a PNG
+    plot : makes it as plain data, for a page on which it can be explored; such a page shows others as pictures
     """
 
     needs: Needs
@@ -77,11 +79,16 @@ class Figure:
     comes_with: str = ""
     kinds: tuple[str, ...] = ("png", "svg")
     dpi: float = 160.0
+    plot: Callable[[Inputs], Plot | None] | None = None
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The files of figures, names and contents, and a sentence for each that is missing or not complete."""
+    """The files of figures, names and contents, and a sentence for each that is missing or not complete.
+
+    `plots`: by name, the figures that are plain data in place of files.
+    """
 
     files: dict[str, bytes] = field(default_factory=dict)
+    plots: dict[str, Plot] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from klr_bench.experiment.variants import variant_text
-from klr_bench.report.figures.core.drawing import Axis, count_axis, looks_of, panel_each, side_by_side
+from klr_bench.report.figures.core.drawing import Axis, Look, count_axis, looks_of, panel_each, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.lines import (
     Block,
@@ -21,6 +23,7 @@ from klr_bench.report.figures.core.lines import (
     parameter,
     spread,
 )
+from klr_bench.report.figures.core.plot import Plot, means
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,15 +32,27 @@ if TYPE_CHECKING:
 
 def swept(x: Axis, y: Axis) -> Figure:
     """Return the figure of y, on a logarithmic axis, against the parameter x."""
-    return Figure(needs=Needs(metrics=(y.metric,), parameter=x.metric), draw=partial(_draw, x=x, y=y))
+    return Figure(
+        needs=Needs(metrics=(y.metric,), parameter=x.metric),
+        draw=partial(_draw, x=x, y=y),
+        plot=partial(_plot, x=x, y=y),
+    )
+
+
+def _looks(lines: Sequence[Line], x: Axis) -> dict[Curve, Look]:
+    names = {line.algorithm: algorithm_name(line) for line in lines}
+    curves = [curve_of(line, x.metric) for line in lines if x.metric in line.variant]
+    return looks_of({curve: f"{names[curve[0]]} {variant_text(curve[1])}".strip() for curve in curves})
+
+
+def _plot(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
+    sides = [replace(y, logarithmic=True)]
+    return means(inputs, x, sides, lambda line: curve_of(line, x.metric), partial(_looks, x=x), connected=True)
 
 
 def _draw(inputs: Inputs, x: Axis, y: Axis) -> Drawing | None:
     blocks = blocks_with(inputs.table, y.metric)
-    lines = [line for block in blocks for line in block.lines if x.metric in line.variant]
-    names = {line.algorithm: algorithm_name(line) for line in lines}
-    curves = [curve_of(line, x.metric) for line in lines]
-    looks = looks_of({curve: f"{names[curve[0]]} {variant_text(curve[1])}".strip() for curve in curves})
+    looks = _looks([line for block in blocks for line in block.lines], x)
 
     def draw(axes: Axes, block: Block) -> None:
         for curve, look in looks.items():
