@@ -35,10 +35,17 @@ klr-bench report experiment=NAME                print tables and draw figures of
     klr-bench report experiment=oskl_magic
     klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,tex,csv
     klr-bench report paper=zhang2013icml            all tables of a paper as it prints them, a verdict on each number
+    klr-bench report experiment=oskl_magic,budget_magic format=html output=magic.html open=true
     klr-bench report experiment=oskl_magic format=tex,pdf columns=accuracy,n_support caption="MAGIC" label=tab:magic
     Keys: experiment, paper (a name, or all), results_dir, table (of the paper), format (terminal, md, tex, csv, pdf:
-    the figures), output (a folder), columns (metrics of the table), own_figures (true: figures of your own, files of
-    ./configs/figure, are run).  Of LaTeX: caption, label, note (a line below), orientation (column, page, landscape).
+    the figures, html: one page to look into), output (a folder, or of a page a file), open (true: show the page in a
+    browser), columns (metrics of the table), own_figures (true: figures of your own, files of ./configs/figure, are
+    run).  Of LaTeX: caption, label, note (a line below), orientation (column, page, landscape).
+""",
+    "site": """\
+klr-bench site output=FOLDER                    all results as a static site: a page a paper, a page an experiment
+    klr-bench site output=site results_dir=results/reference
+    Keys: output, results_dir, open (true: show it in a browser).
 """,
     "merge": """\
 klr-bench merge RESULTS... into=FOLDER          join results folders: shards, or halves that ran at two sites
@@ -128,6 +135,7 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
         return _print(HELP[verb])
     commands: dict[str, Callable[[list[str]], int]] = {
         "report": _report,
+        "site": _site,
         "merge": _merge,
         "data": _data,
         "list": _list,
@@ -153,6 +161,12 @@ def _report(arguments: list[str]) -> int:
     from klr_bench.cli import report
 
     return report.main(arguments)
+
+
+def _site(arguments: list[str]) -> int:
+    from klr_bench.cli import report
+
+    return report.site(arguments)
 
 
 def _merge(arguments: list[str]) -> int:

@@ -11,12 +11,13 @@ from pathlib import Path
 from klr_bench.cli import DATA_VERBS, KINDS, MERGE_KEYS
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
+from klr_bench.cli.report import SITE_KEYS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
-VERBS = ("run", "report", "merge", "data", "list", "show", "completion")
+VERBS = ("run", "report", "site", "merge", "data", "list", "show", "completion")
 DATA_KEYS = ("data.mirror", "data.cache")
 
 # Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what stands behind
@@ -80,6 +81,8 @@ def _words(before: list[str], current: str) -> list[str]:
         return [f"{key}=" for key in (*config_files.GROUPS, "paper", *all_keys())]
     if verb == "report":
         return [f"{key}=" for key in REPORT_KEYS]
+    if verb == "site":
+        return [f"{key}=" for key in SITE_KEYS]
     if verb == "merge":
         return [f"{key}=" for key in MERGE_KEYS]
     if verb == "data":
@@ -117,6 +120,7 @@ def _choices(before: list[str], key: str) -> list[str]:
         return names()
     fixed: dict[str, Sequence[str]] = {
         "force": ("true", "false"),
+        "open": ("true", "false"),
         "own_figures": ("true", "false"),
         "format": FORMATS,
         "columns": [*METRICS],

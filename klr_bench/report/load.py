@@ -155,7 +155,7 @@ def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: 
     """Return a file as a frame whose columns are of the declared types."""
     import pandas as pd
 
-    header, rows = _texts(path)
+    header, rows = read_texts(path)
     expected = f"{path}: expected the columns {', '.join(columns)}, got "
     missing = [name for name in columns if name not in header and name not in optional]
     if missing:
@@ -172,8 +172,11 @@ def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: 
     return pd.DataFrame({name: _column(column, name, path) for name, column in texts.items()}, columns=names)
 
 
-def _texts(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Return the names of the columns of a CSV file, and its rows, each with as many texts."""
+def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Return the names of the columns of a CSV file, and its rows, each with as many texts.
+
+    KlrBenchError for what is no such file.
+    """
     try:
         with regular(path, LARGEST_CSV) as file:
             if len(file.readline(LONGEST_HEADER)) == LONGEST_HEADER:

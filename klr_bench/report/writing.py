@@ -8,8 +8,8 @@ from pathlib import Path
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.files import write_atomic
 
-FORMATS = ("terminal", "md", "tex", "csv", "pdf")
-"""Of the table; with pdf the figures are PDF files, too."""
+FORMATS = ("terminal", "md", "tex", "csv", "pdf", "html")
+"""Of the table; with pdf the figures are PDF files, too; html is one page of all that is asked for."""
 ORIENTATIONS = {"column": "table", "page": "table*", "landscape": "sidewaystable"}
 """LaTeX's environment for a table as wide as a column of text, as both columns, or as a page on its side."""
 

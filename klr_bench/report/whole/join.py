@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -33,14 +33,16 @@ class WholePaper:
     name : the folder of the paper
     folder : its path, with paper.yaml and tables.csv
     results_dir : the folder of all results; experiments that are not there count as not run
+    only : the experiments that its numbers are compared with; None: all of its tables and figures
     """
 
-    def __init__(self, name: str, folder: Path, results_dir: Path) -> None:
+    def __init__(self, name: str, folder: Path, results_dir: Path, only: Collection[str] | None = None) -> None:
         searched = folders()
         self.name = name
         self.paper: Paper = read_paper(folder, searched)
         self.lines: Sequence[Printed] = read_lines(folder, self.paper, METRICS, searched)
         self._results_dir = results_dir
+        self._only = only
         with located(folder / "paper.yaml"):
             self._check()
 
@@ -92,7 +94,8 @@ class WholePaper:
         """The results of the experiments of all tables and figures that were run."""
         entries = (*self.paper.tables.values(), *self.paper.figures.values())
         names = dict.fromkeys(name for entry in entries for name in entry.experiments)
-        return {name: read_results(self._results_dir / name) for name in self._run(names)}
+        wanted = [name for name in names if self._only is None or name in self._only]
+        return {name: read_results(self._results_dir / name) for name in self._run(wanted)}
 
     def _run(self, names: Iterable[str]) -> list[str]:
         """Return those of some experiments that were run."""

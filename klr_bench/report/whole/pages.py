@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from klr_bench.report.paper import Published
 from klr_bench.report.render import Document
@@ -94,11 +94,17 @@ def numbers_csv(papers: Iterable[WholePaper], table: str | None = None) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
+    writer.writerows(row for row, _ in number_rows(papers, table))
+    return text.getvalue()
+
+
+def number_rows(papers: Iterable[WholePaper], table: str | None = None) -> Iterator[tuple[list[object], Judged]]:
+    """Yield every number of some papers, or of one table, as the values of CSV_COLUMNS, and its verdict."""
     for whole in papers:
         for number, judged in whole.judged.items():
             if table in (None, number):
-                writer.writerows([whole.name, number, *_row(one)] for one in judged)
-    return text.getvalue()
+                for one in judged:
+                    yield [whole.name, number, *_row(one)], one
 
 
 def _row(judged: Judged) -> list[object]:

@@ -1,0 +1,351 @@
+"""Pages in a real browser: they ask for nothing, say nothing, and show what the records say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page
+
+from klr_bench.report.load import read_texts
+from klr_bench.report.page import write_page, write_site
+from tests.report.folders import record, write
+from tests.report.page.conftest import Open
+
+REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
+PAGES = {
+    "magic": ["oskl_magic", "budget_magic"],
+    "figure5": ["klr_figure5"],
+    "mnist": ["l1_mnist10k"],
+    "plane": ["prototypes_2d"],
+}
+HOSTILE = "</script><img src=x onerror=alert(1)><b>&amp;"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    return {
+        name: write_page(folder / f"{name}.html", [REFERENCE / one for one in experiments])
+        for name, experiments in PAGES.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of some of the references."""
+    results, target = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("site")
+    for name in ("oskl_magic", "budget_magic", "klr_figure5", "prototypes_2d"):
+        (results / name).symlink_to(REFERENCE / name)
+    write_site(target, results)
+    return target
+
+
+def table_of(page: Page, name: str) -> Locator:
+    return page.locator(f'[data-table="{name}-records"]')
+
+
+def column(table: Locator, title: str) -> list[str]:
+    """Return the texts of a column that are shown."""
+    heads = table.locator("thead th").all_inner_texts()
+    place = [head.strip() for head in heads].index(title)
+    return table.locator(f"tbody td:nth-child({place + 1})").all_inner_texts()
+
+
+def saved(page: Page, press: Locator) -> str:
+    """Return the text of the file that a button gives."""
+    with page.expect_download() as waiting:
+        press.click()
+    return Path(waiting.value.path()).read_bytes().decode()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1600, "light")])
+def test_a_page_is_quiet_and_fits(open_page: Open, pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
+    opened = open_page(pages[name], width=width, scheme=scheme)
+    opened.see_all()
+    assert opened.requests == [pages[name].as_uri()]
+    assert opened.said == []
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    cut = """[...document.querySelectorAll('button, h1, h2, h3, summary, .legend li')].filter(one => {
+        const box = one.getBoundingClientRect();
+        return box.width && !one.closest('.scroll, .off-screen') && (box.left < 0 || box.right > innerWidth + 1);
+    }).map(one => one.textContent)"""
+    assert opened.page.evaluate(cut) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_nothing_is_serious_to_an_accessibility_checker(
+    open_page: Open, pages: dict[str, Path], name: str, scheme: str
+) -> None:
+    opened = open_page(pages[name], scheme=scheme)
+    opened.see_all()
+    found = Axe().run(opened.page).response["violations"]
+    serious = {fault["id"]: fault["nodes"][0]["html"] for fault in found if fault["impact"] in ("serious", "critical")}
+    assert serious == {}
+
+
+def test_a_checker_would_find_a_serious_fault(open_page: Open, tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text("<!doctype html><html data-ready='1'><body><img src='data:,'><button></button></body></html>")
+    found = Axe().run(open_page(page).page).response["violations"]
+    assert {"image-alt", "button-name"} <= {fault["id"] for fault in found}
+
+
+def test_the_site_asks_for_its_own_files_alone(open_page: Open, site: Path) -> None:
+    for path in ("index.html", "papers/zhang2013icml.html", "experiments/klr_figure5.html"):
+        opened = open_page(site / path)
+        opened.see_all()
+        assert opened.said == []
+        assert {Path(url.removeprefix("file://")).parent for url in opened.requests} <= {
+            (site / path).parent,
+            site / "assets",
+        }
+
+
+def test_the_links_of_a_site_lead_somewhere(open_page: Open, site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) >= 7
+    for path in pages:
+        addresses = open_page(path).page.evaluate("[...document.links].map(one => one.href)")
+        assert addresses
+        for address in addresses:
+            assert Path(address.removeprefix("file://").partition("#")[0]).is_file(), (path, address)
+
+
+def test_the_site_goes_from_the_scoreboard_to_a_record(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html").page
+    page.get_by_role("link", name="Zhang et al. (ICML 2013)").click()
+    page.get_by_role("link", name="oskl_magic").click()
+    page.wait_for_url("**/experiments/oskl_magic.html")
+    page.wait_for_selector("html[data-ready]")
+    assert "MAGIC" in page.locator("h1").inner_text()
+    assert table_of(page, "oskl_magic").locator("tbody tr").count() == 50
+
+
+def test_the_csv_is_the_records(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["magic"]).page
+    for name in PAGES["magic"]:
+        text = saved(page, table_of(page, name).get_by_role("button", name="CSV"))
+        assert text == (REFERENCE / name / "records.csv").read_text(encoding="utf-8")
+
+
+def test_a_table_sorts_and_filters_as_the_records_do(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["magic"]).page
+    header, rows = read_texts(REFERENCE / "oskl_magic" / "records.csv")
+    accuracies = sorted(float(row[header.index("accuracy")]) for row in rows)
+    table = table_of(page, "oskl_magic")
+    table.get_by_role("button", name="Accuracy").click()
+    assert [float(text) for text in column(table, "Accuracy")] == pytest.approx(accuracies[:50], rel=1e-5)
+    table.get_by_role("button", name="Accuracy").click()
+    assert [float(text) for text in column(table, "Accuracy")] == pytest.approx(accuracies[::-1][:50], rel=1e-5)
+    table.get_by_role("searchbox").fill("algorithm=oskl accuracy>0.858 G=1")
+    fitting = [
+        row
+        for row in rows
+        if row[header.index("algorithm")] == "oskl"
+        and float(row[header.index("accuracy")]) > 0.858
+        and json.loads(row[header.index("variant")]) == {"G": 1}
+    ]
+    assert 0 < len(fitting) < 30
+    assert f"of {len(fitting)} rows" in table.locator(".count").inner_text()
+    exported = list(csv.reader(io.StringIO(saved(page, table.get_by_role("button", name="CSV")))))
+    assert sorted(exported[1:]) == sorted(fitting)
+    table.get_by_role("searchbox").fill("nothing-has-this")
+    assert table.locator("tbody tr").count() == 0
+    assert "no rows" in table.locator(".count").inner_text()
+
+
+def test_pages_of_a_table_hold_every_row_once(open_page: Open, pages: dict[str, Path]) -> None:
+    table = table_of(open_page(pages["magic"]).page, "oskl_magic")
+    seen = []
+    while True:
+        pairs = zip(*(column(table, title) for title in ("algorithm", "variant", "repeat")), strict=True)
+        seen += list(pairs)
+        if table.get_by_role("button", name="Later").is_disabled():
+            break
+        table.get_by_role("button", name="Later").click()
+    assert len(seen) == len(set(seen)) == 330
+
+
+def test_the_address_brings_back_what_was_seen(open_page: Open, pages: dict[str, Path]) -> None:
+    first = open_page(pages["magic"]).page
+    table = table_of(first, "oskl_magic")
+    table.get_by_role("button", name="Accuracy").click()
+    table.get_by_role("searchbox").fill("oskl")
+    figure = first.locator("figure.plot").first
+    figure.scroll_into_view_if_needed()
+    figure.get_by_role("button", name="x: log").click()
+    figure.locator(".legend button", has_text="Pegasos").click()
+    figure.get_by_role("button", name="hide repeats").click()
+    address = first.url.partition("#")[2]
+
+    second = open_page(pages["magic"], hash=f"#{address}").page
+    again = table_of(second, "oskl_magic")
+    assert again.get_by_role("searchbox").input_value() == "oskl"
+    assert again.locator('th[aria-sort="ascending"]').inner_text().strip() == "Accuracy"
+    assert column(again, "Accuracy") == column(table, "Accuracy")
+    figure = second.locator("figure.plot").first
+    figure.scroll_into_view_if_needed()
+    assert figure.get_by_role("button", name="x: linear").is_visible()
+    assert figure.get_by_role("button", name="show repeats").is_visible()
+    assert figure.locator('.legend button[aria-pressed="false"]').inner_text().strip() == "Pegasos"
+    names = second.evaluate("document.querySelector('.js-plotly-plot').data.map(one => one.name)")
+    assert "OSKL" in names
+    assert "Pegasos" not in names
+    second.go_back()
+    assert second.url == "about:blank"  # what is chosen fills no history
+
+
+def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> tuple[dict[str, Any], str]:
+    """Move the mouse to a point of a facet; return it, and the text that is shown."""
+    place = page.locator(".panel").nth(facet)
+    place.scroll_into_view_if_needed()
+    points = place.evaluate("""panel => panel.data.flatMap((one, curve) => one.x.map((x, at) => ({
+        x, y: one.y[at], name: one.name, mode: one.mode, opacity: one.opacity, hollow: one.marker.size === 12,
+        left: panel._fullLayout.xaxis.d2p(x) + panel._fullLayout.xaxis._offset,
+        top: panel._fullLayout.yaxis.d2p(one.y[at]) + panel._fullLayout.yaxis._offset })))""")
+    point = next(one for one in points if wanted(one))
+    box = place.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + point["left"] + 3, box["y"] + point["top"] + 3)
+    page.mouse.move(box["x"] + point["left"], box["y"] + point["top"], steps=3)
+    place.locator(".hovertext").first.wait_for()
+    lines = "panel => [...panel.querySelectorAll('.hovertext tspan.line')].map(one => one.textContent)"
+    return point, "\n".join(place.evaluate(lines))
+
+
+def test_a_hover_shows_what_the_records_say(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["figure5"]).page
+    header, rows = read_texts(REFERENCE / "klr_figure5" / "records.csv")
+    _, text = hover(page, 2, lambda one: one["name"] == "DCD" and one["y"] > 97)
+    means = {}
+    for name in ("accuracy", "n_support", "fit_time_s"):
+        of = [
+            row for row in rows if (row[header.index("dataset")], row[header.index("algorithm")]) == ("ijcnn1", "dcd")
+        ]
+        values = [float(row[header.index(name)]) for row in of]
+        means[name] = math.fsum(values) / len(values)
+    assert "mean of 5 repeats" in text
+    for name, value in means.items():
+        said = text.split(f"{name} ", 1)[1].split(" ±")[0].replace(",", "")
+        assert float(said) == pytest.approx(value, rel=1e-5), name
+
+
+def test_a_hover_over_a_repeat_shows_its_record(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["magic"]).page
+    header, rows = read_texts(REFERENCE / "oskl_magic" / "records.csv")
+    lowest = min(rows, key=lambda row: float(row[header.index("accuracy")]))
+    page.locator("figure.plot").first.scroll_into_view_if_needed()
+    value = 100 * float(lowest[header.index("accuracy")])
+    _, text = hover(page, 0, lambda one: abs(one["y"] - value) < 1e-3)
+    assert f"repeat {lowest[header.index('repeat')]}" in text
+    assert "Pegasos" in text
+    for name in ("accuracy", "n_support", "log_loss", "n_train"):
+        if lowest[header.index(name)]:
+            said = text.split(f"{name} ", 1)[1].split()[0].replace(",", "")
+            assert float(said) == pytest.approx(float(lowest[header.index(name)]), rel=1e-5), name
+
+
+def test_figures_zoom_and_the_address_remembers(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["figure5"]).page
+    panel = page.locator(".panel").first
+    panel.scroll_into_view_if_needed()
+    panel.locator(".main-svg").first.wait_for()
+    box = panel.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 150, box["y"] + 80)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 200, steps=5)
+    page.mouse.up()
+    page.wait_for_function("location.hash.includes('zoom0')")
+    zoomed = panel.evaluate("panel => panel._fullLayout.xaxis.range")
+    again = open_page(pages["figure5"], hash="#" + page.url.partition("#")[2]).page
+    panel = again.locator(".panel").first
+    panel.scroll_into_view_if_needed()
+    panel.locator(".main-svg").first.wait_for()
+    assert panel.evaluate("panel => panel._fullLayout.xaxis.range") == pytest.approx(zoomed, rel=1e-4)
+    again.get_by_role("button", name="whole range").first.click()
+    assert "zoom" not in again.url
+
+
+def test_a_figure_is_given_as_svg_and_csv(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["magic"]).page
+    figure = page.locator("figure.plot").first
+    figure.scroll_into_view_if_needed()
+    drawing = ElementTree.fromstring(saved(page, figure.get_by_role("button", name="SVG")))
+    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "Baseline" in "".join(drawing.itertext())
+    rows = list(csv.DictReader(io.StringIO(saved(page, figure.get_by_role("button", name="CSV")))))
+    means = [row for row in rows if row["kind"] == "mean" and row["series"] == "Baseline"]
+    assert [float(row["value"]) for row in means] == [pytest.approx(86.0384, rel=1e-4)]
+
+
+def test_pictures_of_prototypes_are_on_the_page(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["plane"]).page
+    pictures = page.locator("figure.picture img")
+    assert pictures.count() == 12
+    pictures.first.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('figure.picture img').naturalWidth > 300")
+
+
+def test_hostile_names_stay_text(open_page: Open, tmp_path: Path) -> None:
+    rows = [
+        record("oskl", f"G={value}", repeat, dataset="magic", accuracy=0.8 + 0.01 * value, n_support=10.0 * value,
+               status="ok", params={"loss": HOSTILE}, message=HOSTILE)
+        for value in (1, 2) for repeat in range(3)
+    ]  # fmt: skip
+    rows.append(record("oskl", "G=3", 0, dataset="magic", status="error", message=HOSTILE))
+    labelled = {"label": HOSTILE, "estimator": {}}
+    config = {
+        "title": HOSTILE, "repeats": 3, "datasets": {"magic": {"label": HOSTILE}}, "algorithms": {"oskl": labelled},
+        "sweep": {"oskl": {"G": [1, 2, 3]}},
+    }  # fmt: skip
+    folder = write(tmp_path / "demo", rows, config)
+    page = write_page(tmp_path / "page.html", [folder])
+    opened = open_page(page)
+    opened.page.on("dialog", lambda dialog: opened.said.append("dialog"))
+    opened.see_all()
+    hover(opened.page, 0, lambda one: True)
+    assert opened.said == []
+    assert opened.requests == [page.as_uri()]
+    assert opened.page.locator("img").count() == 0
+    assert opened.page.locator("main b").count() == 0
+    assert HOSTILE in opened.page.locator("h2").first.inner_text()
+    assert HOSTILE in table_of(opened.page, "demo").inner_text()
+    assert HOSTILE in opened.page.locator(".legend").inner_text()
+
+
+def test_a_page_of_5000_records_is_usable_within_two_seconds(open_page: Open, tmp_path: Path) -> None:
+    rows = [
+        record(name, f"G={value}", repeat, dataset="magic", accuracy=0.5 + (repeat * 7919 % 1000) / 2500,
+               n_support=float(10 * value + repeat % 17), fit_time_s=0.01 * value, params={"G": value, "gamma": 0.1})
+        for name in ("oskl", "nc", "margin", "pegasos", "forgetron") for value in range(1, 11) for repeat in range(100)
+    ]  # fmt: skip
+    config = {
+        "title": "Many", "repeats": 100, "datasets": {"magic": {}},
+        "algorithms": {name: {} for name in ("oskl", "nc", "margin", "pegasos", "forgetron")}, "sweep": {},
+    }  # fmt: skip
+    page = write_page(tmp_path / "page.html", [write(tmp_path / "many", rows, config)])
+    seconds = []
+    for _ in range(3):
+        opened = open_page(page)
+        table = table_of(opened.page, "many")
+        assert "of 5000 rows" in table.locator(".count").inner_text()
+        ready = opened.page.evaluate("performance.now()")
+        begun = opened.page.evaluate("performance.now()")
+        table.get_by_role("button", name="Accuracy").click()
+        table.get_by_role("searchbox").fill("oskl accuracy>0.7")
+        opened.page.locator(".plot").scroll_into_view_if_needed()
+        opened.page.locator(".plot .main-svg").first.wait_for()
+        seconds.append((ready + opened.page.evaluate("performance.now()") - begun) / 1000)
+    assert min(seconds) < 2

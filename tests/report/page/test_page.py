@@ -1,0 +1,169 @@
+"""What stands in a page, without a browser: its policy, its data, its size, and the commands that make it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klr_bench.cli import main
+from klr_bench.report.load import read_texts
+from klr_bench.report.page import html_page
+from klr_bench.report.page.data import DataTable, script_json
+
+REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
+MB = 10**6
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return html_page([REFERENCE / "oskl_magic", REFERENCE / "budget_magic"])
+
+
+def data_of(page: str) -> dict[str, dict[str, object]]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    content: dict[str, dict[str, object]] = json.loads(found[1])
+    return content
+
+
+def test_the_policy_names_the_scripts_of_the_page_and_nothing_else(page: str) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy
+    allowed = set(re.findall(r"sha256-[A-Za-z0-9+/=]+", policy[1].replace("&#43;", "+").replace("&#39;", "'")))
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 2
+    assert {f"sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}" for one in scripts} == allowed
+    assert "default-src &#39;none&#39;" in policy[1]
+    assert "unsafe-eval" not in policy[1]
+    assert "http" not in policy[1]
+
+
+def test_nothing_on_a_page_is_loaded_from_elsewhere(page: str) -> None:
+    markup = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.findall(r"""(?:src|href|srcset|action|data)=["']?(?!data:|#)[^"' >]+""", markup)
+    assert "@import" not in markup
+    assert "url(" not in markup
+
+
+def test_a_page_is_under_two_megabytes_without_its_data(page: str) -> None:
+    data = json.dumps(data_of(page))
+    assert len(page) - len(data) < 2 * MB
+    assert len(html_page([REFERENCE / "prototypes_2d"])) < 3 * MB  # with twelve pictures
+
+
+def test_the_data_are_the_records(page: str) -> None:
+    for name in ("oskl_magic", "budget_magic"):
+        columns, rows = read_texts(REFERENCE / name / "records.csv")
+        table = data_of(page)["tables"][f"{name}-records"]
+        assert isinstance(table, dict)
+        assert table["rows"] == rows
+        assert [column["name"] for column in table["columns"]] == columns
+
+
+def test_points_refer_to_the_records_that_they_are_the_means_of(page: str) -> None:
+    columns, rows = read_texts(REFERENCE / "oskl_magic" / "records.csv")
+    plot = data_of(page)["plots"]["oskl_magic-accuracy_support"]
+    assert isinstance(plot, dict)
+    n_points = 0
+    for series in plot["facets"][0]["series"]:
+        if series["kind"] == "published":
+            continue
+        for y, fits in zip(series["y"], series["fits"], strict=True):
+            accuracies = [float(rows[place][columns.index("accuracy")]) for place in fits]
+            assert y == pytest.approx(100 * sum(accuracies) / len(accuracies), rel=1e-5)
+            n_points += 1
+    assert n_points == 11 + 330
+
+
+def test_verdicts_and_their_causes_are_on_the_page(page: str) -> None:
+    numbers = data_of(page)["tables"]["zhang2013icml-numbers"]
+    assert isinstance(numbers, dict)
+    names = [column["name"] for column in numbers["columns"]]
+    verdicts = [row[names.index("verdict")] for row in numbers["rows"]]
+    assert "within the published spread" in verdicts
+    assert {row[names.index("experiment")] for row in numbers["rows"]} == {"oskl_magic", "budget_magic"}
+    of = {(row[names.index("label")], row[names.index("metric")]): row for row in numbers["rows"]}
+    oskl = of["OSKL, G 1", "accuracy"]
+    difference = float(oskl[names.index("mean")]) - float(oskl[names.index("published_mean")])
+    assert float(oskl[names.index("difference")]) == pytest.approx(difference, abs=1e-12)
+
+
+@given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False), st.lists, max_leaves=5))
+def test_no_text_ends_the_script_that_holds_it(content: object) -> None:
+    text = script_json(content)
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == content
+
+
+def test_a_column_is_of_numbers_where_all_of_its_texts_are() -> None:
+    rows = [["1", "a", ""], ["", "2", ""], ["-3e-5", "", "inf"]]
+    table = DataTable("t", "T", ["x", "y", "z"], rows, ["y"]).plain()
+    assert [column["numeric"] for column in table["columns"]] == [True, False, True]
+    assert table["shown"] == [1]
+
+
+def test_commands_make_a_page_and_a_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "oskl_mnist").symlink_to(REFERENCE / "oskl_mnist")
+    target = tmp_path / "made" / "report.html"
+    assert main(["report", "experiment=oskl_mnist", f"results_dir={tmp_path}", "format=html", f"output={target}"]) == 0
+    assert capsys.readouterr().out == f"{target}\n"
+    assert "<title>oskl_mnist" in target.read_text(encoding="utf-8")
+    assert main(["site", f"output={tmp_path / 'site'}", f"results_dir={tmp_path}"]) == 0
+    index = tmp_path / "site" / "index.html"
+    assert capsys.readouterr().out == f"{index}\n"
+    assert 'href="experiments/oskl_mnist.html"' in index.read_text(encoding="utf-8")
+
+
+def test_a_page_beside_other_formats_goes_into_their_folder(tmp_path: Path) -> None:
+    (tmp_path / "oskl_mnist").symlink_to(REFERENCE / "oskl_mnist")
+    words = [
+        "report",
+        "experiment=oskl_mnist",
+        f"results_dir={tmp_path}",
+        "format=html,md",
+        f"output={tmp_path / 'out'}",
+    ]
+    assert main(words) == 0
+    assert {"report.html", "table.md"} <= {path.name for path in (tmp_path / "out").iterdir()}
+
+
+def test_a_paper_comes_with_its_experiments(tmp_path: Path) -> None:
+    (tmp_path / "klr_figure4").symlink_to(REFERENCE / "klr_figure4")
+    text = html_page([], papers=["zhang2012aaai"], results_dir=tmp_path)
+    assert 'id="paper-zhang2012aaai"' in text
+    assert 'id="experiment-klr_figure4"' in text
+    assert "what became of its claims" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "experiment=oskl_mnist", "open=true"], "add html to format="),
+        (["report", "experiment=oskl_mnist", "format=html,md", "output=a.html"], "expected a folder"),
+        (["report", "experiment=oskl_mnist", "format=html", "caption=x"], "has no effect on a page"),
+        (["report", "experiment=oskl_mnist", "format=html", "open=yes"], "expected true or false"),
+        (["report", "experiment=oskl_mnits", "format=html"], "oskl_mnist"),
+        (["report", "paper=zhang2013", "format=html"], "zhang2013icml"),
+        (["site"], "expected output=FOLDER"),
+        (["site", "output=x", "results_dir=nowhere"], "expected results folders"),
+        (["site", "output=x", "reslts_dir=nowhere"], "results_dir"),
+    ],
+)
+def test_bad_words_are_refused_in_one_message(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "oskl_mnist").symlink_to(REFERENCE / "oskl_mnist")
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
