@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
@@ -208,6 +209,7 @@ def test_the_address_brings_back_what_was_seen(open_page: Open, pages: dict[str,
 
 def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> tuple[dict[str, Any], str]:
     """Move the mouse to a point of a facet; return it, and the text that is shown."""
+    page.locator("figure.plot").first.scroll_into_view_if_needed()
     place = page.locator(".panel").nth(facet)
     place.scroll_into_view_if_needed()
     points = place.evaluate("""panel => panel.data.flatMap((one, curve) => one.x.map((x, at) => ({
@@ -219,9 +221,15 @@ def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> t
     assert box is not None
     page.mouse.move(box["x"] + point["left"] + 3, box["y"] + point["top"] + 3)
     page.mouse.move(box["x"] + point["left"], box["y"] + point["top"], steps=3)
-    place.locator(".hovertext").first.wait_for()
-    lines = "panel => [...panel.querySelectorAll('.hovertext tspan.line')].map(one => one.textContent)"
-    return point, "\n".join(place.evaluate(lines))
+    page.locator(".tip").wait_for()
+    return point, page.locator(".tip").inner_text()
+
+
+def said(text: str, name: str) -> float:
+    """Return the number that stands behind the name of a column in the text of a point."""
+    found = re.search(rf"^{name} (\S+)", text, re.MULTILINE)
+    assert found, (name, text)
+    return float(found[1].replace(",", ""))
 
 
 def test_a_hover_shows_what_the_records_say(open_page: Open, pages: dict[str, Path]) -> None:
@@ -237,8 +245,7 @@ def test_a_hover_shows_what_the_records_say(open_page: Open, pages: dict[str, Pa
         means[name] = math.fsum(values) / len(values)
     assert "mean of 5 repeats" in text
     for name, value in means.items():
-        said = text.split(f"{name} ", 1)[1].split(" ±")[0].replace(",", "")
-        assert float(said) == pytest.approx(value, rel=1e-5), name
+        assert said(text, name) == pytest.approx(value, rel=1e-5), name
 
 
 def test_a_hover_over_a_repeat_shows_its_record(open_page: Open, pages: dict[str, Path]) -> None:
@@ -252,8 +259,7 @@ def test_a_hover_over_a_repeat_shows_its_record(open_page: Open, pages: dict[str
     assert "Pegasos" in text
     for name in ("accuracy", "n_support", "log_loss", "n_train"):
         if lowest[header.index(name)]:
-            said = text.split(f"{name} ", 1)[1].split()[0].replace(",", "")
-            assert float(said) == pytest.approx(float(lowest[header.index(name)]), rel=1e-5), name
+            assert said(text, name) == pytest.approx(float(lowest[header.index(name)]), rel=1e-5), name
 
 
 def test_figures_zoom_and_the_address_remembers(open_page: Open, pages: dict[str, Path]) -> None:

@@ -208,11 +208,6 @@
 
   /* Plotly reads some markup in its texts; here all of it is text. */
   const plainText = text => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  const wrapped = (text, most = 60) => {
-    const lines = [];
-    for (let rest = String(text); rest; rest = rest.slice(most)) lines.push(plainText(rest.slice(0, most)));
-    return lines.join("<br>");
-  };
 
   const meanOf = numbers => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
   const spreadOf = numbers => {
@@ -222,26 +217,39 @@
 
   /* What is said of a point: of one fit all that its record has, of several the means of their numbers. */
   const SILENT = new Set(["key", "experiment", "dataset", "algorithm", "variant", "params", "repeat", "seed", "status", "message", "host", "cpu"]);
-  const hoverText = (table, one, point) => {
+  const saidOf = (table, one, point) => {
     const rows = (one.fits[point] || []).map(at => table.rows[at]);
     const at = name => table.columns.findIndex(column => column.name === name);
-    const kinds = { published: "published" };
-    const lines = [`<b>${wrapped(one.names[point] || one.name)}</b>${kinds[one.kind] ? ", " + kinds[one.kind] : ""}`];
-    if (!rows.length || one.kind === "published") return lines[0];
-    lines.push(rows.length === 1 ? `repeat ${plainText(rows[0][at("repeat")])}` : `mean of ${rows.length} repeats`);
+    const found = { title: one.names[point] || one.name, lines: [], numbers: [] };
+    if (one.kind === "published") found.lines.push("published");
+    if (!rows.length || one.kind === "published") return found;
+    found.lines.push(rows.length === 1 ? `repeat ${rows[0][at("repeat")]}` : `mean of ${rows.length} repeats`);
     const params = new Set(rows.map(row => row[at("params")]));
-    if (params.size === 1) lines.push(wrapped(asParameters([...params][0])));
-    else lines.push(`parameters differ between the repeats`);
-    const numbers = [];
+    found.lines.push(params.size === 1 ? asParameters([...params][0]) : "parameters differ between the repeats");
     table.columns.forEach((column, place) => {
       if (SILENT.has(column.name) || !column.numeric) return;
       const values = rows.map(row => row[place]).filter(text => text !== "").map(numberOf);
       if (!values.length) return;
-      const text = short(String(meanOf(values)));
-      numbers.push(`${plainText(column.name)} ${text}` + (values.length > 1 ? ` ± ${short(String(Number(spreadOf(values).toPrecision(2))))}` : ""));
+      const spread = values.length > 1 ? ` ± ${short(String(Number(spreadOf(values).toPrecision(2))))}` : "";
+      found.numbers.push([column.name, short(String(meanOf(values))) + spread]);
     });
-    for (let i = 0; i < numbers.length; i += 2) lines.push(numbers.slice(i, i + 2).join(",  "));
-    return lines.join("<br>");
+    return found;
+  };
+
+  const tip = element("div", { class: "tip", hidden: "" });
+  document.body.append(tip);
+  const hideTip = () => { tip.hidden = true; };
+  addEventListener("scroll", hideTip, { passive: true });
+  const showTip = (event, said) => {
+    tip.replaceChildren(
+      element("strong", {}, said.title), ...said.lines.map(line => element("div", {}, line)),
+      element("dl", {}, ...said.numbers.map(([name, text]) => element("div", {}, element("dt", {}, name), " ", element("dd", {}, text)))));
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect(), room = 14;
+    const beside = event.clientX + room + box.width <= innerWidth ? event.clientX + room : event.clientX - room - box.width;
+    tip.style.left = `${Math.max(4, Math.min(beside, innerWidth - box.width - 4))}px`;
+    const below = event.clientY + room, above = event.clientY - room - box.height;
+    tip.style.top = `${below + box.height <= innerHeight ? below : Math.max(4, above)}px`;
   };
 
   /* Ticks of a logarithmic axis, written out: 1, 2, 5, ... over a few decades, else powers of ten. */
@@ -311,17 +319,19 @@
       return place;
     });
 
-    const shownSeries = facet => facet.series.filter(one => !hidden().has(one.id) && (one.kind !== "repeat" || chosen(prefix + "repeats", repeatsAtFirst) === "1"));
+    /* The means come last: they lie on top, and are what the mouse finds first. */
+    const LAYERS = { repeat: 0, published: 1, mean: 2 };
+    const shownSeries = facet => facet.series
+      .filter(one => !hidden().has(one.id) && (one.kind !== "repeat" || chosen(prefix + "repeats", repeatsAtFirst) === "1"))
+      .sort((a, b) => LAYERS[a.kind] - LAYERS[b.kind]);
     const shownPoints = () => [["panel", "series", "kind", plot.x.label, "value", "standard deviation", "what"],
       ...plot.facets.flatMap(facet => shownSeries(facet).flatMap(one => one.x.map((x, at) =>
         [facet.title, one.name, one.kind, String(x ?? ""), String(one.y[at] ?? ""), String(one.spread[at] ?? ""), `${facet.y.label}: ${one.names[at] ?? ""}`])))];
 
     const traceOf = one => {
       const own = colour(one.colour), faint = one.kind === "repeat", hollow = one.kind === "published";
-      const text = one.x.map((_, point) => hoverText(table, one, point));
       return {
-        type: "scatter", name: plainText(one.name), x: one.x, y: one.y, text, showlegend: false,
-        hovertemplate: `${plainText(plot.x.label)} %{x:.6~g}, %{y:.6~g}<br>%{text}<extra></extra>`,
+        type: "scatter", name: plainText(one.name), x: one.x, y: one.y, showlegend: false, hoverinfo: "none",
         mode: one.connected ? (faint ? "lines" : "lines+markers") : "markers", opacity: faint ? 0.35 : 1,
         line: { color: own, dash: one.dash, width: faint ? 1 : 1.6 },
         marker: { color: hollow ? "rgba(0,0,0,0)" : own, symbol: one.symbol, size: faint ? 5 : hollow ? 12 : 8, line: { color: own, width: hollow ? 1.5 : 0 } },
@@ -342,7 +352,6 @@
         title: { text: plainText(facet.title), font: { size: 14 }, y: 0.97, yanchor: "top" }, font: { color: ink, family: "system-ui, sans-serif", size: 12 },
         paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 60, r: 12, t: 34, b: 48 }, height: 340,
         hovermode: "closest", dragmode: coarse.matches ? false : "zoom",
-        hoverlabel: { align: "left", bgcolor: dark.matches ? "#22272e" : "#ffffff", bordercolor: grid, font: { color: ink, size: 12 } },
         xaxis: side(plot.x.label, scale("x", plot.x.log), "x", whole ? null : zoom.slice(0, 2)),
         yaxis: side(facet.y.label, scale("y", facet.y.log), "y", whole ? null : zoom.slice(2)),
         shapes: plot.diagonal ? [{ type: "line", x0: 0, y0: 0, x1: 1, y1: 1, line: { color: "#999999", width: 1 }, layer: "below" }] : [],
@@ -360,6 +369,13 @@
           const now = places[at].layout;
           choose(`${prefix}zoom${at}`, [...now.xaxis.range, ...now.yaxis.range].map(one => Number(one.toPrecision(6))).join("_"), "");
         });
+        if (first) for (const name of ["plotly_hover", "plotly_click"]) places[at].on(name, found => {
+          const { curveNumber, pointNumber } = found.points[0], one = shownSeries(facet)[curveNumber];
+          const said = saidOf(table, one, pointNumber);
+          said.lines.push(`${plot.x.label}: ${short(String(one.x[pointNumber]))}`, `${facet.y.label}: ${short(String(one.y[pointNumber]))}`);
+          showTip(found.event, said);
+        });
+        if (first) places[at].on("plotly_unhover", hideTip);
         if (first) places[at].on("plotly_doubleclick", () => { choose(`${prefix}zoom${at}`, "", ""); draw(); });
       });
     };
