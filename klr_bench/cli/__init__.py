@@ -37,10 +37,12 @@ klr-bench report experiment=NAME                print tables and draw figures of
     klr-bench report paper=zhang2013icml            all tables of a paper as it prints them, a verdict on each number
     klr-bench report experiment=oskl_magic,budget_magic format=html output=magic.html open=true
     klr-bench report experiment=oskl_magic format=tex,pdf columns=accuracy,n_support caption="MAGIC" label=tab:magic
-    Keys: experiment, paper (a name, or all), results_dir, table (of the paper), format (terminal, md, tex, csv, pdf:
-    the figures, html: one page to look into), output (a folder, or of a page a file), open (true: show the page in a
-    browser), columns (metrics of the table), own_figures (true: figures of your own, files of ./configs/figure, are
-    run).  Of LaTeX: caption, label, note (a line below), orientation (column, page, landscape).
+    klr-bench report experiment=oskl_magic against=mine    two runs side by side: what differs, significantly or not
+    Keys: experiment, against (the other run: a name, or the path of its folder), paper (a name, or all), results_dir
+    (two, as in X,Y: the same experiment in both side by side), table (of the paper), format (terminal, md, tex, csv,
+    pdf: the figures, html: one page to look into), output (a folder, or of a page a file), open (true: show the page
+    in a browser), columns (metrics of the table), own_figures (true: figures of your own, files of ./configs/figure,
+    are run).  Of LaTeX: caption, label, note (a line below), orientation (column, page, landscape).
 """,
     "site": """\
 klr-bench site output=FOLDER                    all results as a static site: a page a paper, a page an experiment
@@ -164,9 +166,9 @@ def _report(arguments: list[str]) -> int:
 
 
 def _site(arguments: list[str]) -> int:
-    from klr_bench.cli import report
+    from klr_bench.cli import pages
 
-    return report.site(arguments)
+    return pages.site(arguments)
 
 
 def _merge(arguments: list[str]) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from klr_bench.cli import DATA_VERBS, KINDS, MERGE_KEYS
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
+from klr_bench.cli.pages import SITE_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
-from klr_bench.cli.report import SITE_KEYS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
@@ -107,7 +107,7 @@ def _values(before: list[str], current: str) -> list[str]:
 
 def _choices(before: list[str], key: str) -> list[str]:
     reports = before[:1] == ["report"]
-    if key == "experiment" and reports:
+    if key in ("experiment", "against") and reports:
         return _runs(before)
     if key in config_files.GROUPS:
         return _names(key)

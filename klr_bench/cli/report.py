@@ -7,140 +7,116 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from klr_bench.cli.words import is_true, items, split_keys
+from klr_bench.cli import pages
+from klr_bench.cli.words import experiments, is_true, items, other_run, results_dirs, split_keys
 from klr_bench.errors import KlrBenchError
-from klr_bench.printing import is_file_name, printable
-from klr_bench.report.writing import check_formats
+from klr_bench.printing import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 PLACED = ("caption", "label", "note", "orientation")
 """Keys of a report that are for LaTeX."""
-OF_EXPERIMENT = ("experiment", "columns", *PLACED, "own_figures")
+OF_EXPERIMENT = ("experiment", "against", "columns", *PLACED, "own_figures")
 """Keys of a report that a whole paper does not have."""
-KEYS = ("experiment", "paper", "results_dir", "table", "format", "output", "open", *OF_EXPERIMENT[1:])
-SITE_KEYS = ("output", "results_dir", "open")
-PAGE = "html"
-NOT_ON_A_PAGE = ("table", *PLACED)
+OF_ONE = ("table", *PLACED, "own_figures")
+"""Keys of a report that two runs side by side do not have."""
+KEYS = ("experiment", "against", "paper", "results_dir", "table", "format", "output", "open", *OF_EXPERIMENT[2:])
 
 
 def main(arguments: Sequence[str]) -> int:
     """Make the reports that are asked for; return the exit status."""
     words, values = split_keys(arguments, KEYS)
-    formats = items("format", values.get("format", "terminal"))
-    if PAGE in formats and not words and values.keys() & {"experiment", "paper"}:
-        _report_page(values, formats)
-        values = {key: value for key, value in values.items() if key != "open"}
-        formats.remove(PAGE)
-        if not formats:
-            return 0
-    if "open" in values:
-        message = f"open={values['open']}: has no effect, because it is for a page; add html to format=."
-        raise KlrBenchError(message)
-    if "paper" in values and values.keys() & set(OF_EXPERIMENT):
-        other = next(key for key in OF_EXPERIMENT if key in values)
-        message = f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out."
-        raise KlrBenchError(message)
     if words or not values.keys() & {"experiment", "paper"}:
         got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")
         message = f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}"
         raise KlrBenchError(message)
+    formats = items("format", values.get("format", "terminal"))
+    rest = [name for name in formats if name != pages.PAGE]
+    _check(values, formats)
+    if pages.PAGE in formats:
+        pages.page(values, formats)
+    if not rest:
+        return 0
     from klr_bench.console import PlainConsole
-    from klr_bench.report import report
-    from klr_bench.report.render import Placing
 
     console = PlainConsole()
     if "paper" in values:
-        return _report_papers(values, formats, console)
-    names = _experiments(values)
+        _report_papers(values, rest, console)
+    elif _two_runs(values):
+        _report_two(values, rest, console)
+    else:
+        _report_experiments(values, rest, console)
+    return 0
+
+
+def _check(values: Mapping[str, str], formats: Sequence[str]) -> None:
+    """Refuse keys that have no effect beside others."""
+    tables = formats != [pages.PAGE]
+    if "open" in values and pages.PAGE not in formats:
+        message = f"open={values['open']}: has no effect, because it is for a page; add html to format=."
+        raise KlrBenchError(message)
+    if "paper" in values and (tables or "against" in values) and values.keys() & set(OF_EXPERIMENT):
+        other = next(key for key in OF_EXPERIMENT if key in values)
+        message = f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out."
+        raise KlrBenchError(message)
     for key in PLACED:
-        if key in values and "tex" not in formats:
+        if key in values and "tex" not in formats and tables:
             message = f"{key}={values[key]}: has no effect, because it is for LaTeX; add tex to format=."
             raise KlrBenchError(message)
+    if _two_runs(values):
+        given = f"against={values['against']}" if "against" in values else f"results_dir={values['results_dir']}"
+        unused = next((key for key in OF_ONE if key in values), "format=pdf" if "pdf" in formats else "")
+        if unused:
+            message = (
+                f"{unused}: has no effect beside {given}, which draws no figures and has tables of its own. "
+                "Leave it out."
+            )
+            raise KlrBenchError(message)
+
+
+def _two_runs(values: Mapping[str, str]) -> bool:
+    return "against" in values or len(results_dirs(values)) > 1
+
+
+def _report_experiments(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
+    from klr_bench.report import report
+    from klr_bench.report.render import Placing
+
+    names = experiments(values)
     placing = Placing(**{key: values[key] for key in PLACED if key in values})
-    own_figures = is_true("own_figures", values.get("own_figures", "false"))
     for name in names:
         written = report(
-            Path(values.get("results_dir", "results")) / name,
+            results_dirs(values)[0] / name,
             console=console,
             table=values.get("table"),
             formats=formats,
             columns=items("columns", values["columns"]) if "columns" in values else None,
             placing=placing,
             output=_output(values, name, names),
-            own_figures=own_figures,
+            own_figures=is_true("own_figures", values.get("own_figures", "false")),
         )
-        for path in written:
-            sys.stdout.write(printable(f"{path}\n"))
-    return 0
+        _tell(written)
 
 
-def _experiments(values: Mapping[str, str]) -> list[str]:
-    """Return the names of experiments, each that of a folder in results_dir."""
-    names = items("experiment", values["experiment"]) if "experiment" in values else []
+def _report_two(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
+    """Show each experiment beside another one, or beside itself in the other results folder."""
+    from klr_bench.report.against import report_against
+
+    names, folders = experiments(values), results_dirs(values)
     for name in names:
-        if not is_file_name(name):
-            message = f"experiment: expected the name of a folder in results_dir, got {name!r}."
-            raise KlrBenchError(message)
-    return names
+        written = report_against(
+            folders[0] / name,
+            other_run(values, folders, name),
+            console=console,
+            formats=formats,
+            columns=items("columns", values["columns"]) if "columns" in values else None,
+            output=_output(values, name, names),
+        )
+        _tell(written)
 
 
-def _report_page(values: Mapping[str, str], formats: Sequence[str]) -> None:
-    """Write one page of the experiments and papers that are asked for."""
-    check_formats(formats)
-    for key in NOT_ON_A_PAGE:
-        if key in values and formats == [PAGE]:
-            message = f"{key}={values[key]}: has no effect on a page; leave it out, or add another format."
-            raise KlrBenchError(message)
-    results_dir, names = Path(values.get("results_dir", "results")), _experiments(values)
-    opened = is_true("open", values.get("open", "false"))
-    output = Path(values["output"]) if "output" in values else None
-    if output is not None and output.suffix == f".{PAGE}":
-        if formats != [PAGE]:
-            message = f"output={output}: expected a folder, because there are files of several formats; got one file."
-            raise KlrBenchError(message)
-        target = output
-    else:
-        alone = len(names) == 1 and "paper" not in values
-        target = (output or (results_dir / names[0] / "report" if alone else results_dir)) / f"report.{PAGE}"
-    from klr_bench.report.page import write_page
-
-    written = write_page(
-        target,
-        [results_dir / name for name in names],
-        papers=items("paper", values["paper"]) if "paper" in values else [],
-        results_dir=results_dir,
-        columns=items("columns", values["columns"]) if "columns" in values else None,
-        own_figures=is_true("own_figures", values.get("own_figures", "false")),
-    )
-    _tell([written], opened=opened)
-
-
-def site(arguments: Sequence[str]) -> int:
-    """Write a static site of all results; return the exit status."""
-    words, values = split_keys(arguments, SITE_KEYS)
-    if words or "output" not in values:
-        message = f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site"
-        raise KlrBenchError(message)
-    opened = is_true("open", values.get("open", "false"))
-    from klr_bench.report.page import write_site
-
-    *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))
-    _tell([first], opened=opened)
-    return 0
-
-
-def _tell(paths: Sequence[Path], *, opened: bool) -> None:
-    """Print paths, and open the last one in a browser if that is asked for."""
-    sys.stdout.write(printable("".join(f"{path}\n" for path in paths)))
-    if opened:
-        import webbrowser
-
-        webbrowser.open(paths[-1].resolve().as_uri())
-
-
-def _report_papers(values: Mapping[str, str], formats: Sequence[str], console: Console) -> int:
+def _report_papers(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
     from klr_bench.report.whole import report_papers
 
     written = report_papers(
@@ -151,8 +127,11 @@ def _report_papers(values: Mapping[str, str], formats: Sequence[str], console: C
         formats=formats,
         output=Path(values["output"]) if "output" in values else None,
     )
-    sys.stdout.write(printable("".join(f"{path}\n" for path in written)))
-    return 0
+    _tell(written)
+
+
+def _tell(paths: Sequence[Path]) -> None:
+    sys.stdout.write(printable("".join(f"{path}\n" for path in paths)))
 
 
 def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.files import expanded
+from klr_bench.printing import is_file_name
 
 
 def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -46,3 +48,36 @@ def is_true(key: str, value: str) -> bool:
         message = f"{key}: expected true or false, got {value!r}."
         raise KlrBenchError(message)
     return value == "true"
+
+
+def experiments(values: Mapping[str, str]) -> list[str]:
+    """Return the names of ``experiment=``, each that of a folder in results_dir."""
+    names = items("experiment", values["experiment"]) if "experiment" in values else []
+    for name in names:
+        if not is_file_name(name):
+            message = f"experiment: expected the name of a folder in results_dir, got {name!r}."
+            raise KlrBenchError(message)
+    return names
+
+
+def results_dirs(values: Mapping[str, str]) -> list[Path]:
+    """Return the results folders, two of them for ``results_dir=X,Y``, unless there is a folder of this name."""
+    given = values.get("results_dir", "results")
+    if "," not in given or Path(given).is_dir():
+        return [Path(given)]
+    found = [expanded(part) for part in items("results_dir", given)]
+    if len(found) != 2:
+        message = f"results_dir={given}: expected one folder, or two as in results_dir=X,Y, got {len(found)}."
+        raise KlrBenchError(message)
+    return found
+
+
+def other_run(values: Mapping[str, str], folders: Sequence[Path], name: str) -> Path:
+    """Return the folder of the run that an experiment stands beside: of ``against=``, or of the other results_dir."""
+    if "against" not in values:
+        return folders[1] / name
+    given = values["against"]
+    if len(folders) > 1:
+        message = f"against={given} and results_dir={values['results_dir']} both name the other run. Leave one out."
+        raise KlrBenchError(message)
+    return folders[0] / given if is_file_name(given) else Path(given)

@@ -5,6 +5,6 @@ Pages ask for nothing: all data stand in them, and no text of a name, label or m
 """
 
 from klr_bench.report.page.site import write_site
-from klr_bench.report.page.writing import html_page, write_page
+from klr_bench.report.page.writing import html_page, page_against, write_page
 
-__all__ = ["html_page", "write_page", "write_site"]
+__all__ = ["html_page", "page_against", "write_page", "write_site"]

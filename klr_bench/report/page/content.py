@@ -147,6 +147,16 @@ def paper_part(
     )
 
 
+def against_part(first: Path, second: Path, columns: Sequence[str] | None = None) -> Part:
+    """Return what a page shows of two runs side by side."""
+    from klr_bench.report.against.pages import documents
+    from klr_bench.report.against.two_runs import compare
+
+    found = documents(compare(first, second, columns))
+    name = f"{first.name} against {second.name if second.name != first.name else second.parent.name}"
+    return Part("against", name, found[0].title, found)
+
+
 def _records(folder: Path, results: Results, built: Table) -> DataTable:
     """Return records.csv as it is; shown are at first who, which, and the metrics of the table."""
     columns, rows = read_texts(folder / "records.csv")

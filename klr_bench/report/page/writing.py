@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import klr_bench
 from klr_bench.experiment.config.files import folders
 from klr_bench.files import write_atomic
-from klr_bench.report.page.content import Part, experiment_part, paper_part
+from klr_bench.report.page.content import Part, against_part, experiment_part, paper_part
 from klr_bench.report.page.data import script_json
 from klr_bench.report.paper import paper_files
 from klr_bench.report.whole import ALL, experiments_of
@@ -56,6 +56,16 @@ def html_page(
 def write_page(target: Path, experiments: Sequence[Path], **how: Any) -> Path:
     """Write the page of `html_page` to a file and return its path."""
     write_atomic(target, html_page(experiments, **how).encode())
+    return target
+
+
+def page_against(target: Path, pairs: Sequence[tuple[Path, Path]], columns: Sequence[str] | None = None) -> Path:
+    """Write a page of runs side by side, each pair of results folders with what differs; return its path.
+
+    Raises KlrBenchError for what `klr_bench.report.against.two_runs.compare` refuses.
+    """
+    parts = [against_part(first, second, columns) for first, second in pairs]
+    write_atomic(target, spelled(parts, ", ".join(part.name for part in parts)).encode())
     return target
 
 

@@ -1,0 +1,173 @@
+"""Two runs side by side as documents: what is different, what became of the numbers, and each number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from klr_bench.report.against.numbers import Block, Number, Outcome, Shared, numbers_of
+from klr_bench.report.against.runs import Run
+from klr_bench.report.against.sentences import (
+    cells_sentences,
+    conflict_sentence,
+    parameter_sentences,
+    setting_sentences,
+    test_sentences,
+    time_sentences,
+)
+from klr_bench.report.against.spelling import counted, difference_text, listed, p_text, verdict
+from klr_bench.report.against.two_runs import TwoRuns
+from klr_bench.report.render.document import Document
+from klr_bench.report.render.layout import HEADS, NONE, Grid, number
+
+MOST_CONFLICTS = 8
+MOST_SETTINGS = 60
+SIDES = ("A", "B")
+HEADS_OF_NUMBERS = ("repeats", *SIDES, "A-B", "p", "significant")
+TIME_HEADS = ("repeats", *SIDES, "A/B")
+VERDICTS = ("equal", "A better", "B better", "A larger", "B larger", "no", "not tested")
+MEANINGS = {"no": "no significant difference"}
+
+
+def documents(two: TwoRuns) -> list[Document]:
+    """Return what two runs have in common and what not; what matters most stands first."""
+    title = f"{two.first.name} (A) against {two.second.name} (B): {headline(two)}"
+    if two.identical:
+        said = ["The two runs are identical: equal cells, keys and numbers, but for times and memory."]
+        return [Document(title, [_setting(two)], [*said, *setting_sentences(two)])]
+    said = [*conflict_sentence(two), *cells_sentences(two), *parameter_sentences(two), *setting_sentences(two)]
+    found = [Document(title, [*_conflicts(two), _setting(two), *_parameters(two)], said)]
+    if not two.equal_numbers:
+        found.append(Document("What became of the numbers", [_summary(two)], test_sentences(two)))
+        found.append(Document("Number by number", *_numbers(two)))
+    if two.times:
+        grids = (_grid(block, TIME_HEADS, times=True) for block in two.blocks)
+        found.append(Document("Times", [grid for grid in grids if grid.rows], time_sentences(two)))
+    return found
+
+
+def headline(two: TwoRuns) -> str:
+    """Return in some words what a reader is to know first."""
+    conflicts, numbers = two.cells.conflicts, two.numbers
+    if conflicts:
+        return f"{len(conflicts):,} of {counted(two.cells.n_equal_keys, 'equal key')} with other numbers"
+    if two.identical:
+        return "identical"
+    if two.equal_numbers:
+        both, equal = two.cells.n_both, two.cells.n_equal_numbers
+        return f"equal numbers in {'all' if equal == both else f'{equal:,} of'} {counted(both, 'cell')} that both have"
+    tested = [one for one in numbers if one.p is not None]
+    if not tested:
+        return "other numbers, and no test"
+    differ = sum(one.significant for one in tested)
+    of = counted(len(tested), "comparison")
+    equal = sum(one.outcome is Outcome.EQUAL for one in numbers)
+    more = f", {equal:,} more with equal numbers" if equal else ""
+    return f"{f'{differ:,} of {of} significant' if differ else f'no significant difference in {of}'}{more}"
+
+
+def _conflicts(two: TwoRuns) -> list[Grid]:
+    rows = [
+        [
+            f"{two.first.label((one.algorithm, one.variant))} on {two.first.manifest.dataset_label(one.dataset)}",
+            str(one.repeat),
+            one.unequal.metric,
+            *(value if isinstance(value, str) else f"{value:.6g}" for value in one.unequal[1:]),
+        ]
+        for one in two.cells.conflicts[:MOST_CONFLICTS]
+    ]
+    more = len(two.cells.conflicts) - len(rows)
+    notes = [f"{more:,} more are left out here"] if more else []
+    return [Grid(["Equal keys, other numbers", "repeat", "number", *SIDES], rows, [], notes)] if rows else []
+
+
+def _setting(two: TwoRuns) -> Grid:
+    runs = (two.first, two.second)
+    rows = [
+        ["results", *(str(run.folder) for run in runs)],
+        ["last run", *map(_when, runs)],
+        ["cells", f"{two.cells.n_first:,}", f"{two.cells.n_second:,}"],
+    ]
+    parameters = {one.parameter for one in two.fixed}  # of the fits themselves, in a table of their own
+    changed = [one for one in two.setting if one.has_effect and not _sets(one.key, parameters)]
+    rows += [[one.key, one.first, one.second] for one in changed[:MOST_SETTINGS]]
+    more = len(changed) - MOST_SETTINGS
+    return Grid(["Setting", *SIDES], rows, [], [f"{more:,} more settings that differ"] if more > 0 else [])
+
+
+def _sets(key: str, parameters: Collection[str]) -> bool:
+    """Say whether a key sets one of these parameters of an algorithm."""
+    before, _, name = key.rpartition(".estimator.")
+    return before.startswith("algorithms.") and name in parameters
+
+
+def _when(run: Run) -> str:
+    return str(run.content.get("updated", "-"))[:16].replace("T", " ")
+
+
+def _parameters(two: TwoRuns) -> list[Grid]:
+    rows = []
+    n_columns = sum(len(block.columns) for block in two.blocks)
+    for one in two.fixed[:MOST_SETTINGS]:
+        names = [f"{label} on {two.first.manifest.dataset_label(dataset)}" for dataset, label in one.columns]
+        of = f"all {n_columns} columns" if len(names) == n_columns > 2 else listed(names, most=2)
+        rows.append([one.parameter, one.first, one.second, of])
+    more = len(two.fixed) - MOST_SETTINGS
+    notes = [f"{more:,} more parameters that differ"] if more > 0 else []
+    return [Grid(["Parameter", *SIDES, "of"], rows, [], notes)] if rows else []
+
+
+def _summary(two: TwoRuns) -> Grid:
+    metrics = {one.metric.name: one.metric for one in two.numbers}
+    counts = {name: Counter(verdict(one) for one in two.numbers if one.metric.name == name) for name in metrics}
+    heads = [head for head in VERDICTS if any(count[head] for count in counts.values())]
+    rows = [
+        [metric.title, str(counts[name].total()), *(str(counts[name][head] or "-") for head in heads)]
+        for name, metric in metrics.items()
+    ]
+    return Grid(["Metric", "compared", *(MEANINGS.get(head, head) for head in heads)], rows, [], [])
+
+
+def _numbers(two: TwoRuns) -> tuple[list[Grid], list[str]]:
+    """Return the tables of the numbers that differ, and what is to be said of them."""
+    said = ["A-B: of percentages in percentage points. p: after Holm's correction; significant: p below 0.05."]
+    left_out = [
+        f"{counted(count, 'number')} on {block.label}"
+        for block in two.blocks
+        if (count := sum(one.outcome is Outcome.EQUAL for one in numbers_of([block])))
+    ]
+    said += [f"Left out, because they are equal in each repeat: {listed(left_out)}."] if left_out else []
+    grids = (_grid(block, HEADS_OF_NUMBERS, times=False) for block in two.blocks)
+    return [grid for grid in grids if grid.rows], said
+
+
+def _grid(block: Block, heads: Sequence[str], *, times: bool) -> Grid:
+    """Return a row for each number of a data set that differs, metric by metric: the times, or all others."""
+    metrics = dict.fromkeys(one.metric for column in block.columns for one in column.numbers)
+    rows = [
+        _row(column, one)[: len(heads) + 1]
+        for metric in metrics
+        for column in block.columns
+        for one in column.numbers
+        if one.metric == metric and one.outcome is not Outcome.EQUAL and (one.outcome is Outcome.MACHINE) == times
+    ]
+    header = [block.label, *heads]
+    widths = [max(map(len, texts)) for texts in zip(header, *rows, strict=True)]
+    padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
+    return Grid(header, padded, [], [note for column in block.columns for note in _failures(column)])
+
+
+def _row(column: Shared, one: Number) -> list[str]:
+    repeats = " and ".join(dict.fromkeys(str(entry.n) for entry in (one.first, one.second)))
+    means = [number(entry, one.metric) for entry in (one.first, one.second)]
+    said = verdict(one)
+    label = f"{column.label}: {one.metric.title}{HEADS[one.metric.unit]}"
+    return [label, repeats, *means, difference_text(one), p_text(one), NONE if said == "not tested" else said]
+
+
+def _failures(column: Shared) -> list[str]:
+    return [
+        f"{column.label}: {counted(count, 'repeat')} of {side} did not end well"
+        for side, count in zip(SIDES, column.failed, strict=True)
+        if count
+    ]
