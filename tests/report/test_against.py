@@ -213,12 +213,22 @@ def test_other_seeds_are_not_paired(make: Make) -> None:
         ({"positive": "h"}, "the data differ"),
         ({"source": DATA["source"] | {"reference": "Other words"}}, None),
         ({"label": "Other", "scale": "minmax", "only": None}, None),
+        ({"only": [3]}, "the data differ"),
     ],
 )
 def test_pairs_have_the_same_data_and_split(make: Make, changes: dict[str, Any], because: str | None) -> None:
     two = compare(make("a", fits()), make("b", fits(OTHERS, version="b"), datasets={"magic": DATA | changes}))
     assert two.blocks[0].pairing.kind == ("unpaired" if because else "paired")
     assert not because or two.blocks[0].pairing.because == because
+
+
+def test_a_data_set_of_schema_version_1_has_its_source_in_it(make: Make) -> None:
+    new = {"label": "MAGIC", "source": DATA["source"] | {"n_samples": 100}, "positive": "3", "split": SPLIT}
+    old = {"label": "MAGIC", **DATA["source"], "n_samples": 100, "positive": 3, "split": SPLIT}
+    two = compare(
+        make("a", fits(), datasets={"magic": new}), make("b", fits(OTHERS, version="b"), datasets={"magic": old})
+    )
+    assert two.blocks[0].pairing.kind == "paired"
 
 
 def test_the_numbers_of_rows_are_those_of_pairs_too(make: Make) -> None:
@@ -267,7 +277,7 @@ def test_with_few_repeats_a_sentence_says_what_is_missing(make: Make, n: int) ->
     assert number(two).p is None
     said = f"a test needs 3 repeats in both, and there are {n}. Run with repeats=3 or more."
     assert said in " ".join(documents(two)[1].caption)
-    assert documents(two)[0].title.endswith("other numbers, and no test")
+    assert documents(two)[0].title.endswith("3 numbers not equal, none tested")
 
 
 def test_means_are_those_of_the_repeats_that_both_have(make: Make) -> None:

@@ -90,10 +90,8 @@ class Cells:
     @property
     def equal(self) -> bool:
         """Whether both have the same cells with the same keys and numbers."""
-        return (
-            not any(self.measured)
-            and self.n_first == self.n_second == self.n_both == self.n_equal_keys == self.n_equal_numbers
-        )
+        counts = {self.n_first, self.n_second, self.n_both, self.n_equal_keys, self.n_equal_numbers}
+        return len(counts) == 1 and not any(self.measured)
 
 
 def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> Cells:

@@ -58,7 +58,7 @@ def headline(two: TwoRuns) -> str:
         return f"equal numbers in {'all' if equal == both else f'{equal:,} of'} {counted(both, 'cell')} that both have"
     tested = [one for one in numbers if one.p is not None]
     if not tested:
-        return "other numbers, and no test"
+        return f"{counted(sum(one.outcome is not Outcome.EQUAL for one in numbers), 'number')} not equal, none tested"
     differ = sum(one.significant for one in tested)
     of = counted(len(tested), "comparison")
     equal = sum(one.outcome is Outcome.EQUAL for one in numbers)

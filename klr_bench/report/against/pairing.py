@@ -111,8 +111,10 @@ def _rows(asked: Mapping[str, Any]) -> Any:
 
 
 def _without(value: Any) -> Any:
-    """Return a value without the keys on which no row depends, and without those that are null or false."""
+    """Return a value without the keys on which no row depends and those that are null or false; a label 3 is "3"."""
+    if isinstance(value, list):
+        return [_without(entry) for entry in value]
     if not isinstance(value, Mapping):
-        return value
+        return value if value in (None, False) else str(value)
     kept = {name: _without(entry) for name, entry in value.items() if name not in NO_ROWS}
     return {name: entry for name, entry in kept.items() if entry not in (None, False)}
