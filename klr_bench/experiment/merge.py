@@ -17,7 +17,7 @@ from klr_bench.experiment.cells import CellFile, Record
 from klr_bench.experiment.records import FINISHED, Store
 from klr_bench.files import read_json, write_json
 
-OF_MACHINE = ("fit_time_s", "predict_time_s", "peak_memory_mb", "load")
+OF_MACHINE = ("fit_time_s", "pass_time_s", "predict_time_s", "peak_memory_mb", "load")
 """Numbers of a cell that tell of the machine."""
 ROUNDING = 1e-6
 """Relative difference of two numbers that counts as none."""

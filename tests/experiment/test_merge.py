@@ -96,7 +96,7 @@ def test_a_difference_is_named_and_what_came_first_is_kept(
 ) -> None:
     first = run(config, tmp_path / "first")
     second = Path(shutil.copytree(first, tmp_path / "second"))
-    change(second, fit_time_s=99.0)
+    change(second, fit_time_s=99.0, pass_time_s=98.0)
     assert merge([first, second], tmp_path / "all")[0].conflicts == []
     key = change(second, accuracy=0.5)
     (merged,) = merge([second], tmp_path / "all")
