@@ -120,7 +120,6 @@ def test_two_equal_runs_are_identical_and_one_sentence_says_so(make: Make) -> No
     [
         (fit(("nc", ""), 0, 0.8511), "accuracy", ["0.851", "0.8511"]),
         (fit(("nc", ""), 0, ACCURACIES[0], n_support=3439), "n_support", ["3440", "3439"]),
-        (fit(("nc", ""), 0, ACCURACIES[0], status="error"), "status", ["ok", "error"]),
     ],
 )
 def test_an_equal_key_with_another_number_is_named_first(
@@ -132,6 +131,22 @@ def test_an_equal_key_with_another_number_is_named_first(
     assert first.grids[0].header == ["Equal keys, other numbers", "repeat", "number", "A", "B"]
     assert first.grids[0].rows == [["Baseline on MAGIC", "0", metric, *shown]]
     assert first.caption[0].startswith("Not reproducible: 1 of 15 cells with equal keys have other numbers.")
+
+
+def test_a_fit_that_failed_in_one_run_is_no_conflict_but_told(make: Make) -> None:
+    failed = [fit(("nc", ""), 0, ACCURACIES[0], status="killed"), *fits()[1:]]
+    two = compare(make("a", fits()), make("b", failed))
+    assert (two.cells.conflicts, two.cells.n_equal_numbers, two.identical) == ([], 14, False)
+    text = page(two)
+    assert "equal numbers in 14 of 15 cells that both have" in text
+    assert "Did not end well, and enter no mean: Baseline on MAGIC (1 repeat of B)." in text
+
+
+def test_numbers_at_a_time_limit_are_told_to_be(make: Make) -> None:
+    late = [row if row.algorithm == "oskl" else replace(row, status="timeout") for row in fits(OTHERS, version="b")]
+    two = compare(make("a", fits()), make("b", late))
+    assert number(two).second.mean == pytest.approx(statistics.mean(OTHERS))
+    assert "At the time limit, as no repeat ended within it: Baseline on MAGIC (B)." in page(two)
 
 
 def test_a_metric_that_one_run_has_not_measured_is_no_conflict(make: Make) -> None:
@@ -275,7 +290,7 @@ def test_with_few_repeats_a_sentence_says_what_is_missing(make: Make, n: int) ->
     two = compare(make("a", fits(ACCURACIES[:n])), make("b", fits(OTHERS[:n], version="b")))
     assert number(two).outcome is Outcome.FEW
     assert number(two).p is None
-    said = f"a test needs 3 repeats in both, and there are {n}. Run with repeats=3 or more."
+    said = f"a test needs 3 repeats in both, and there {'is' if n == 1 else 'are'} {n}. Run with repeats=3 or more."
     assert said in " ".join(documents(two)[1].caption)
     assert documents(two)[0].title.endswith("3 numbers not equal, none tested")
 
@@ -306,7 +321,7 @@ def test_failed_repeats_are_told_and_enter_no_mean(make: Make) -> None:
     failed = replace(rows[0], status="error", metrics={}, message="no memory")
     two = compare(make("a", fits()), make("b", [failed, *rows[1:]]))
     assert number(two).second.n == number(two).first.n == 4
-    assert "! Baseline: 1 repeat of B did not end well" in page(two)
+    assert "Did not end well, and enter no mean: Baseline on MAGIC (1 repeat of B)." in page(two)
 
 
 def test_times_have_a_ratio_on_one_idle_machine_alone(make: Make) -> None:
@@ -398,17 +413,26 @@ def test_hostile_names_stay_text(make: Make, tmp_path: Path) -> None:
         "algorithms": {"nc": {"label": HOSTILE[0]}, "oskl": {"label": HOSTILE[1]}},
         "datasets": {"magic": DATA | {"label": HOSTILE[2]}},
     }
-    evil = {"versions": {name: "1" for name in HOSTILE}, "git_commit": "\x1b[31mred", "changed": ["=cmd|'/c'!A1"]}
-    ours = [replace(row, params={"=1+1": HOSTILE[3]}) for row in fits()]
+    evil = {
+        "versions": {name: "1" for name in HOSTILE},
+        "git_commit": "\x1b[31mred",
+        "changed": ["=cmd|'/c'!A1"],
+        "updated": "\x1b[31m",
+    }
+    ours = [replace(row, params={"=1+1": HOSTILE[3]}) for row in fits(mine=0.5)]
     theirs = [replace(row, params={"=1+1": "\x1b[2J"}) for row in fits(OTHERS, version="b")]
     first, second = make("a", ours, **config), make("b", theirs, manifest=evil, **config)
+    table = first / "records.csv"
+    table.write_text(table.read_text().replace(",mine", ",\x1b[7m", 1))
     file = io.StringIO()
     console = PlainConsole(file=file, width=300)
     report_against(first, second, console=console, formats=["terminal", "md", "tex", "csv"], output=tmp_path / "out")
     text = file.getvalue()
     assert "\x1b" not in text
-    assert "<script>alert(1)</script>: Accuracy (%)" in text
-    assert "[red]x[/red] G=1: Accuracy (%)" in text
+    assert r"Measured in A alone: \x1b[7m." in text
+    assert "<script>alert(1)</script>  " in text
+    assert "[red]x[/red] G=1  " in text
+    assert not any("\x1b" in path.read_text() for path in (tmp_path / "out").iterdir())
     markdown, latex = (tmp_path / "out" / f"against.{kind}" for kind in ("md", "tex"))
     assert r"\<script\>" in markdown.read_text()
     assert "| <" not in markdown.read_text()

@@ -64,7 +64,7 @@ class Apart:
     metric: str
     n_cells: int
     largest: float
-    """The largest difference; NaN of a status and where one of the two is missing."""
+    """The largest difference; NaN of a status, and where one of the two is missing in all of them."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
         n_equal_keys += 1
         if apart and "timeout" in (one["status"], other["status"]):
             n_timeouts += 1
-        elif apart:
+        elif apart and apart[0].metric != "status":  # that one failed says nothing of its numbers
             conflicts.append(Conflict(dataset, *column, repeat, apart[0]))
     return Cells(
         len(first.results.records),
@@ -120,13 +120,17 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
         len(both),
         n_equal_keys,
         n_equal_numbers,
-        [Apart(name, len(values), max(values)) for name, values in found.items()],
+        [Apart(name, len(values), _largest(values)) for name, values in found.items()],
         n_timeouts,
         conflicts,
         list(_only(first, second)),
         list(_only(second, first)),
         (sorted(ours - theirs), sorted(theirs - ours)),
     )
+
+
+def _largest(distances: Sequence[float]) -> float:
+    return max((distance for distance in distances if not math.isnan(distance)), default=math.nan)
 
 
 def of_machine(metric: Metric | None) -> bool:

@@ -15,7 +15,7 @@ from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.against.cells import is_equal, of_machine
-from klr_bench.report.against.pairing import PAIRED, UNKNOWN, Pairing
+from klr_bench.report.against.pairing import PAIRED, UNKNOWN, UNPAIRED, Pairing
 from klr_bench.report.against.runs import Row, Run
 from klr_bench.report.against.significance import (
     FEWEST,
@@ -83,8 +83,10 @@ class Shared:
     label: str
     numbers: Sequence[Number]
     conditions: tuple[Conditions, Conditions]
-    failed: tuple[int, int]
-    """Repeats that did not end well."""
+    left_out: tuple[int, int]
+    """Numbers of repeats that did not end well, and enter no mean."""
+    timed_out: tuple[bool, bool]
+    """Whether no repeat ended well, and the numbers are those of repeats that a time limit ended."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,8 @@ def _shared(
     first: Run, second: Run, dataset: str, column: Column, pairing: Pairing, metrics: Sequence[Metric]
 ) -> Shared:
     every = first.columns[dataset][column], second.columns[dataset][column]
-    ours, theirs = map(_counting, every)
-    if pairing.kind != "unpaired" and ours.keys() & theirs.keys():
+    ours, theirs = counting = _counting(every[0]), _counting(every[1])
+    if pairing.kind != UNPAIRED and ours.keys() & theirs.keys():
         both = ours.keys() & theirs.keys()
         ours, theirs = ({repeat: rows[repeat] for repeat in sorted(both)} for rows in (ours, theirs))
     conditions = conditions_of(ours.values()), conditions_of(theirs.values())
@@ -141,12 +143,13 @@ def _shared(
         first.label(column),
         [one for one in numbers if one.first.mean is not None or one.second.mean is not None],
         conditions,
-        (_failed(every[0]), _failed(every[1])),
+        (len(every[0]) - len(counting[0]), len(every[1]) - len(counting[1])),
+        (_timed_out(counting[0]), _timed_out(counting[1])),
     )
 
 
-def _failed(rows: Mapping[int, Row]) -> int:
-    return sum(row["status"] != "ok" for row in rows.values())
+def _timed_out(rows: Mapping[int, Row]) -> bool:
+    return any(row["status"] == "timeout" for row in rows.values())
 
 
 def _counting(rows: Mapping[int, Row]) -> dict[int, Row]:

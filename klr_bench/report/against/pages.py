@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from klr_bench.errors import shown
 from klr_bench.report.against.numbers import Block, Number, Outcome, Shared, numbers_of
 from klr_bench.report.against.runs import Run
 from klr_bench.report.against.sentences import (
@@ -12,7 +13,7 @@ from klr_bench.report.against.sentences import (
     conflict_sentence,
     parameter_sentences,
     setting_sentences,
-    test_sentences,
+    significance_sentences,
     time_sentences,
 )
 from klr_bench.report.against.spelling import counted, difference_text, listed, p_text, verdict
@@ -38,7 +39,7 @@ def documents(two: TwoRuns) -> list[Document]:
     said = [*conflict_sentence(two), *cells_sentences(two), *parameter_sentences(two), *setting_sentences(two)]
     found = [Document(title, [*_conflicts(two), _setting(two), *_parameters(two)], said)]
     if not two.equal_numbers:
-        found.append(Document("What became of the numbers", [_summary(two)], test_sentences(two)))
+        found.append(Document("What became of the numbers", [_summary(two)], significance_sentences(two)))
         found.append(Document("Number by number", *_numbers(two)))
     if two.times:
         grids = (_grid(block, TIME_HEADS, times=True) for block in two.blocks)
@@ -71,7 +72,7 @@ def _conflicts(two: TwoRuns) -> list[Grid]:
         [
             f"{two.first.label((one.algorithm, one.variant))} on {two.first.manifest.dataset_label(one.dataset)}",
             str(one.repeat),
-            one.unequal.metric,
+            shown(one.unequal.metric),
             *(value if isinstance(value, str) else f"{value:.6g}" for value in one.unequal[1:]),
         ]
         for one in two.cells.conflicts[:MOST_CONFLICTS]
@@ -84,7 +85,7 @@ def _conflicts(two: TwoRuns) -> list[Grid]:
 def _setting(two: TwoRuns) -> Grid:
     runs = (two.first, two.second)
     rows = [
-        ["results", *(str(run.folder) for run in runs)],
+        ["results", *(shown(run.folder) for run in runs)],
         ["last run", *map(_when, runs)],
         ["cells", f"{two.cells.n_first:,}", f"{two.cells.n_second:,}"],
     ]
@@ -102,7 +103,8 @@ def _sets(key: str, parameters: Collection[str]) -> bool:
 
 
 def _when(run: Run) -> str:
-    return str(run.content.get("updated", "-"))[:16].replace("T", " ")
+    """Return the minute in which a run last wrote its manifest."""
+    return shown(run.content.get("updated", NONE))[:16].replace("T", " ")
 
 
 def _parameters(two: TwoRuns) -> list[Grid]:
@@ -142,32 +144,32 @@ def _numbers(two: TwoRuns) -> tuple[list[Grid], list[str]]:
 
 
 def _grid(block: Block, heads: Sequence[str], *, times: bool) -> Grid:
-    """Return a row for each number of a data set that differs, metric by metric: the times, or all others."""
-    metrics = dict.fromkeys(one.metric for column in block.columns for one in column.numbers)
-    rows = [
-        _row(column, one)[: len(heads) + 1]
-        for metric in metrics
+    """Return the numbers of a data set that differ, the times or all others: the columns of the runs below each metric.
+
+    MAGIC              repeats           A           B    A-B      p  significant
+    Accuracy (%)
+      Baseline               5  85.4 ± 0.5  85.0 ± 0.5  +0.44  0.275           no
+      OSKL G=1               5  84.9 ± 0.4  84.9 ± 0.3  +0.02  0.901           no
+    """
+    found = [
+        (one.metric, column, one)
         for column in block.columns
         for one in column.numbers
-        if one.metric == metric and one.outcome is not Outcome.EQUAL and (one.outcome is Outcome.MACHINE) == times
+        if one.outcome is not Outcome.EQUAL and (one.outcome is Outcome.MACHINE) == times
     ]
+    rows: list[list[str]] = []
+    for metric in dict.fromkeys(metric for metric, _, _ in found):
+        rows.append([metric.title + HEADS[metric.unit], *("" for _ in heads)])
+        rows += [_row(column, one)[: len(heads) + 1] for of, column, one in found if of == metric]
     header = [block.label, *heads]
     widths = [max(map(len, texts)) for texts in zip(header, *rows, strict=True)]
     padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
-    return Grid(header, padded, [], [note for column in block.columns for note in _failures(column)])
+    return Grid(header, padded, [], [])
 
 
 def _row(column: Shared, one: Number) -> list[str]:
     repeats = " and ".join(dict.fromkeys(str(entry.n) for entry in (one.first, one.second)))
     means = [number(entry, one.metric) for entry in (one.first, one.second)]
     said = verdict(one)
-    label = f"{column.label}: {one.metric.title}{HEADS[one.metric.unit]}"
-    return [label, repeats, *means, difference_text(one), p_text(one), NONE if said == "not tested" else said]
-
-
-def _failures(column: Shared) -> list[str]:
-    return [
-        f"{column.label}: {counted(count, 'repeat')} of {side} did not end well"
-        for side, count in zip(SIDES, column.failed, strict=True)
-        if count
-    ]
+    found = [difference_text(one), p_text(one), NONE if said == "not tested" else said]
+    return [f"  {column.label}", repeats, *means, *found]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from klr_bench.errors import shown
 from klr_bench.report.against.cells import Apart
-from klr_bench.report.against.numbers import Block, Number, Outcome, numbers_of
+from klr_bench.report.against.numbers import Block, Outcome, numbers_of
 from klr_bench.report.against.pairing import PAIRED, UNPAIRED
 from klr_bench.report.against.significance import FEWEST
 from klr_bench.report.against.spelling import counted, listed, only_text
@@ -47,16 +47,36 @@ def cells_sentences(two: TwoRuns) -> list[str]:
     shown_names = {one.metric.name for one in two.numbers}
     apart = [one for one in cells.apart if one.metric not in shown_names]
     if apart:
-        names = listed([f"{one.metric} ({_by(one)})" for one in apart])
+        names = listed([f"{shown(one.metric)} ({_by(one)})" for one in apart])
         said.append(f"Not in the tables below, but different with equal seed, data and split: {names}.")
     for side, run, only in (("A", two.first, cells.only_first), ("B", two.second, cells.only_second)):
         if only:
             count = counted(sum(one.n_cells for one in only), "cell")
             said.append(f"Only in {side}, {count}: {only_text(only, run)}.")
+    said += _failures(two)
     for side, measured in zip("AB", cells.measured, strict=True):
         if measured:
-            said.append(f"Measured in {side} alone: {listed(measured)}.")
+            said.append(f"Measured in {side} alone: {shown(listed(measured))}.")
     return said
+
+
+def _failures(two: TwoRuns) -> list[str]:
+    """Name the columns with repeats that did not end well."""
+    columns = [(f"{column.label} on {block.label}", column) for block in two.blocks for column in block.columns]
+    failed = [
+        f"{name} ({counted(count, 'repeat')} of {side})"
+        for name, column in columns
+        for side, count in zip("AB", column.left_out, strict=True)
+        if count
+    ]
+    late = [
+        f"{name} ({side})"
+        for name, column in columns
+        for side, is_late in zip("AB", column.timed_out, strict=True)
+        if is_late
+    ]
+    said = [f"Did not end well, and enter no mean: {listed(failed)}."] if failed else []
+    return said + ([f"At the time limit, as no repeat ended within it: {listed(late)}."] if late else [])
 
 
 def _by(apart: Apart) -> str:
@@ -82,7 +102,7 @@ def setting_sentences(two: TwoRuns) -> list[str]:
     return [f"Also different, with an effect on times at most: {listed(pairs, most=8)}."] if pairs else []
 
 
-def test_sentences(two: TwoRuns) -> list[str]:
+def significance_sentences(two: TwoRuns) -> list[str]:
     """Say how differences are tested, and why others are not."""
     said = []
     tested = [block for block in two.blocks if any(one.p is not None for one in numbers_of([block]))]
@@ -109,31 +129,21 @@ def test_sentences(two: TwoRuns) -> list[str]:
 def _untested(two: TwoRuns) -> list[str]:
     said = []
     for outcome in (Outcome.FEW, Outcome.SPLIT, Outcome.CONSTANT, Outcome.INFINITE, Outcome.ONE_ONLY):
-        found = {
-            block.label: (block, count)
-            for block in two.blocks
-            if (count := sum(one.outcome is outcome for one in numbers_of([block])))
-        }
-        total = counted(sum(count for _, count in found.values()), "number")
-        where = listed(list(found))
-        if not found:
+        blocks = [block for block in two.blocks if any(one.outcome is outcome for one in numbers_of([block]))]
+        numbers = [one for one in numbers_of(blocks) if one.outcome is outcome]
+        if not numbers:
             continue
+        why = outcome.value
         if outcome is Outcome.FEW:
-            least = min(_repeats(one) for block, _ in found.values() for one in numbers_of([block]))
-            said.append(
-                f"No p-value for {total} on {where}: a test needs {FEWEST} repeats in both, and there are {least}. Run "
-                f"with repeats={FEWEST} or more."
+            least = min(min(one.first.n, one.second.n) for one in numbers)
+            why = (
+                f"a test needs {FEWEST} repeats in both, and there {'is' if least == 1 else 'are'} {least}. Run with "
+                f"repeats={FEWEST} or more"
             )
         elif outcome is Outcome.SPLIT:
-            why = listed(list(dict.fromkeys(block.pairing.because for block, _ in found.values())))
-            said.append(f"No p-value for {total} on {where}: {why}.")
-        else:
-            said.append(f"No p-value for {total} on {where}: {outcome.value}.")
+            why = listed(list(dict.fromkeys(block.pairing.because for block in blocks)))
+        said.append(f"No p-value for {counted(len(numbers), 'number')} on {_labels(blocks)}: {why}.")
     return said
-
-
-def _repeats(one: Number) -> int:
-    return min(one.first.n, one.second.n)
 
 
 def time_sentences(two: TwoRuns) -> list[str]:
