@@ -20,7 +20,7 @@ LARGEST_CSV = 256 * 10**6
 LARGEST_JSON = 256 * 10**6
 """Bytes of a cell: a hundred times one with ten thousand checkpoints and the rows of a figure."""
 SMALL = 2**16
-"""Bytes that are read at once."""
+"""Bytes of a file that is read at once."""
 KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -30,6 +30,8 @@ KINDS = {
 }
 NOT_OPENED = {errno.EISDIR: "a folder", errno.ENXIO: "a socket", errno.ELOOP: "a link that leads to itself"}
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
+Stamp = tuple[int, int, int]
+"""What tells a file from an earlier one at its path: inode, time of its last change in ns, bytes."""
 
 
 def expanded(path: str) -> Path:
@@ -69,7 +71,7 @@ def open_regular(path: str | Path) -> BufferedReader:
     return file
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _without_waiting(path: str | Path, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)  # else to open a pipe is to wait for somebody who writes to it
 
 
@@ -110,13 +112,52 @@ def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError |
 
 def read_regular(path: str | Path, most: int) -> bytes:
     """Return the content of a regular file of at most so many bytes.  Raises as `regular`."""
+    return _read(path, most)[1]
+
+
+def stamp_of(path: str | Path) -> Stamp | None:
+    """Return the stamp of a file; None where there is none."""
+    try:
+        return _stamp(os.stat(path))
+    except OSError:
+        return None
+
+
+def _stamp(state: os.stat_result) -> Stamp:
+    return state.st_ino, state.st_mtime_ns, state.st_size
+
+
+def _read(path: str | Path, most: int) -> tuple[Stamp, bytes]:
+    """Return the stamp and the content of a regular file of at most so many bytes.  Raises as `regular`."""
+    found = _read_small(path, min(most, SMALL))
+    if found is not None:
+        return found
     with regular(path, most) as file:
         try:
-            # without a buffer of its own: of a hundred thousand files almost all are small
-            found = os.read(file.fileno(), min(most, SMALL))
-            return found + file.read(most - len(found)) if len(found) == SMALL else found
+            return _stamp(os.fstat(file.fileno())), file.read(most)
         except OSError as error:
             raise unreadable(path, error) from error
+
+
+def _read_small(path: str | Path, most: int) -> tuple[Stamp, bytes] | None:
+    """Return the stamp and the content of a regular file of at most so many bytes, by four system calls.
+
+    None for any other file.  Raises as `regular` where it cannot be opened or read.
+    """
+    try:
+        descriptor = _without_waiting(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > most:
+            return None
+        found = os.read(descriptor, state.st_size + 1)
+        return (_stamp(state), found) if len(found) <= state.st_size else None  # else it has grown
+    except OSError as error:
+        raise unreadable(path, error) from error
+    finally:
+        os.close(descriptor)
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -166,10 +207,16 @@ def read_json(path: str | Path) -> Any:
 
     Raises KlrBenchError as `regular`.
     """
+    return read_stamped_json(path)[1]
+
+
+def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
+    """Return the stamp and the content of a JSON file, as `read_json` does; (None, None) where that has none."""
     try:
-        return json.loads(read_regular(path, LARGEST_JSON))
+        stamp, content = _read(path, LARGEST_JSON)
+        return stamp, json.loads(content)
     except (FileNotFoundError, ValueError, RecursionError):
-        return None
+        return None, None
 
 
 def _plain(value: Any) -> Any:

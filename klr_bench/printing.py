@@ -26,7 +26,7 @@ def _spelled(character: str) -> str:
 
 def is_file_name(text: str) -> bool:
     """Say whether a text may be part of the name of a file, and be printed."""
-    return bool(text.strip()) and text.isprintable() and not text.startswith(".") and not {"/", "\\"} & set(text)
+    return bool(text.strip()) and text.isprintable() and text[0] != "." and "/" not in text and "\\" not in text
 
 
 def shortened(text: str, most: int) -> str:

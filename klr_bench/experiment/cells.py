@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import le
+from sys import intern
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -81,6 +83,12 @@ RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
 ROWS_COLUMNS = ("key", "x1", "x2", "label")
 NAMES = ("key", "experiment", "dataset", "algorithm", "metric")
 """Columns that hold names, which may become part of the name of a file."""
+Columns = tuple[tuple[str, type], ...]
+"""The names and types of the entries of a list in a cell."""
+TRACE, BIN, ROW = (
+    tuple(zip(columns[1:], get_args(entry), strict=True))  # the first column is the key
+    for columns, entry in ((TRACE_COLUMNS, Checkpoint), (RELIABILITY_COLUMNS, Bin), (ROWS_COLUMNS, PlanePoint))
+)
 RANGES: Mapping[str, Metric] = METRICS | {
     entry.name: entry
     for entry in (
@@ -164,16 +172,19 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
         elif content["schema_version"] != SCHEMA_VERSION:
             return None
         record = dict.fromkeys(LATER, "") | record
-        if not (_is_record(record) and record["key"] == key):
+        if not (record["key"] == key and _is_record(record)):
             return None
+        # a hundred thousand cells share their names
+        record["metrics"] = dict(zip(map(intern, record["metrics"]), record["metrics"].values(), strict=True))
+        record["variant"] = Variant(record["variant"])
         created, config_hash = float(content["created"]), content["config_hash"]
         return CellFile(
-            Record(**{**record, "variant": Variant(record["variant"])}),
+            Record(**record),
             config_hash if type(config_hash) is str else _refuse("text", config_hash),
             created if type(content["created"]) in NUMBER and math.isfinite(created) else _refuse("a time", created),
-            _entries(content["traces"], Checkpoint, TRACE_COLUMNS),
-            _entries(content.get("reliability", []), Bin, RELIABILITY_COLUMNS),
-            _entries(content.get("rows", []), PlanePoint, ROWS_COLUMNS),
+            _entries(content["traces"], TRACE),
+            _entries(content.get("reliability", []), BIN),
+            _entries(content.get("rows", []), ROW),
         )
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return None
@@ -181,19 +192,19 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
 
 def _is_record(content: Mapping[str, Any]) -> bool:
     """Tell whether all fields of a record are there, of their declared types, and whether their values can be."""
-    metrics, names = content["metrics"], FIELDS.keys()
+    if not _are_fields(tuple(content), tuple(map(type, content.values()))):
+        return False
+    metrics = content["metrics"]
+    names, kinds = tuple(metrics), tuple(map(type, metrics.values()))
     return (
-        content.keys() == names
-        and all([type(content[name]) in kinds for name, kinds in KINDS.items()])
-        and content["status"] in STATUSES
+        content["status"] in STATUSES
         and possible("repeat", content["repeat"])
         and possible("seed", content["seed"] or 0)
-        and all([_is_name(content[name]) for name in NAMES if name in content])
+        and is_file_name(content["key"])
+        and all([_is_name(content[name]) for name in ("experiment", "dataset", "algorithm")])
         and is_variant(content["variant"])
-        and all(map(_is_name, metrics))
-        and metrics.keys() & names <= {"metrics"}
-        and {*map(type, metrics.values())} <= {*NUMBER}
-        and all(map(possible, metrics, metrics.values()))
+        and _are_metrics(names, kinds)
+        and _all_possible(names, kinds, metrics.values())
     )
 
 
@@ -201,34 +212,61 @@ _is_name = lru_cache(is_file_name)
 """Of names that many cells have in common."""
 
 
-def _entries(content: Any, kind: Any, columns: Sequence[str]) -> list[Any]:
-    """Return the entries of a list as tuples of a declared type; raises ValueError where one is something else.
+@lru_cache
+def _are_fields(names: tuple[str, ...], kinds: tuple[type, ...]) -> bool:
+    """Tell whether these are all fields of a record, each of a declared type."""
+    return {*names} == FIELDS.keys() and all(kind in KINDS[name] for name, kind in zip(names, kinds, strict=True))
 
-    `columns` are those of the file of all cells, of which the first is the key.  They are looked at column by column,
-    as there may be a million entries.
+
+@lru_cache
+def _are_metrics(names: tuple[str, ...], kinds: tuple[type, ...]) -> bool:
+    """Tell whether metrics may have these names and types."""
+    return all(map(is_file_name, names)) and {*names} & FIELDS.keys() <= {"metrics"} and {*kinds} <= {*NUMBER}
+
+
+def _all_possible(names: tuple[str, ...], kinds: tuple[type, ...], values: Collection[float]) -> bool:
+    """Tell whether all numbers of a record, of which the types are given, can be those of their metrics."""
+    bounds = _bounds(names, kinds)
+    if bounds is None:
+        return all(map(possible, names, values))
+    lows, highs = bounds
+    return all(map(le, lows, values)) and all(map(le, values, highs))
+
+
+@lru_cache
+def _bounds(names: tuple[str, ...], kinds: tuple[type, ...]) -> tuple[list[float], list[float]] | None:
+    """Return the least and the largest numbers of metrics; None where these do not tell for all types."""
+    found = [BOUNDS.get(name, NOWHERE) for name in names]
+    if not all(kind in entry[2] for kind, entry in zip(kinds, found, strict=True)):
+        return None
+    return [low for low, _, _ in found], [high for _, high, _ in found]
+
+
+def _entries(content: Any, columns: Columns) -> list[Any]:
+    """Return the entries of a list as tuples; raises ValueError where one is none of these columns.
+
+    They are looked at column by column, as there may be a million entries.
     """
-    if content == [] and type(content) is list:
+    if type(content) is list and not content:
         return []
-    kinds, names = get_args(kind), columns[1:]
-    if type(content) is not list or {*map(type, content)} != {list} or {*map(len, content)} != {len(kinds)}:
-        _refuse(kind, content)
-    values = dict(zip(names, zip(*content, strict=True), strict=True))
-    for name, one in zip(names, kinds, strict=True):
-        if not {*map(type, values[name])} <= {*(NUMBER if one is float else (one,))}:
-            _refuse(one, name)
-        if one is str:
-            fine = all(map(_is_name, values[name]))
+    if type(content) is not list or {*map(type, content)} != {list} or {*map(len, content)} != {len(columns)}:
+        _refuse(columns, content)
+    found: list[Sequence[Any]] = []
+    for (name, declared), values in zip(columns, zip(*content, strict=True), strict=True):
+        kinds = {*map(type, values)}
+        if not kinds <= {*(NUMBER if declared is float else (declared,))}:
+            _refuse(declared, name)
+        if declared is str:
+            fine = all(map(_is_name, values))
         elif name == "value":
-            fine = all(map(possible, values["metric"], values[name]))
+            fine = all(map(possible, found[-1], values))  # the column before it is that of the metrics
         else:  # whole numbers are of the type int here, so that the least and the largest tell of all
-            fine = not any(map(math.isnan, values[name])) and all(
-                possible(name, end) for end in (min(values[name]), max(values[name]))
-            )
+            low, high, _ = BOUNDS[name]
+            fine = low <= min(values) and max(values) <= high and not (float in kinds and any(map(math.isnan, values)))
         if not fine:
-            _refuse(name, values[name])
-        if one is float:
-            values[name] = tuple(map(float, values[name]))
-    return list(zip(*values.values(), strict=True))
+            _refuse(name, values)
+        found.append(tuple(map(float, values)) if declared is float and kinds != {float} else values)
+    return list(zip(*found, strict=True))
 
 
 def _refuse(expected: object, got: object) -> Any:

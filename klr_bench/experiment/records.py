@@ -23,6 +23,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ from klr_bench.experiment.cells import (
 )
 from klr_bench.experiment.first_schema import variant_values
 from klr_bench.experiment.variants import Variant, VariantOrder, variant_text
-from klr_bench.files import read_json, unwritable, write_atomic, write_json
+from klr_bench.files import Stamp, read_stamped_json, stamp_of, unwritable, write_atomic, write_json
 from klr_bench.printing import no_formula, printable, shortened
 from klr_bench.yaml_file import read_yaml
 
@@ -95,7 +96,9 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.cells = self.folder / "cells"
-        self._known: dict[str, tuple[tuple[int, int, int], CellFile]] = {}
+        self._known: dict[str, tuple[Stamp, CellFile]] = {}
+        self._variants: dict[str, Variant] = {}
+        """The variants of cells by their spelling: cells of one column share one, with its order and its text."""
 
     def write_cell(self, cell: CellFile) -> None:
         """Write a finished cell, in place of an earlier one with the same key."""
@@ -106,12 +109,7 @@ class Store:
 
         Raises KlrBenchError where another version of klr-bench has written it, and for what is no regular file.
         """
-        path = f"{self.cells}/{key}.json"
-        try:
-            stat = os.stat(path)
-        except OSError:
-            stat = None
-        cell = self._cell(path, f"{key}.json", stat) if stat else _read(path, key)
+        cell = self._cell(f"{self.cells}/{key}.json", f"{key}.json")
         return cell.record if cell else None
 
     def finished(self, key: str) -> bool:
@@ -143,22 +141,21 @@ class Store:
 
     def _rebuild(self, current: frozenset[str]) -> Summary:
         cells, unreadable = self.load()
-        newest: dict[tuple[str, str, Variant], CellFile] = {}
+        columns_of: dict[tuple[str, str, Variant], list[CellFile]] = {}
         for cell in cells:
-            column = cell.record.column
-            rival = newest.get(column)
-            if rival is None or _age(cell, current) > _age(rival, current):
-                newest[column] = cell
+            columns_of.setdefault(cell.record.column, []).append(cell)
         listed: list[CellFile] = []
+        left_out: list[CellFile] = []
+        for found in columns_of.values():
+            newest = max(found, key=lambda cell: _age(cell, current)).config_hash
+            for cell in found:
+                (listed if cell.config_hash == newest else left_out).append(cell)
+        listed.sort(key=_order)
         older: dict[tuple[str, str, Variant, str], int] = {}
-        for cell in sorted(cells, key=_order):
-            column = cell.record.column
-            if cell.config_hash == newest[column].config_hash:
-                listed.append(cell)
-            else:
-                name = (*column, cell.config_hash)
-                older[name] = older.get(name, 0) + 1
-        own = sorted({name for cell in listed for name in cell.record.metrics} - set(COLUMNS))
+        for cell in sorted(left_out, key=_order):
+            name = (*cell.record.column, cell.config_hash)
+            older[name] = older.get(name, 0) + 1
+        own = sorted(set().union(*(cell.record.metrics for cell in listed)) - set(COLUMNS))
         columns = (*COLUMNS, *own)
         self._write("records", columns, (_row(cell.record, columns) for cell in listed))
         self._write("traces", TRACE_COLUMNS, ([c.record.key, *point] for c in listed for point in c.checkpoints))
@@ -174,8 +171,11 @@ class Store:
         self, name: str, header: Sequence[str], entries: Iterable[tuple[str, Sequence[Sequence[float]]]]
     ) -> None:
         """Write entries of cells that are numbers, of which there may be millions: without the writer of csv."""
-        form = f"%s{',%r' * (len(header) - 1)}\n"
-        lines = (form % (quoted, *entry) for key, found in entries for quoted in [_quoted(key)] for entry in found)
+        form = f"{',%r' * (len(header) - 1)}\n"
+        lines = (
+            (f"{_quoted(key).replace('%', '%%')}{form}" * len(found)) % tuple(chain.from_iterable(found))
+            for key, found in entries
+        )
         write_atomic(self.folder / f"{name}.csv", "".join([f"{','.join(header)}\n", *lines]).encode())
 
     def load(self) -> tuple[list[CellFile], list[str]]:
@@ -183,32 +183,32 @@ class Store:
         cells: list[CellFile] = []
         unreadable: list[str] = []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
-            try:
-                stat = entry.stat()
-            except OSError:  # another process has just renamed it, or it is a link to nowhere
-                continue
-            if entry.name.endswith(".part") and entry.is_file() and time.time() - stat.st_mtime > STALE_S:
-                Path(entry.path).unlink(missing_ok=True)
+            if entry.name.endswith(".part"):
+                _remove_stale(entry)
             if not entry.name.endswith(".json") or entry.name.startswith("."):
                 continue
-            cell = self._cell(entry.path, entry.name, stat) if entry.is_file() else None
+            try:
+                cell = self._cell(entry.path, entry.name) if entry.is_file() else None
+            except OSError:  # a link that leads to itself
+                continue
             if cell:
                 cells.append(cell)
-            else:
+            elif os.path.exists(entry.path):  # else another process has just removed it, or it is a link to nowhere
                 unreadable.append(entry.name)
         if len(self._known) > len(cells):
             there = {f"{cell.record.key}.json" for cell in cells}
             self._known = {name: known for name, known in self._known.items() if name in there}
         return cells, unreadable
 
-    def _cell(self, path: str, name: str, stat: os.stat_result) -> CellFile | None:
+    def _cell(self, path: str, name: str) -> CellFile | None:
         """Return the cell of a file, parsed only if it has changed since the last time; None where it holds none."""
-        stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
         known = self._known.get(name)
-        if known and known[0] == stamp:
+        if known and known[0] == stamp_of(path):
             return known[1]
-        cell = _read(path, name.removesuffix(".json"))
-        if cell:
+        stamp, cell = _read(path, name.removesuffix(".json"))
+        if cell and stamp:
+            variant = cell.record.variant
+            cell.record.variant = self._variants.setdefault(repr(variant), variant)
             self._known[name] = (stamp, cell)
         return cell
 
@@ -244,11 +244,21 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _read(path: str, key: str) -> CellFile | None:
-    """Return the cell of a file, None where it holds none."""
-    content = read_json(path)
+def _read(path: str, key: str) -> tuple[Stamp | None, CellFile | None]:
+    """Return what a file is known by, and its cell, None where it holds none."""
+    stamp, content = read_stamped_json(path)
     _refuse_newer(content, path)
-    return parse_cell(content, key)
+    return stamp, parse_cell(content, key)
+
+
+def _remove_stale(entry: os.DirEntry[str]) -> None:
+    """Remove a temporary file that was left by a process that was killed."""
+    try:
+        written = entry.stat().st_mtime
+    except OSError:  # another process has just renamed it, or it is a link to nowhere
+        return
+    if entry.is_file() and time.time() - written > STALE_S:
+        Path(entry.path).unlink(missing_ok=True)
 
 
 def _refuse_newer(content: Any, path: str | Path) -> None:
@@ -285,7 +295,7 @@ def _row(record: Record, columns: Sequence[str]) -> list[Any]:
     values = vars(record) | record.metrics
     for name in ("message", *LATER):
         values[name] = _said(values[name])
-    values["variant"], values["params"] = json.dumps(dict(record.variant)), json.dumps(record.params)
+    values["variant"], values["params"] = record.variant.json, json.dumps(record.params)
     return list(map(values.get, columns))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 VariantOrder = tuple[tuple[str, bool, float, str], ...]
@@ -42,11 +44,20 @@ class Variant(Mapping[str, Any]):
 
     def order(self) -> VariantOrder:
         """Return a sort key for the natural order: G=2 before G=10 before G=cv, numbers by value."""
+        return self._order
+
+    @cached_property
+    def _order(self) -> VariantOrder:
         return tuple(
             (name, number is None, number or 0.0, str(value))
             for name, value in self.items()
             for number in [as_number(value)]
         )
+
+    @cached_property
+    def json(self) -> str:
+        """The variant as JSON."""
+        return json.dumps(self._values)
 
 
 def is_variant(values: Any) -> bool:

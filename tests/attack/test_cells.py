@@ -73,6 +73,18 @@ def test_an_accuracy_that_is_none(value: object) -> None:
     assert parse_cell(json.loads(json.dumps(plain()).replace("0.9", "1e400")), KEY) is None
 
 
+NUMBERS = [0, 1, -1, 0.0, 0.5, 2.0, 2.5, -1e-9, 1e300, 2**53, 2**53 + 2, 10**400, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("name", [*METRICS, "a metric of a user"])
+def test_numbers_of_a_cell_are_those_that_are_possible(name: str) -> None:
+    """A cell, whose numbers are looked at together, is read if each of them is possible alone."""
+    for value in NUMBERS:
+        content = plain()
+        content["record"]["metrics"][name] = value
+        assert (parse_cell(content, KEY) is not None) == possible(name, value), value
+
+
 PLACES = [
     *[("traces", 0, place, name) for place, name in enumerate(("t", "elapsed_s"))],
     ("traces", 0, 3, "accuracy"),

@@ -38,7 +38,7 @@ from klr_bench.experiment.records import (
     read_variant,
 )
 from klr_bench.experiment.variants import Variant, variant_text
-from klr_bench.files import read_json, write_atomic, write_json
+from klr_bench.files import SMALL, read_json, read_regular, write_atomic, write_json
 from klr_bench.report.load import load_results, read_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,6 +132,44 @@ def test_bins_are_rebuilt_from_the_cells(tmp_path: Path) -> None:
     assert read_results(tmp_path).reliability.to_numpy().tolist() == [["k0", *entry] for entry in BINS]
     (tmp_path / "reliability.csv").unlink()
     assert read_results(tmp_path).reliability.empty
+
+
+@pytest.mark.parametrize("key", ["50%d", "a,b", 'a"b', "%", "ä"])
+def test_a_key_of_any_letters_stands_before_each_bin(tmp_path: Path, key: str) -> None:
+    store = Store(tmp_path)
+    write(store, record(key, ece=0.1), "c", 1.0, [], BINS)
+    assert Store(tmp_path).rebuild().listed == 1
+    with (tmp_path / "reliability.csv").open(encoding="utf-8", newline="") as file:
+        assert [*csv.reader(file)][1:] == [[key, *map(repr, entry)] for entry in BINS]
+
+
+def test_variants_that_are_equal_and_spelt_differently_stay_as_they_are(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    spelt: list[Any] = [
+        {"G": 1},
+        {"G": 1.0},
+        {"G": True},
+        {"a": 0.0, "b": 1},
+        {"b": 1, "a": -0.0},
+        {"G": "1"},
+        {"G": [1]},
+    ]
+    for number, variant in enumerate([*spelt, *spelt]):
+        write(store, record(f"k{number:02d}", variant=variant))
+    Store(tmp_path).rebuild()
+    found = {row["key"]: row["variant"] for row in rows(store)}
+    assert found == {f"k{number:02d}": json.dumps(variant) for number, variant in enumerate([*spelt, *spelt])}
+
+
+def test_files_of_every_size_are_read_to_their_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for size in (2, SMALL - 1, SMALL, SMALL + 1, 3 * SMALL):
+        path.write_bytes(b'"' + b"x" * (size - 2) + b'"')
+        assert read_json(path) == "x" * (size - 2)
+        assert len(read_regular(path, size)) == size
+        with pytest.raises(KlrBenchError, match=f"expected a file of at most {size - 1:,} bytes, got {size:,}"):
+            read_regular(path, size - 1)
+    assert read_regular("/proc/self/stat", SMALL).startswith(str(os.getpid()).encode())
 
 
 def test_cells_of_before_there_were_bins_are_read(tmp_path: Path) -> None:
