@@ -20,7 +20,7 @@ from klr_bench.errors import KlrBenchError, shown
 from klr_bench.experiment.config.datasets import declared_rows
 from klr_bench.experiment.config.made import make
 from klr_bench.experiment.config.schema import FILE
-from klr_bench.experiment.data.cache import Progress, sha256_of, silent, stamped_sha256
+from klr_bench.experiment.data.cache import Progress, sampled_sha256, sha256_of, silent, stamped_sha256
 from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError
 from klr_bench.experiment.data.fetch import UNKNOWN, fetch
@@ -110,19 +110,22 @@ def parsed_folder(key: str, cache: Path) -> Path:
 
 def dataset_name(name: str, spec: Mapping[str, Any]) -> str:
     """Return the name in results: the given one; of the user's file the stem and six digits of its hash."""
-    return _own_name(_own_files(spec)) if spec["source"]["format"] == FILE else name
+    if spec["source"]["format"] != FILE:
+        return name
+    paths = _own_files(spec)
+    return _own_name(paths[0], _sha256s(paths, spec))
 
 
 def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
     """Return the key of the content of a data set, from its spec alone: nothing is downloaded or parsed.
 
-    The scaling and the split are not part of it.  Of the user's own files the content is hashed.
+    The scaling and the split are not part of it.  Of the user's own files the content is hashed, of a stream a sample.
     """
     if generator := spec["source"].get("generator"):
         content = {"generator": generator, "code": source_hash(generator[TARGET]), "reading": _reading(spec)}
         return content_hash(content | _parts(spec))
     if spec["source"]["format"] == FILE:
-        sha256s = [_own_sha256(path) for path in _own_files(spec)]
+        sha256s = _sha256s(_own_files(spec), spec)
     else:
         sha256s = [_known_sha256(file) for file in files(spec)]
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec)} | _parts(spec))
@@ -157,8 +160,13 @@ def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _sha256s(paths: Sequence[Path], spec: Mapping[str, Any]) -> list[str]:
     """Return the hashes of the content of files, each hashed again only after it has changed."""
-    own = spec["source"]["format"] == FILE
-    return [_own_sha256(path) if own else stamped_sha256(path) or "" for path in paths]
+    if spec["source"]["format"] != FILE:
+        return [stamped_sha256(path) or "" for path in paths]
+    return [_own_sha256(path, sampled=_is_stream(spec)) for path in paths]
+
+
+def _is_stream(spec: Mapping[str, Any]) -> bool:
+    return "stream" in (spec.get("split") or {})
 
 
 def _own_files(spec: Mapping[str, Any]) -> list[Path]:
@@ -168,12 +176,11 @@ def _own_files(spec: Mapping[str, Any]) -> list[Path]:
         message = "dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text)."
         raise KlrBenchError(message)
     paths = []
-    is_stream = "stream" in (spec.get("split") or {})
     for key in OWN_PATHS:
         if not source.get(key):
             continue
         named = expanded(str(source[key])).absolute()
-        for path in (matching(named) if is_stream else []) or [named]:
+        for path in (matching(named) if _is_stream(spec) else []) or [named]:
             what = no_file(path) or _no_content(path)
             if what:
                 message = f"data.{key}: {shown(path, 1000)} {what}; name a file with LIBSVM or CSV text."
@@ -194,28 +201,26 @@ def _no_content(path: Path) -> str | None:
     )
 
 
-def _own_sha256(path: Path) -> str:
-    """Return the hash of a file of the user's; hashed again only after it has changed."""
+def _own_sha256(path: Path, *, sampled: bool) -> str:
+    """Return the hash of a file of the user's, or of a sample of it; hashed again only after it has changed."""
     try:
         state = path.stat()
-        return _sha256(path, state.st_size, state.st_mtime_ns)
+        return _sha256(path, state.st_size, state.st_mtime_ns, sampled)
     except (OSError, DamagedFileError) as error:
         message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
         raise KlrBenchError(message) from error
 
 
 @lru_cache
-def _sha256(path: Path, size: int, mtime_ns: int) -> str:
+def _sha256(path: Path, size: int, mtime_ns: int, sampled: bool) -> str:
     check_text([path])  # what is no text is refused before all of it is read
-    return sha256_of(path)
+    return sampled_sha256(path) if sampled else sha256_of(path)
 
 
-def _own_name(paths: Sequence[Path]) -> str:
+def _own_name(path: Path, hashes: Sequence[str]) -> str:
     """Return the name of a user's data in results: the stem of the first file, and six digits of the hash of all."""
-    path = paths[0]
     plain = path.with_suffix("") if path.suffix in SUFFIXES else path
     stem = os.fsencode(plain.stem).decode("utf-8", "replace")  # bytes that are no text
-    hashes = [_own_sha256(path) for path in paths]
     return f"{stem}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
 
 

@@ -82,6 +82,12 @@ class Source:
             self.name, self.spec, cache=self.cache, mirror=self.mirror, skip_rows=skip_rows, progress=progress
         )
 
+    def check_unchanged(self) -> None:
+        """Refuse a file that is no longer the one that the key is of, as far as it can tell.  Raises KlrBenchError."""
+        if dataset_hash(self.stem, self.spec) != self.data_key:
+            message = f"{self.name}: a file has changed while it was read; run the same command again."
+            raise KlrBenchError(message)
+
     @property
     def foreign(self) -> tuple[str, ...]:
         """The functions of the user that make the data."""

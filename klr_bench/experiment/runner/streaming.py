@@ -124,6 +124,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
     place = _state(folder, cell.key)
     with threadpool_limits(1), restored():
         now = _kept(place)
+        cell.source.check_unchanged()
         data = cell.source.streamed(now.n_rows if now else 0)
         reset_peak_memory()
         load, stopped = machine.load(), False
@@ -138,8 +139,10 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
             if stopped:
                 break
             if before // way.checkpoint < now.n_rows // way.checkpoint:
+                cell.source.check_unchanged()
                 write_atomic(place, pickle.dumps(now))
         assert now is not None  # files without rows are refused by their reader
+        cell.source.check_unchanged()
         now.note_memory()
         if now.window.n >= way.window / 2 or not now.points:  # fewer rows say little
             now.close_window()

@@ -120,6 +120,46 @@ def test_a_pass_that_was_killed_goes_on_where_it_was_kept(place):
     assert not [*Path("results/stream_own/streams").iterdir()]
 
 
+class Vandal(BudgetOSKL):
+    """Changes one of its files once, in its last chunk, and kills its process then if it is to."""
+
+    def __init__(self, budget=50, kills=False):
+        super().__init__(budget, random_state=0)
+        self.kills = kills
+
+    def partial_fit(self, X, y, classes=None, callback=None):
+        with Path("log").open("a") as log:
+            log.write(f"{getattr(self, 't_', 0)}\n")
+        if getattr(self, "t_", 0) == 2400 and not Path("changed").exists():
+            Path("changed").touch()
+            part = Path("part-0.svm")
+            part.write_bytes(part.read_bytes().replace(b"1:0", b"1:1", 1))
+            if self.kills:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().partial_fit(X, y, classes)
+
+
+@pytest.mark.parametrize("kills", [False, True])
+def test_a_file_that_changes_under_way_is_refused_and_read_anew(place, kills):
+    Path("configs/algorithm").mkdir(parents=True)
+    Path("configs/algorithm/vandal.yaml").write_text(
+        "# @package algorithms.vandal\n"
+        f"estimator: {{_target_: tests.experiment.runner.test_streaming.Vandal, kills: {kills}}}\n"
+    )
+    assert run("algorithm=[vandal]") == 1
+    (row,) = records().itertuples()
+    assert row.status == "error"
+    assert "a file has changed while it was read" in row.message
+    Path("log").unlink()
+    assert run("algorithm=[vandal]") == 0
+    assert [*map(int, Path("log").read_text().split())] == [*range(0, 2500, 100)]
+    assert run("algorithm=[vandal]", "name=undisturbed") == 0
+    found = [records(name) for name in ("stream_own", "undisturbed")]
+    found[0] = found[0][found[0].status == "ok"].reset_index(drop=True)
+    found = [frame.drop(columns=["key", "experiment", "message", *TIMES]) for frame in found]
+    pd.testing.assert_frame_equal(*found, check_dtype=False)  # a column with a gap has no whole numbers
+
+
 def test_a_state_that_cannot_be_read_is_none(place):
     mortal()
     Path("killed").touch()
