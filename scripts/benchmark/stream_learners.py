@@ -1,7 +1,8 @@
 """Learners on a text file that need not fit into memory, beside reading and parsing it alone, and Vowpal Wabbit.
 
 KLR_BENCH_STREAM_ROWS is the number of rows, 2,000,000 if it is not set: 210 bytes each, twice with Vowpal Wabbit, which
-is run where it is installed.  Each reads the file once, in a process of its own.
+is run where it is installed.  Each reads the file once, in a process of its own, and tests on each row before it learns
+from it.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def learned(name, path, folder):
         few.write_bytes(b"".join(file.readline() for _ in range(10 * CHUNK)))
     seconds = {}
     for rows in (few, path):
-        split = f"{{stream: true, chunk: {CHUNK}, window: 500_000, checkpoint: 2_000_000, classes: [-1, 1]}}"
+        split = f"{{stream: true, test: rows, chunk: {CHUNK}, window: 500_000, checkpoint: 2_000_000, classes: [-1, 1]}}"
         command = [
             *(sys.executable, "-m", "klr_bench", "run", "experiment=stream_own", f"algorithm=[{name}]"),
             *(f"data.path={rows}", f"data.n_features={D}", f"datasets.stream.split={split}", "n_jobs=1"),

@@ -42,11 +42,11 @@ LARGE = 16_384
 """With more support vectors, blocks are shorter, so that their kernel values stay in the cache."""
 SHORT = 32
 
-Book = namedtuple("Book", "values y u coef average since length number slot column total entered counts scalars")
+Book = namedtuple("Book", "values y u f coef average since length number slot column total entered counts scalars")
 Book.__doc__ = """What a strategy reads and writes: b examples, v next victims, B slots, columns as above.
 
 values (b + v, n + b)   kernel values of the examples, and of the v oldest support vectors, in order
-y, u (b,)               labels -1.0 or +1.0; uniform draws
+y, u, f (b,)            labels -1.0 or +1.0; uniform draws; f(x) at the step of each example
 coef, average, since    per column: a_i, 0 if and only if it is not in f; its contribution to the sum so far; C_i
 length, number          per column: ||k(x_i, .)||, and the position among all inserted examples
 slot                    per column that is in f: its slot
@@ -65,7 +65,7 @@ SCALE, SUM, SQUARED, LAST, MEMORY = range(5)
 
 def _book(real):
     vector, numbers = float64[::1], int64[::1]
-    fields = [real[:, ::1], *[vector] * 6, numbers, numbers, numbers, vector, numbers, numbers, vector]
+    fields = [real[:, ::1], *[vector] * 7, numbers, numbers, numbers, vector, numbers, numbers, vector]
     return types.NamedTuple(fields, Book)
 
 
@@ -96,7 +96,7 @@ def decide(book, i):
     """Begin the step of example i: return f(x_i); if it is not finite, return nan, which ends the learning."""
     counts, scalars = book.counts, book.scalars
     value = f_at(book, i, i)
-    scalars[LAST] = value
+    book.f[i] = scalars[LAST] = value
     counts[T] += 1
     if not math.isfinite(value):
         counts[REFUSED] = counts[T]
@@ -204,7 +204,7 @@ def _pass(real):
     packing = int64, types.boolean, float64, float64
     operands, columns = (matrix, matrix, vector), (*[vector] * 4, *[numbers] * 3)
     return types.void(
-        function, vector, int64, int64, types.boolean, *packing, int64, float64, *operands, vector, vector,
+        function, vector, int64, int64, types.boolean, *packing, int64, float64, *operands, *[vector] * 3,
         matrix, matrix, *columns, vector, numbers, numbers, vector,
     )  # fmt: skip
 
@@ -212,10 +212,12 @@ def _pass(real):
 @compiled([_pass(float32), _pass(float64)])
 def _learn(
     strategy, parameters, budget, block, by_age, n_words, differ, per_bit, base, kernel, degree, queries, keys, lengths,
-    y, u,
+    y, u, f,
     left, right, coef, average, since, length, number, slot, column, total, entered, counts, scalars,
 ):  # fmt: skip
     """Learn from dense rows: queries and keys (n, d') are their left and right operands, lengths (n,) ||k(x, .)||.
+
+    Sets f (n,).
 
     left (B, d') and right (B + block, d') are the operands of slots and columns; the rest as in `Book`.
     """
@@ -233,8 +235,8 @@ def _learn(
         values = _kernel_values(rows, right[: first + b], n_words, differ, per_bit, base, kernel, degree)
         counts[FIRST] = first
         book = Book(
-            values, y[start:stop], u[start:stop], coef, average, since, length, number, slot, column, total, entered,
-            counts, scalars,
+            values, y[start:stop], u[start:stop], f[start:stop], coef, average, since, length, number, slot, column,
+            total, entered, counts, scalars,
         )  # fmt: skip
         done = strategy(book, parameters)
         _commit(book, right, left, rows)
@@ -263,7 +265,8 @@ class Counted:
 class BudgetState(Counted):
     """The state of a learner with a budget between two chunks of examples.
 
-    Attributes: `support`, the rows of all inserted examples, in order, and their `numbers` among all; `total`, the
+    Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
+    rows of all inserted examples, in order, and their `numbers` among all; `total`, the
     contributions of removed ones to the sum of the f_t; `left` and `right`, the operands of slots and columns, if
     dense; the rest as in `Book`.
     """
@@ -275,7 +278,7 @@ class BudgetState(Counted):
         self.operands = operands_of(kernel, X)
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
         self.left, self.right = np.empty((2, 0, self.operands.width(X)), dtype=X.dtype)
-        self.coef, self.average, self.since, self.length, self.total = np.zeros((5, 0))
+        self.decided, self.coef, self.average, self.since, self.length, self.total = np.zeros((6, 0))
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
         self.scalars[SCALE] = 1.0
@@ -293,10 +296,12 @@ class BudgetState(Counted):
         rows, parameters = self.operands.rows(X), np.array(parameters, dtype=np.float64)
         lengths = np.sqrt(self.operands.kernel.diagonal(rows))
         learn = self._learn_by_index if self.operands.left_is_rows else self._learn_dense
-        done = 0
+        self.decided, done = np.zeros(len(y)), 0
         while done < len(y) and not self.counts[REFUSED]:
             before, ever = self.t - done, self.counts[EVER]
-            done += learn(strategy, parameters, size, rows[done:], y[done:], u[done:], lengths[done:])
+            done += learn(
+                strategy, parameters, size, rows[done:], y[done:], u[done:], self.decided[done:], lengths[done:]
+            )
             entered = self.entered[ever : self.counts[EVER]]
             self.support.append(X[entered - before])
             self.numbers.append(entered)
@@ -320,19 +325,19 @@ class BudgetState(Counted):
             setattr(self, name, grown(getattr(self, name), slots + size))
         self.total, self.entered = grown(self.total, ever), grown(self.entered, ever)
 
-    def _learn_dense(self, strategy, parameters, size, X, y, u, lengths):
+    def _learn_dense(self, strategy, parameters, size, X, y, u, f, lengths):
         """Learn from all rows; return their number."""
         operands, kernel = self.operands, self.operands.kernel
         _learn(
             strategy, parameters, self.budget, size, self.by_age, *operands.packing(X.dtype),
             KERNELS.index(kernel.name), kernel.degree, operands.left(X), np.ascontiguousarray(operands.right(X).T),
-            lengths, y, u,
+            lengths, y, u, f,
             self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
             self.column, self.total, self.entered, self.counts, self.scalars,
         )  # fmt: skip
         return len(y)
 
-    def _learn_by_index(self, strategy, parameters, size, X, y, u, lengths):
+    def _learn_by_index(self, strategy, parameters, size, X, y, u, f, lengths):
         """Learn from some rows; return their number.  The inverted index of the columns is built anew each time."""
         first, b = self.counts[N], min(size, len(y))
         columns = sp.vstack([self.support.rows[self.number[:first]], X[:b]], format="csr")
@@ -341,8 +346,8 @@ class BudgetState(Counted):
         self.coef[first : first + b], self.length[first : first + b] = 0.0, lengths[:b]
         self.counts[FIRST] = first
         book = Book(
-            values, y[:b], u[:b], self.coef, self.average, self.since, self.length, self.number, self.slot, self.column,
-            self.total, self.entered, self.counts, self.scalars,
+            values, y[:b], u[:b], f[:b], self.coef, self.average, self.since, self.length, self.number, self.slot,
+            self.column, self.total, self.entered, self.counts, self.scalars,
         )  # fmt: skip
         done = strategy(book, parameters)
         _commit(book, self.right, self.left, self.right[first : first + b])

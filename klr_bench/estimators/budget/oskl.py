@@ -14,6 +14,7 @@ from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.losses import LOGIT, derivative
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
+from klr_bench.estimators.core.progressive import Progressive
 
 
 @strategy
@@ -42,7 +43,7 @@ def sample_then_project(book, parameters):
     return len(y)
 
 
-class BudgetOSKL(BudgetKernelClassifier):
+class BudgetOSKL(Progressive, BudgetKernelClassifier):
     """OSKL until there are `budget` support vectors; afterwards each gradient step is projected onto the nearest one.
 
     With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient

@@ -120,6 +120,16 @@ class Warmed(Protocol):
         """
 
 
+class ScoresRows(Protocol):
+    """A classifier of two classes that knows what it predicts for each row before it learns from it."""
+
+    def partial_fit_scores(self, X: Any, y: Any, classes: Any = None) -> NDArray[np.float64]:
+        """Do what `partial_fit` does, and return the decision value of each row by the rows before it, (n_samples,).
+
+        Where there is `predict_proba`, its probabilities are the sigmoid of the decision values.
+        """
+
+
 class Grows(Protocol):
     """A classifier that keeps more and more of the rows that `partial_fit` shows it."""
 
@@ -292,6 +302,11 @@ def predict_proba(estimator: Any) -> Callable[[Any], Any] | None:
 def grows(estimator: Any) -> bool:
     """Say whether the memory of an estimator grows with the rows that it learns from."""
     return bool(getattr(estimator, "grows", False))
+
+
+def scores_rows(estimator: Any) -> bool:
+    """Say whether an estimator knows what it predicts for each row before it learns from it."""
+    return declares(estimator, "partial_fit_scores")
 
 
 def rehearsed(estimator: Any, X: Any, y: Any) -> Any:

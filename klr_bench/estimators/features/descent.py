@@ -33,14 +33,14 @@ def rows_of_chunk(n_features):
 
 def _signature(real):
     matrix = float64[:, ::1]
-    return float64(int64, float64, real[:, ::1], matrix, float64[::1], matrix, matrix, int64[::1], int64)
+    return float64(int64, float64, real[:, ::1], matrix, float64[::1], matrix, matrix, matrix, int64[::1], int64)
 
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
-def _descend(loss, eta, Z, y, factors, weights, steps, counts, t):
+def _descend(loss, eta, Z, y, factors, weights, steps, values, counts, t):
     """Learn from the features Z (b, D) with labels y (M, b), from example t + 1 on; return the last f.
 
-    Updates the weights (M, D), and sets the steps c (M, b).
+    Updates the weights (M, D), and sets the steps c (M, b) and the values of f (M, b).
     """
     f = 0.0
     for i in range(Z.shape[0]):
@@ -49,6 +49,7 @@ def _descend(loss, eta, Z, y, factors, weights, steps, counts, t):
             w, f = weights[k], 0.0
             for j in range(len(z)):
                 f += w[j] * z[j]
+            values[k, i] = f
             if not math.isfinite(f):
                 counts[REFUSED] = t + i + 1
                 return f
@@ -65,19 +66,21 @@ def _descend(loss, eta, Z, y, factors, weights, steps, counts, t):
 class Descent:
     """Gradient descent between two chunks of examples.
 
-    Attributes: `weights` (M, D); `late`, sum_t t c_t z_t, and `n`, the number of examples that it is over.
+    Attributes: `weights` (M, D); `late`, sum_t t c_t z_t, and `n`, the number of examples that it is over; `values`
+    (M, b), f of the examples of the last call of `learn`, each by the ones before it.
     """
 
     def __init__(self, weights):
         self.weights, self.late, self.n = weights, np.zeros_like(weights), 0
+        self.values = np.zeros((len(weights), 0))
 
     def learn(self, loss, eta, Z, y, factors, counts, t):
         """Learn from features Z (b, D) with labels y (M, b), -1.0 or +1.0, and weights (b,), after t other examples.
 
         Adds to `counts`, and returns the last f.
         """
-        steps = np.zeros(y.shape)
-        last = _descend(loss, eta, Z, y, factors, self.weights, steps, counts, t)
+        steps, self.values = np.zeros((2, *y.shape))
+        last = _descend(loss, eta, Z, y, factors, self.weights, steps, self.values, counts, t)
         steps *= np.arange(self.n + 1, self.n + 1 + len(Z))
         self.late += steps.astype(Z.dtype) @ Z
         self.n += len(Z)

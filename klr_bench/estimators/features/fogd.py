@@ -13,11 +13,12 @@ from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.features.base import FeatureDescentClassifier
 from klr_bench.estimators.features.descent import Descent, rows_of_chunk
 
 
-class FOGD(FeatureDescentClassifier):
+class FOGD(Progressive, FeatureDescentClassifier):
     """Online gradient descent on random Fourier features of the kernel exp(-gamma ||x - z||^2).
 
     f(x) = w'z(x), and w <- w - eta l'(y, f(x)) z(x) for each example.  The features z_j(x) = sqrt(2/D) cos(omega_j'x +
@@ -151,6 +152,11 @@ class FourierState:
         Z = self.features.transform(X)
         self.last_value = self.descent.learn(loss, eta, Z, y, weights, self.counts, self.t)
         self.t += len(Z)
+
+    @property
+    def decided(self):
+        """f(x) of the rows of the last call of `learn`, each by the ones before it; of the first function."""
+        return self.descent.values[0]
 
     def average_from_here(self):
         """Let the average be that of the weights from now on."""

@@ -7,6 +7,7 @@ Orabona, Crammer, "New adaptive algorithms for online classification", NIPS 2010
 from __future__ import annotations
 
 from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.linear.base import ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
 from klr_bench.estimators.linear.weighted import Weighted
@@ -20,7 +21,7 @@ def adaptive(m, v, parameters):
     return (1.0 - m) * beta, beta
 
 
-class AROW(Weighted, ConfidenceLearner):
+class AROW(Progressive, Weighted, ConfidenceLearner):
     """Adaptive regularisation of weights: if m < 1, beta = 1/(v + r) and alpha = (1 - m) beta, with v = x'Sx.
 
     m is the margin y mean'x; mean += alpha y S x and S -= beta (S x)(S x)', so that S^-1 = I + sum of x x'/r over the
@@ -80,7 +81,7 @@ def narrow(m, v, parameters):
     return (1.0 - m) * beta, beta
 
 
-class NAROW(ConfidenceLearner):
+class NAROW(Progressive, ConfidenceLearner):
     """AROW with r = v/(b v - 1) at each example: an update reduces the variance v of the margin to 1/b.
 
     There is no update if v <= 1/b.

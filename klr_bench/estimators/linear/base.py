@@ -212,12 +212,16 @@ class OnlineLinearClassifier(IncrementalClassifier):
             if state.counts[REFUSED]:
                 self._publish()
                 self._refuse(state.counts[REFUSED])
+            self._note_decided()
             if callback is not None:
                 self._publish()
                 if callback(self, state.t):
                     return True
         self._publish()
         return False
+
+    def _note_decided(self):
+        """After a block of rows: `Progressive` keeps what was predicted for them."""
 
     def _refuse(self, t):
         message = (

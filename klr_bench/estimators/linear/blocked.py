@@ -61,22 +61,25 @@ class Blocked(Gaussian):
         self.S[np.diag_indices(d)] = first
 
     def _learn(self, rule, parameters, X, y):
+        decided = np.zeros(len(y))
         for start in range(0, len(y), BLOCK):
             block = slice(start, start + BLOCK)
             own = parameters[block] if len(parameters) > 1 else parameters
-            self._learn_block(rule, own, X[block], y[block], self.t + start)
+            self._learn_block(rule, own, X[block], y[block], decided[block], self.t + start)
             if self.counts[REFUSED]:
-                return
+                break
+        return decided
 
-    def _learn_block(self, rule, parameters, X, y, t):
+    def _learn_block(self, rule, parameters, X, y, f, t):
         X = in_layout(X, sparse=False)
+        f[:] = X @ self.mean
         symm, trsm, syrk = get_blas_funcs(("symm", "trsm", "syrk"), (self.S,))
         SX = symm(1.0, self.S, X.T, lower=1)  # (d, b), one column per example
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             P = (X @ SX).astype(np.float64)
         alpha, beta = np.zeros(len(y)), np.zeros(len(y))
         squared = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        _decide(rule, parameters, self.limit, squared, y, X @ self.mean, P, alpha, beta, self.counts, t)
+        _decide(rule, parameters, self.limit, squared, y, f, P, alpha, beta, self.counts, t)
         active = np.flatnonzero((alpha != 0.0) | (beta != 0.0))
         if self.counts[REFUSED] or not len(active):
             return

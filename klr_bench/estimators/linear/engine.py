@@ -68,11 +68,11 @@ def ask(rule, m, v, squared, limit, parameters, counts, t):
 def _full_signature(real):
     vector = float64[::1]
     matrix = float64[:, ::1]
-    return types.void(RULE, matrix, float64, read_only(real, 2), vector, vector, matrix, int64[::1], int64)
+    return types.void(RULE, matrix, float64, read_only(real, 2), vector, vector, vector, matrix, int64[::1], int64)
 
 
 @compiled([_full_signature(float32), _full_signature(float64)])
-def _learn_full(rule, parameters, limit, X, y, mean, S, counts, t):
+def _learn_full(rule, parameters, limit, X, y, decided, mean, S, counts, t):
     d = len(mean)
     x, u = np.empty(d), np.empty(d)
     for i in range(len(y)):
@@ -88,6 +88,7 @@ def _learn_full(rule, parameters, limit, X, y, mean, S, counts, t):
         for j in range(d):
             v += x[j] * u[j]
             squared += x[j] * x[j]
+        decided[i] = f
         numbers = parameters[min(i, len(parameters) - 1)]
         alpha, beta = ask(rule, y[i] * f, v, squared, limit, numbers, counts, t + i + 1)
         if counts[REFUSED]:
@@ -110,11 +111,11 @@ def _learn_full(rule, parameters, limit, X, y, mean, S, counts, t):
 def _diagonal_signature(real, index):
     vector, numbers = float64[::1], int64[::1]
     rows = read_only(real, 1), numbers, read_only(index, 1), numbers, numbers
-    return types.void(RULE, float64[:, ::1], float64, *rows, vector, vector, vector, numbers, int64)
+    return types.void(RULE, float64[:, ::1], float64, *rows, *[vector] * 4, numbers, int64)
 
 
 @compiled([_diagonal_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
-def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, lengths, y, mean, S, counts, t):
+def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, lengths, y, decided, mean, S, counts, t):
     """Row i has the values data[starts[i] : ... + lengths[i]] of the features indices[places[i] : ... + lengths[i]]."""
     for i in range(len(y)):
         values = data[starts[i] : starts[i] + lengths[i]]
@@ -125,6 +126,7 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, leng
             f += value * mean[j]
             v += value * value * S[j]
             squared += value * value
+        decided[i] = f
         numbers = parameters[min(i, len(parameters) - 1)]
         alpha, beta = ask(rule, y[i] * f, v, squared, limit, numbers, counts, t + i + 1)
         if counts[REFUSED]:
@@ -141,7 +143,8 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, leng
 class Gaussian:
     """The state of a learner after t examples: `mean` (d,) float64, the covariance, `counts`, `t`.
 
-    A subclass has `_learn`, and `covariance()`, which returns a copy.
+    `decided` (b,) are f(x) of the rows of the last call of `learn`, each by the ones before it.  A subclass has
+    `_learn`, which returns them, and `covariance()`, which returns a copy.
     """
 
     rows = ROWS
@@ -152,13 +155,14 @@ class Gaussian:
         self.mean = np.zeros(d)
         self.counts = np.zeros(3, dtype=np.int64)
         self.t = 0
+        self.decided = np.zeros(0)
 
     def learn(self, rule, parameters, X, y):
         """Learn from rows X (b, d), dense or CSR without duplicates, with labels y (b,), -1.0 or +1.0.
 
         The parameters of the rule are those of all rows, (1, p), or of each, (b, p).
         """
-        self._learn(rule, parameters, X, y)
+        self.decided = self._learn(rule, parameters, X, y)
         self.t += len(y)
 
 
@@ -177,10 +181,12 @@ class Diagonal(Gaussian):
         else:
             data, indices, starts = X.reshape(-1), np.arange(d), d * np.arange(n + 1)
             places, lengths = np.zeros(n, dtype=np.int64), np.full(n, d)
+        decided = np.zeros(n)
         _learn_diagonal(
-            rule, parameters, self.limit, data, starts[:-1], indices, places, lengths, y, self.mean, self.variance,
-            self.counts, self.t,
+            rule, parameters, self.limit, data, starts[:-1], indices, places, lengths, y, decided, self.mean,
+            self.variance, self.counts, self.t,
         )  # fmt: skip
+        return decided
 
     def covariance(self):
         """Return the variances, (d,)."""
@@ -195,7 +201,9 @@ class Full(Gaussian):
         self.S = first * np.eye(d)
 
     def _learn(self, rule, parameters, X, y):
-        _learn_full(rule, parameters, self.limit, in_layout(X, sparse=False), y, self.mean, self.S, self.counts, self.t)
+        X, decided = in_layout(X, sparse=False), np.zeros(len(y))
+        _learn_full(rule, parameters, self.limit, X, y, decided, self.mean, self.S, self.counts, self.t)
+        return decided
 
     def covariance(self):
         """Return S, (d, d)."""

@@ -154,12 +154,16 @@ class OnlineClassifier(BinaryKernelClassifier):
             if at:
                 self._publish()
                 self._refuse(at, value)
+            self._note_decided()
             if callback is not None:
                 self._publish()
                 if callback(self, self._state.t):
                     return True
         self._publish()
         return False
+
+    def _note_decided(self):
+        """After a block of rows: `Progressive` keeps what was predicted for them."""
 
     def _passes(self, n):
         """Return the number of passes over n rows."""

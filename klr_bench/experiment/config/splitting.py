@@ -80,7 +80,7 @@ class Subset:
 
 @dataclass(frozen=True)
 class Stream:
-    """Test on each chunk of rows, then train on it: one pass over files that need not fit into memory.
+    """Test on each chunk of rows, or on each row, then train on it: one pass over files that need not fit into memory.
 
     What is measured is kept every `window` rows, the learner every `checkpoint` rows, so that a killed pass goes on.
     """
@@ -89,6 +89,8 @@ class Stream:
     chunk: Annotated[int, between(1, 10**6)] = 1000
     window: Rows = 100_000
     checkpoint: Rows = 1_000_000
+    test: Literal["chunks", "rows"] = "chunks"
+    """Whether a row is predicted by what was learned from the chunks before its own, or from all rows before it."""
     unbounded: bool = False
     """Whether learners may run whose memory grows with the rows."""
     classes: Annotated[list[Text], Check("at least two labels", lambda labels: len(labels) > 1)] | None = None

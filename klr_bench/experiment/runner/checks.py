@@ -62,7 +62,7 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
     """Refuse learners that cannot go through a stream, and those whose memory grows, unless they are asked for."""
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
         estimator = cell.candidates[0].chosen
-        learns, grows = asked(estimator[TARGET], _on_streams, estimator)
+        learns, grows, scores = asked(estimator[TARGET], _on_streams, estimator)
         if not learns:
             message = f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from."
             raise KlrBenchError(message)
@@ -72,13 +72,19 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
                 f"budget_oskl, or add datasets.{cell.source.stem}.split.unbounded=true."
             )
             raise KlrBenchError(message)
+        if cell.source.spec["split"].get("test") == "rows" and not scores:
+            message = (
+                f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
+                f"algorithm=[...], or test all learners with datasets.{cell.source.stem}.split.test=chunks."
+            )
+            raise KlrBenchError(message)
 
 
-def _on_streams(estimator: EstimatorSpec) -> tuple[bool, bool]:
-    """Say whether an estimator learns from a stream, and whether its memory then grows."""
+def _on_streams(estimator: EstimatorSpec) -> tuple[bool, bool, bool]:
+    """Say whether an estimator learns from a stream, whether its memory then grows, and whether it scores rows."""
     with restored():
         built = build(to_be_checked(estimator))
-        return contract.declares(built, "partial_fit"), contract.grows(built)
+        return contract.declares(built, "partial_fit"), contract.grows(built), contract.scores_rows(built)
 
 
 def _takes_many_classes(estimator: EstimatorSpec) -> bool:

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.splitting import Stream, read_split
-from klr_bench.experiment.measure.predictions import predict
+from klr_bench.experiment.measure.predictions import Predictions, predict
 from klr_bench.experiment.measure.quality import Metrics, fitted
 from klr_bench.experiment.measure.supervision import limited, patient, patiently, restored
 from klr_bench.experiment.records import CellFile, Checkpoint
@@ -56,13 +56,20 @@ class Tested:
         return {"accuracy": self.n_right / self.n} | ({} if self.loss is None else {"log_loss": self.loss / self.n})
 
 
-def tested(estimator: Any, X: Any, y: NDArray[np.int8]) -> Tested:
-    """Predict the rows of a chunk."""
-    predictions = predict(estimator, X, y)
+def tested(predictions: Predictions) -> Tested:
+    """Compare the predictions of the rows of a chunk with their labels."""
     predictions.check_classes()
     logs = predictions.log_probabilities
     loss = None if logs is None else float(-logs[predictions.truth].sum())
-    return Tested(len(y), int((predictions.predicted == y).sum()), loss)
+    return Tested(len(predictions.y), int((predictions.predicted == predictions.y).sum()), loss)
+
+
+def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> Tested:
+    """Compare decision values with the labels -1 and +1; their sigmoids are the probabilities, if there are any."""
+    margins = y * decision
+    n_right = int((np.where(decision > 0, 1, -1) == y).sum())
+    logistic = contract.predict_proba(estimator) is not None
+    return Tested(len(y), n_right, float(np.logaddexp(0.0, -margins).sum()) if logistic else None)
 
 
 @dataclass
@@ -73,6 +80,8 @@ class Pass:
     scaling: Scaling
     parameters: dict[str, Any]
     classes: NDArray[np.int8]
+    by_rows: bool = False
+    """Whether each row is tested on after all rows before it have been learned from, not only their chunks."""
     n_rows: int = 0
     n_features: int = 0
     n_nonzero: int = 0
@@ -85,16 +94,24 @@ class Pass:
 
     def take(self, X: Any, y: NDArray[np.int8]) -> None:
         """Test on the rows of a chunk, but for the first, and learn from them."""
-        X = self.scaling.transform(X)
+        X, found = self.scaling.transform(X), Tested()
         started = time.perf_counter()
-        if self.n_rows:
-            found = tested(self.estimator, X, y)
-            self.whole.add(found)
-            self.window.add(found)
-        learning = time.perf_counter()
-        self.estimator.partial_fit(X, y, classes=self.classes)
-        self.testing_s += learning - started
-        self.learning_s += time.perf_counter() - learning
+        if self.by_rows:
+            decision = self.estimator.partial_fit_scores(X, y, classes=self.classes)
+            learned = time.perf_counter()
+            self.learning_s += learned - started
+            if self.n_rows:
+                found = scored(self.estimator, decision, y)
+            self.testing_s += time.perf_counter() - learned
+        else:
+            if self.n_rows:
+                found = tested(predict(self.estimator, X, y))
+            learning = time.perf_counter()
+            self.estimator.partial_fit(X, y, classes=self.classes)
+            self.testing_s += learning - started
+            self.learning_s += time.perf_counter() - learning
+        self.whole.add(found)
+        self.window.add(found)
         self.n_rows, self.n_features = self.n_rows + len(y), X.shape[1]
         self.n_nonzero += int(np.count_nonzero(X.data if sp.issparse(X) else X))
 
@@ -129,7 +146,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
         reset_peak_memory()
         load, stopped = machine.load(), False
         for X, y in data:
-            now = now or _begun(cell, chosen, X, len(data.classes))
+            now = now or _begun(cell, chosen, X, len(data.classes), by_rows=way.test == "rows")
             before = now.n_rows
             with limited(patient(cell.time_limit_s), "in one call of partial_fit"):
                 now.take(X, y)
@@ -151,7 +168,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
     return replace(ended, checkpoints=now.points)
 
 
-def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int) -> Pass:
+def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
     """Return a pass before its first chunk, whose rows tell the scale of the features and the width of the kernel."""
     seed, sparse = learner_seed(cell.source), sp.issparse(X)
     scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.get("scale"), sparse=sparse))
@@ -161,7 +178,7 @@ def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int) -> Pass:
         estimator = make(with_width(chosen, X), kernel, seed)
     contract.warm_up(estimator, sparse=sparse)
     classes = np.array([-1, 1] if n_classes == 2 else range(n_classes), dtype=np.int8)
-    return Pass(estimator, scaling, flat_parameters(chosen, kernel), classes)
+    return Pass(estimator, scaling, flat_parameters(chosen, kernel), classes, by_rows)
 
 
 def forget(folder: Path, key: str) -> None:

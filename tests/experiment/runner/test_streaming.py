@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file, make_moons
 from sklearn.linear_model import SGDClassifier
 
 import klr_bench
-from klr_bench import BudgetOSKL
+from klr_bench import AROW, FOGD, BudgetOSKL
 from klr_bench.cli import main
 from klr_bench.experiment.scale import scaling_by
 from klr_bench.experiment.splits import derived_seed
@@ -23,6 +23,7 @@ TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
 SPLIT = "datasets.stream.split."
 OSKL = ["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.budget=50"]
 MOONS = "datasets.moons.split={stream: true, test_size: null}"
+CANNOT_SAY = "cannot say what it predicts for each row before it learns from it"
 SMALL = [f"{SPLIT}chunk=100", f"{SPLIT}window=500", f"{SPLIT}checkpoint=500"]
 
 
@@ -75,6 +76,57 @@ def test_each_chunk_is_tested_on_and_then_learned_from(place):
     assert (windows.log_loss * n).sum() / 2400 == pytest.approx(row.log_loss)
 
 
+@pytest.mark.parametrize(
+    ("learner", "changes"),
+    [
+        ("budget_oskl", ["kernel.percentile=null", "kernel.gamma=2.0", "algorithms.budget_oskl.estimator.budget=20"]),
+        ("fogd", ["algorithms.fogd.estimator.n_components=20", "+algorithms.fogd.estimator.gamma=2.0"]),
+        ("arow", ["algorithms.arow.estimator.r=20"]),
+    ],
+)
+def test_each_row_is_tested_on_and_then_learned_from(place, learner, changes):
+    """The scores are those of a learner that predicts a row, learns from it, and goes on to the next one."""
+    made = {
+        "budget_oskl": BudgetOSKL(20, G=10, average=False, gamma=2.0),
+        "fogd": FOGD(20, loss="logit", gamma=2.0),
+        "arow": AROW(r=20, covariance="diagonal"),
+    }[learner]
+    assert run(f"algorithm=[{learner}]", *changes, f"{SPLIT}test=rows") == 0
+    (row,) = records().itertuples()
+    if learner != "arow":
+        made.set_params(random_state=derived_seed(row.seed, row.dataset, 0, "learner"))
+    (X, y), *later = klr_bench.stream("part-*.svm", 100)
+    made.partial_fit(X, y, classes=[-1, 1])
+    right, losses = [], []
+    for X, y in later:
+        for i in range(len(y)):
+            f = made.decision_function(X[i])[0]
+            right.append((f > 0) == (y[i] > 0))
+            losses.append(np.log1p(np.exp(-y[i] * f)))
+            made.partial_fit(X[i], y[i : i + 1])
+    assert row.accuracy == np.mean(right)
+    if learner == "arow":
+        assert "log_loss" not in {*traces().metric}
+    else:
+        assert row.log_loss == pytest.approx(np.mean(losses), rel=1e-5)
+    windows = traces().pivot(index="t", columns="metric", values="value")
+    assert [*windows.index] == [500, 1000, 1500, 2000, 2500]
+    ends = np.cumsum([400, 500, 500, 500])
+    assert [*windows.accuracy] == pytest.approx([part.mean() for part in np.split(np.array(right), ends)])
+
+
+def test_a_pass_by_rows_that_was_killed_goes_on_where_it_was_kept(place):
+    mortal()
+    Path("killed").touch()
+    assert run("algorithm=[mortal]", "name=undisturbed", f"{SPLIT}test=rows") == 0
+    for path in ("killed", "log"):
+        Path(path).unlink()
+    assert run("algorithm=[mortal]", f"{SPLIT}test=rows") == 0
+    assert [*map(int, Path("log").read_text().split())] == [*range(0, 1701, 100), *range(1500, 2500, 100)]
+    ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
+    pd.testing.assert_frame_equal(ours, theirs)
+
+
 @pytest.mark.parametrize(("window", "ends"), [(1000, [1000, 2000, 2500]), (1100, [1100, 2200]), (9999, [2500])])
 def test_a_rest_that_is_less_than_half_a_window_has_none(place, window, ends):
     assert run(*OSKL, f"{SPLIT}window={window}") == 0
@@ -84,6 +136,9 @@ def test_a_rest_that_is_less_than_half_a_window_has_none(place, window, ends):
 
 class Mortal(BudgetOSKL):
     """Kills its process once, after some rows, and writes down what it learns from."""
+
+    def __init__(self, budget=50, average=False):
+        super().__init__(budget, average=average, random_state=0)
 
     def partial_fit(self, X, y, classes=None, callback=None):
         seen = getattr(self, "t_", 0)
@@ -232,6 +287,9 @@ def test_a_report_and_its_figures(place, capsys):
     [
         (["algorithm=[oskl]", "algorithms.oskl.grid=null"], "its memory grows with the rows of a stream"),
         (["algorithm=[svc]", "algorithms.svc.grid=null"], "has no partial_fit"),
+        (["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.average=true", f"{SPLIT}test=rows"], CANNOT_SAY),
+        (["algorithm=[projectron]", "algorithms.projectron.grid=null", f"{SPLIT}test=rows"], CANNOT_SAY),
+        ([*OSKL, f"{SPLIT}test=cells"], "split.test"),
         (["algorithm=[oskl]"], "combinations of values to choose from, but the rows of the data set stream go by once"),
         ([*OSKL, "trace.points=10"], "has no effect on the data set stream"),
         ([*OSKL, f"{SPLIT}window=50"], "at least as many rows as a chunk has, 100"),

@@ -1,0 +1,54 @@
+"""Learners that say what they would have predicted for each row before they learned from it."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from klr_bench.estimators.core.classifier import distinct_labels
+
+
+class Progressive:
+    """A classifier whose state keeps f(x) of the rows of a call of `learn`, each by the rows before it: `decided`.
+
+    Its `_learn` calls `_note_decided()` after each call of `learn`.
+    """
+
+    _decided = None
+    """f(x) of the rows of a call of `partial_fit_scores`, a list of arrays; None in all other calls."""
+
+    @available_if(lambda self: not getattr(self, "average", False))
+    def partial_fit_scores(self, X, y, classes=None):
+        """Continue learning from the rows of X, and return f(x) of each by the classifier before it learned from it.
+
+        That is what `decision_function` of a row gives between two calls of `partial_fit` with a row each, up to
+        rounding, for the time of one call.  Not with `average`: the average of the f_t is not known row by row.
+
+        Parameters
+        ----------
+        X, y, classes
+            As for `partial_fit`, with two classes.
+
+        Returns
+        -------
+        f : array of shape (n_samples,), float64
+        """
+        found = getattr(self, "classes_", classes if classes is not None else y)
+        if len(distinct_labels(found)) > 2:
+            message = f"partial_fit_scores of {type(self).__name__} takes two classes; use predict and partial_fit."
+            raise ValueError(message)
+        self._decided = []
+        try:
+            decided = np.concatenate(self.partial_fit(X, y, classes)._decided)
+        finally:
+            del self._decided
+        if len(decided) != len(y):
+            message = (
+                f"partial_fit_scores of {type(self).__name__} learns from all rows; give each class a weight above 0."
+            )
+            raise ValueError(message)
+        return decided
+
+    def _note_decided(self):
+        if self._decided is not None:
+            self._decided.append(self._state.decided)
