@@ -76,7 +76,9 @@ def learned(name, path, folder):
         few.write_bytes(b"".join(file.readline() for _ in range(10 * CHUNK)))
     seconds = {}
     for rows in (few, path):
-        split = f"{{stream: true, test: rows, chunk: {CHUNK}, window: 500_000, checkpoint: 2_000_000, classes: [-1, 1]}}"
+        split = (
+            f"{{stream: true, test: rows, chunk: {CHUNK}, window: 500_000, checkpoint: 2_000_000, classes: [-1, 1]}}"
+        )
         command = [
             *(sys.executable, "-m", "klr_bench", "run", "experiment=stream_own", f"algorithm=[{name}]"),
             *(f"data.path={rows}", f"data.n_features={D}", f"datasets.stream.split={split}", "n_jobs=1"),
