@@ -40,6 +40,8 @@ OWN_PATHS = ("path", "test_path")
 """Keys of a source under which files of the user stand."""
 MOST_BYTES = 1 << 40
 """The largest file of a user."""
+MOST_FILES = 1 << 16
+"""Files whose hashes are remembered; a stream may be many."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def _own_sha256(path: Path, *, sampled: bool) -> str:
         raise KlrBenchError(message) from error
 
 
-@lru_cache
+@lru_cache(MOST_FILES)
 def _sha256(path: Path, size: int, mtime_ns: int, sampled: bool) -> str:
     check_text([path])  # what is no text is refused before all of it is read
     return sampled_sha256(path) if sampled else sha256_of(path)
