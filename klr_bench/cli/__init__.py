@@ -41,8 +41,9 @@ klr-bench report experiment=NAME                print tables and draw figures of
     Keys: experiment, against (the other run: a name, or the path of its folder), paper (a name, or all), results_dir
     (two, as in X,Y: the same experiment in both side by side), table (of the paper), format (terminal, md, tex, csv,
     pdf: the figures, html: one page to look into), output (a folder, or of a page a file), open (true: show the page
-    in a browser), columns (metrics of the table), own_figures (true: figures of your own, files of ./configs/figure,
-    are run).  Of LaTeX: caption, label, note (a line below), orientation (column, page, landscape).
+    in a browser), columns (metrics of the table), statistics (true: every two lines are compared, with intervals and
+    p-values), own_figures (true: figures of your own, files of ./configs/figure, are run).  Of LaTeX: caption, label,
+    note (a line below), orientation (column, page, landscape).
 """,
     "site": """\
 klr-bench site output=FOLDER                    all results as a static site: a page a paper, a page an experiment

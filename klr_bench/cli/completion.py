@@ -122,6 +122,7 @@ def _choices(before: list[str], key: str) -> list[str]:
         "force": ("true", "false"),
         "open": ("true", "false"),
         "own_figures": ("true", "false"),
+        "statistics": ("true", "false"),
         "format": FORMATS,
         "columns": [*METRICS],
         "orientation": [*ORIENTATIONS],

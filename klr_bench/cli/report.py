@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 PLACED = ("caption", "label", "note", "orientation")
 """Keys of a report that are for LaTeX."""
-OF_EXPERIMENT = ("experiment", "against", "columns", *PLACED, "own_figures")
+OF_EXPERIMENT = ("experiment", "against", "columns", *PLACED, "own_figures", "statistics")
 """Keys of a report that a whole paper does not have."""
-OF_ONE = ("table", *PLACED, "own_figures")
+OF_ONE = ("table", *PLACED, "own_figures", "statistics")
 """Keys of a report that two runs side by side do not have."""
 KEYS = ("experiment", "against", "paper", "results_dir", "table", "format", "output", "open", *OF_EXPERIMENT[2:])
 
@@ -95,6 +95,7 @@ def _report_experiments(values: Mapping[str, str], formats: Sequence[str], conso
             placing=placing,
             output=_output(values, name, names),
             own_figures=is_true("own_figures", values.get("own_figures", "false")),
+            statistics=is_true("statistics", values.get("statistics", "false")),
         )
         _tell(written)
 

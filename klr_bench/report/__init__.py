@@ -11,7 +11,9 @@ from klr_bench.report.writing import FORMATS, as_files, check_formats, write_cha
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from klr_bench.report.load import Results
     from klr_bench.report.render import Placing
+    from klr_bench.report.table import Table
 
 __all__ = ["FORMATS", "report"]
 
@@ -26,6 +28,7 @@ def report(
     placing: Placing | None = None,
     output: Path | None = None,
     own_figures: bool = False,
+    statistics: bool = False,
 ) -> list[Path]:
     """Show the table of results/<experiment> and write its files and figures; return their paths.
 
@@ -33,7 +36,7 @@ def report(
     `formats` some of FORMATS, `columns` the metrics that are shown (by default all that the table has), `placing` what
     an author says of the LaTeX table, `output` the folder of table.md, table.tex, table.csv and the figures
     (<folder>/report).  With `own_figures` the user's own ones, Python files of ./configs/figure, are run and drawn,
-    else a note says how.
+    else a note says how.  With `statistics` every two lines are compared, too, in statistics.md, .tex and .csv.
     A file is written only if its content changes.  Raises KlrBenchError for an unknown format or table, where there
     are no records, and where a file does not hold what it should.
     """
@@ -51,9 +54,31 @@ def report(
     said = render.document(built)
     if "terminal" in formats:
         render.show(said, console)
-    files = {name: text.encode() for name, text in render.table_files(built, said, formats, placing).items()}
+    texts = render.table_files(built, said, formats, placing)
+    if statistics:
+        texts |= _statistics(results, built, columns, formats, console)
+    files = {name: text.encode() for name, text in texts.items()}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     drawn = draw_all(inputs, built.figures, own=own_figures, also=as_files(formats))
     for note in drawn.notes:
         console.print(note, soft_wrap=True)
     return write_changed(output or folder / "report", files | drawn.files)
+
+
+def _statistics(
+    results: Results, table: Table, columns: Sequence[str] | None, formats: Sequence[str], console: Console
+) -> dict[str, str]:
+    """Show the comparisons of every two lines where the terminal is asked for; return their files."""
+    from klr_bench.report import pairwise, render
+
+    metrics = pairwise.chosen_metrics(table, columns)
+    data_sets = [
+        found for metric in metrics for found in pairwise.on_data_sets(results.records, results.manifest, table, metric)
+    ]
+    over = [pairwise.over_data_sets(table, metric) for metric in metrics]
+    said = render.statistics_document(table, data_sets, over)
+    if "terminal" in formats:
+        console.print()
+        render.show(said, console)
+    files = {f"statistics.{name}": spell(said) for name, spell in render.WRITERS.items() if name in formats}
+    return files | ({"statistics.csv": render.statistics_csv(data_sets, over)} if "csv" in formats else {})

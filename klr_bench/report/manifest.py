@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import schema
+from klr_bench.experiment.config.splitting import Draw, Folds, Share, read_split
 from klr_bench.experiment.config.typed import (
     FileName,
     PartOfMore,
@@ -57,6 +58,7 @@ class DatasetAsked(PartOfMore):
 
     label: Words | None = None
     source: dict[str, Any] | Words | None = None
+    split: Any = None
 
     @property
     def own_file(self) -> bool:
@@ -149,6 +151,20 @@ class Manifest(PartOfMore):
         asked = self.config.datasets.get(dataset)
         labels = self.labels.datasets if self.labels else {}
         return (asked and asked.label) or labels.get(dataset) or dataset
+
+    def resampled(self, dataset: str) -> bool | None:
+        """Say whether each repeat splits a data set again, at random or into folds; None where that is not known.
+
+        It does not where the rows to test on are the same in each repeat, and only the order of the others differs.
+        """
+        own = [asked for asked in self.config.datasets.values() if asked.own_file]
+        asked = self.config.datasets.get(dataset) or (own[0] if len(own) == 1 else None)
+        if asked is None or asked.split is None:
+            return None
+        try:
+            return isinstance(read_split(asked.split), Share | Folds | Draw)
+        except KlrBenchError:
+            return None
 
     def _sweep(self, algorithm: str) -> Mapping[str, list[Any]]:
         return self.config.sweep.get(algorithm) or {}

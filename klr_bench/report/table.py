@@ -19,6 +19,7 @@ from klr_bench.report.derived import Groups, compared, with_derived
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.paper import Printed, Published
+from klr_bench.report.significance import Marks, marks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,6 +110,8 @@ class Block:
     """What the published tables say of the data set itself."""
     stands_for: str | None = None
     """The data set of the paper that this one stands in for."""
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+    """By metric, the best line and those that are not distinguishable from it."""
 
 
 @dataclass(frozen=True)
@@ -224,14 +227,17 @@ def _block(
         lines.append(_line(column, manifest, rows, repeats, published, derived, machine))
     every = [row for rows in groups.values() for row in rows if row["n_train"] > 0]
     facts = papers.facts(dataset)
+    metrics = _metrics(lines, manifest, compared_with_paper=bool(papers.sources), only_published=only_published)
+    resampled = manifest.resampled(dataset) is not False
     return Block(
         dataset,
         manifest.dataset_label(dataset),
         lines,
-        _metrics(lines, manifest, compared_with_paper=bool(papers.sources), only_published=only_published),
+        metrics,
         sizes={name: every[0][name] for name in SIZES} if every and facts else {},
         facts=facts,
         stands_for=papers.stands_for(dataset),
+        marks=marks(groups, columns, metrics, resampled=resampled, by=papers.columns),
     )
 
 

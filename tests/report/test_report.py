@@ -207,7 +207,7 @@ def test_failures_are_counted_and_named_and_enter_no_mean(make: Make) -> None:
     assert (line.n_ok, line.n_repeats, line.entries["accuracy"].n) == (1, 4, 1)
     assert line.entries["accuracy"].mean == pytest.approx(0.856)
     text = shown(folder)
-    assert re.search(r"Baseline +1/4 +85\.6 ", text)
+    assert re.search(r"Baseline +1/4 +85\.6‡ ", text)
     message = "Baseline: 1 of 4 repeats ok; error (repeat 1): ValueError: bad value; timeout (repeat 2); 1 not run"
     assert message in " ".join(text.split())
     assert "OSKL G=1: 2 of 4 repeats ok; killed (repeat 0); 1 not run" in text
@@ -253,7 +253,7 @@ def test_what_is_no_terminal_gets_plain_text_in_which_no_number_is_cut_off(make:
     for label, line in lines(make()).items():
         mean = line.entries["accuracy"].mean
         assert mean is not None
-        assert re.search(rf"{re.escape(label)} +3/3 +{100 * mean:.1f} ± 0\.2 .* 3,441 ± 1 +0\.500 ± 0\.000", text)
+        assert re.search(rf"{re.escape(label)} +3/3 +{100 * mean:.1f} ± 0\.2[‡ ] .* 3,441 ± 1 +0\.500 ± 0\.000", text)
 
 
 def test_the_table_fits_a_terminal_of_100_columns(make: Make) -> None:
@@ -304,7 +304,7 @@ def test_markdown_is_a_table_in_every_row(make: Make) -> None:
     assert {len(re.split(r"(?<!\\)\|", line)) for line in rows} == {11}
     texts = [[text.strip() for text in line.strip("|").split("|")] for line in rows]
     assert texts[0][:4] == ["MAGIC", "ok", "Accuracy (%)", "diff"]
-    assert texts[2][:4] == ["Baseline", "3/3", "85.8 ± 0.2", "0.0"]
+    assert texts[2][:4] == ["Baseline", "3/3", "**85.8 ± 0.2‡**", "0.0"]
     assert texts[3][:3] == ["&emsp;paper", "", "85.8 ± 0.4"]
 
 
@@ -326,7 +326,7 @@ def test_latex_is_well_formed(make: Make) -> None:
     assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {8}
     assert r"\begin{tabular}{lrrrrrrrr}" in text
     assert r"\quad paper &  & 85.8 $\pm$ 0.4 &" in text
-    assert r"Baseline & 2/3 & 85.8 $\pm$ 0.3 & 0.0 & 77.4 $\pm$ 0.0 & $+$77.4* & " in text
+    assert r"Baseline & 2/3 & \textbf{85.8 $\pm$ 0.3$^\ddagger$} & 0.0 & 77.4 $\pm$ 0.0 & $+$77.4* & " in text
 
 
 def test_csv_has_a_row_a_metric_with_all_digits(make: Make) -> None:
@@ -562,7 +562,7 @@ def test_an_experiment_asks_for_its_columns(make: Make) -> None:
     asked = ["auc", "accuracy", "ece", "brier", "last_accuracy", "auc"]
     block = grid(table(make(rows, metrics=asked, **ALONE)).blocks[0])
     assert block.header == ["MAGIC", "ok", "AUC", "Accuracy (%)", "ECE", "Brier score"], "no row has a last accuracy"
-    assert [text.strip() for text in block.rows[0][2:5]] == ["0.900 ± 0.000", "85.8 ± 0.2", "0.020 ± 0.000"]
+    assert [text.strip() for text in block.rows[0][2:5]] == ["0.900 ± 0.000", "85.8 ± 0.2‡", "0.020 ± 0.000"]
 
 
 def test_published_numbers_of_variants(make: Make) -> None:

@@ -7,10 +7,11 @@ from klr_bench.report.render.csv import comma_separated
 from klr_bench.report.render.document import Document, document
 from klr_bench.report.render.latex import Placing, latex
 from klr_bench.report.render.markdown import markdown
+from klr_bench.report.render.statistics import statistics_csv, statistics_document
 from klr_bench.report.render.terminal import show
 from klr_bench.report.table import Table
 
-__all__ = ["WRITERS", "Document", "Placing", "document", "show", "table_files"]
+__all__ = ["WRITERS", "Document", "Placing", "document", "show", "statistics_csv", "statistics_document", "table_files"]
 
 WRITERS: dict[str, Callable[[Document], str]] = {"md": markdown, "tex": latex}
 """What spells a document, by the suffix of its file."""

@@ -12,6 +12,7 @@ from klr_bench.report.comparison import Comparison
 from klr_bench.report.conditions import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.curves import along_path, path_of
 from klr_bench.report.render.labels import line_label, other_label, path_label
+from klr_bench.report.render.marks import sentences
 from klr_bench.report.table import Block, Line, Other, Table
 
 MARK = "*"
@@ -38,6 +39,7 @@ def caption(table: Table) -> list[str]:
     compared = any(entry.comparable for b in table.blocks for line in b.lines for entry in line.entries.values())
     if table.comparison.sources and any(map(_has_published, table.blocks)):
         lines.append(_sources(table.comparison, compared=compared, unit_of="row" if table.columns else "column"))
+    lines += sentences(table)
     lines += [_stand_in(block) for block in table.blocks if block.stands_for and _has_published(block)]
     if any(line.timed_out for block in table.blocks for line in block.lines):
         lines.append("Where no repeat ended within its time limit, the numbers are those at the limit.")
@@ -97,7 +99,7 @@ def _has_published(block: Block) -> bool:
 def _stand_in(block: Block) -> str:
     return (
         f"{block.label} stands in for the paper's {block.stands_for}: the paper's numbers are of other data, so there "
-        "are no differences and no marks."
+        f"are no differences and no {MARK}."
     )
 
 

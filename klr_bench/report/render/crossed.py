@@ -17,6 +17,7 @@ from klr_bench.experiment.variants import as_number, value_text
 from klr_bench.report.render.caption import failures_of
 from klr_bench.report.render.labels import column_label
 from klr_bench.report.render.layout import COMPARISONS, HEADS, NONE, Grid, comparison, grid, number, printed
+from klr_bench.report.render.marks import mark_of
 from klr_bench.report.table import Block, Entry, Line, Table
 
 Cells = Sequence[Entry | None]
@@ -42,7 +43,8 @@ def crossed(block: Block, parameter: str) -> Grid:
     papers: list[int] = []
     for label, lines in groups.items():
         for metric, cells in _measured(block, lines, order):
-            rows.append([f"{label}: {metric.title}{HEADS[metric.unit]}", *(_ours(entry, metric) for entry in cells)])
+            ours = [_ours(block, lines.get(value), metric) for value in order]
+            rows.append([f"{label}: {metric.title}{HEADS[metric.unit]}", *ours])
             for beside in _theirs(metric, cells):
                 papers.append(len(rows))
                 rows.append(beside)
@@ -60,8 +62,8 @@ def _measured(block: Block, lines: Mapping[Any, Line], order: Sequence[Any]) -> 
             yield metric, cells
 
 
-def _ours(entry: Entry | None, metric: Metric) -> str:
-    return number(entry, metric) if entry else NONE
+def _ours(block: Block, line: Line | None, metric: Metric) -> str:
+    return number(line.entries[metric.name], metric) + mark_of(block, line, metric) if line else NONE
 
 
 def _theirs(metric: Metric, cells: Cells) -> Iterator[list[str]]:

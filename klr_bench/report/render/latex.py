@@ -9,6 +9,7 @@ from itertools import count
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.typed import check_choice
 from klr_bench.report.render.document import Document
+from klr_bench.report.render.marks import is_best
 from klr_bench.report.writing import ORIENTATIONS
 
 PACKAGES = ("booktabs", "graphicx", "rotating")
@@ -16,6 +17,7 @@ LABEL = re.compile(r"[A-Za-z0-9:._-]+")
 
 TEX_ESCAPES = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
+    **{"†": r"$^\dagger$", "‡": r"$^\ddagger$"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"},
     **{
         "<": r"\textless{}",
@@ -85,7 +87,11 @@ def _caption(placing: Placing, name: str, tables: int) -> str | None:
 def _tex_row(row: list[str]) -> str:
     first = _tex(row[0])
     first = "{}" + first if first.startswith(("[", "*")) else first  # else an argument of the \\ above
-    return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + first, *map(_tex, row[1:])]) + r" \\"
+    return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + first, *map(_tex_number, row[1:])]) + r" \\"
+
+
+def _tex_number(text: str) -> str:
+    return rf"\textbf{{{_tex(text)}}}" if is_best(text) else _tex(text)
 
 
 def _tex(text: str) -> str:

@@ -14,6 +14,7 @@ from klr_bench.experiment.measure.metric import Metric
 from klr_bench.report.paper import Published
 from klr_bench.report.render.caption import MARK, failures_of
 from klr_bench.report.render.labels import line_label
+from klr_bench.report.render.marks import is_alike, is_best, mark_of
 from klr_bench.report.table import Block, Entry, Line
 
 NONE = "-"
@@ -47,7 +48,7 @@ def grid(block: Block) -> Grid:
     rows: list[list[str]] = []
     papers: list[int] = []
     for line in block.lines:
-        rows.append(_ours(line, block.metrics, compared))
+        rows.append(_ours(line, block, compared))
         if any(line.entries[metric.name].published for metric in block.metrics):
             papers.append(len(rows))
             rows.append(_theirs(line, block.metrics, compared))
@@ -56,11 +57,11 @@ def grid(block: Block) -> Grid:
     return Grid(header, [list(row) for row in zip(*columns, strict=True)], papers, failures_of(block))
 
 
-def _ours(line: Line, metrics: list[Metric], compared: bool) -> list[str]:
+def _ours(line: Line, block: Block, compared: bool) -> list[str]:
     texts = [line_label(line), f"{line.n_ok}/{line.n_repeats}"]
-    for metric in metrics:
+    for metric in block.metrics:
         entry = line.entries[metric.name]
-        texts.append(number(entry, metric))
+        texts.append(number(entry, metric) + mark_of(block, line, metric))
         if compared and metric.compared:
             texts.append(comparison(entry, metric))
     return texts
@@ -121,6 +122,8 @@ def _three_digits(number: float) -> int:
 
 def _aligned(column: list[str], head: str) -> list[str]:
     """Pad the texts of a column to one width, so that their plus-minus signs stand under each other."""
+    if any(is_best(text) or is_alike(text) for text in column):
+        column = [text if is_best(text) or is_alike(text) or PLUS_MINUS in text else f"{text} " for text in column]
     if any(PLUS_MINUS in text for text in column):
         means, signs, stds = zip(*(text.partition(PLUS_MINUS) for text in column), strict=True)
         left, right = max(map(len, means)), max(map(len, stds))

@@ -6,6 +6,7 @@ import re
 
 from klr_bench.report.render.document import Document
 from klr_bench.report.render.layout import Grid
+from klr_bench.report.render.marks import is_best
 
 
 def markdown(document: Document) -> str:
@@ -21,7 +22,7 @@ def pipe_table(block: Grid) -> str:
     """Return a grid as a pipe table."""
     from tabulate import tabulate
 
-    rows = [[_md(text.strip()) for text in row] for row in block.rows]
+    rows = [[f"**{_md(text.strip())}**" if is_best(text) else _md(text.strip()) for text in row] for row in block.rows]
     for number in block.papers:
         rows[number][0] = f"&emsp;{rows[number][0]}"
     align = ("left", *("right" for _ in block.header[1:]))

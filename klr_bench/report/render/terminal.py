@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from klr_bench.report.render.caption import MARK
 from klr_bench.report.render.document import Document
 from klr_bench.report.render.layout import Grid
+from klr_bench.report.render.marks import PLAIN, is_alike, is_best
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 MOST_GRIDS = 200
 """Grids that are printed: rich takes some milliseconds for each, and nobody reads thousands."""
 PLAIN_WIDTH = 120  # of what is no terminal, at least: numbers are never cut off there
+MOST_WIDE = 2 * PLAIN_WIDTH
 
 
 def show(document: Document, console: Console) -> None:
@@ -29,7 +31,11 @@ def show(document: Document, console: Console) -> None:
         for block in document.grids[:MOST_GRIDS]:
             console.print()
             narrow = _fitting(block, console.width)
+            wide = console.width
+            if not console.is_terminal:
+                console.width = max(wide, min(sum(_widths(narrow)), MOST_WIDE))
             console.print(_rich_table(narrow, console))
+            console.width = wide
             left_out |= dict.fromkeys(head for head in block.header[1:] if head not in narrow.header)
             for note in block.notes:
                 console.print(Text(_for(console, f"! {note}"), style="yellow"))
@@ -51,19 +57,23 @@ def show(document: Document, console: Console) -> None:
 def _fitting(block: Grid, width: int) -> Grid:
     """Leave out columns that others imply until a block fits into a width: no number is broken in two."""
 
-    def columns(head: str) -> int:
-        position = block.header.index(head)
-        words = head.split(" ", 1) if position else [head]
-        return max(len(text) for text in [*words, *(row[position] for row in block.rows)]) + 1
-
+    widths = _widths(block)
     kept = list(block.header)
     for name in ("ok", "Support vectors", "ratio"):
         incomplete = name == "ok" and block.notes
-        if sum(map(columns, kept)) > width and name in kept and not incomplete:
+        total = sum(size for size, head in zip(widths, block.header, strict=True) if head in kept)
+        if total > width and name in kept and not incomplete:
             kept.remove(name)
     places = [place for place, head in enumerate(block.header) if head in kept]
     rows = [[row[place] for place in places] for row in block.rows]
     return Grid([block.header[place] for place in places], rows, block.papers, block.notes)
+
+
+def _widths(block: Grid) -> list[int]:
+    """Return how wide the columns are, with the two spaces behind each."""
+    heads = [[block.header[0]], *(head.split(" ", 1) for head in block.header[1:])]
+    columns = zip(*block.rows, strict=True) if block.rows else [()] * len(heads)
+    return [max(map(len, [*words, *texts])) + 2 for words, texts in zip(heads, columns, strict=True)]
 
 
 def _rich_table(block: Grid, console: Console) -> RichTable:
@@ -78,13 +88,19 @@ def _rich_table(block: Grid, console: Console) -> RichTable:
         title = Text(_for(console, text), style="bold", justify="right" if number else "left")
         shown.add_column(title, overflow="fold")
     for number, row in enumerate(block.rows):
-        texts = [Text(_for(console, text), style="bold red" if text.endswith(MARK) else "") for text in row]
+        texts = [Text(_for(console, text), style=_style(text)) for text in row]
         shown.add_row(*texts, style="dim" if number in block.papers else "")
     return shown
+
+
+def _style(text: str) -> str:
+    return "bold red" if text.endswith(MARK) else "bold" if is_best(text) else "underline" if is_alike(text) else ""
 
 
 def _for(console: Console, text: str) -> str:
     """Spell a text in what the console can write."""
     if console.encoding.startswith("utf"):
         return text
-    return text.replace("±", "+-").encode(console.encoding, "backslashreplace").decode(console.encoding)
+    for sign, plain in {"±": "+-", **PLAIN}.items():
+        text = text.replace(sign, plain)
+    return text.encode(console.encoding, "backslashreplace").decode(console.encoding)

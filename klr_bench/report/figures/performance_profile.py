@@ -1,0 +1,132 @@
+"""Performance profiles (Dolan and More, 2002): the share of problems solved within a factor of the fastest solver.
+
+A problem is a data set and a repeat, and a value of the parameter whose values are columns of the table, where there is
+one.  It is solved at the first checkpoint with a duality gap, over the objective, of at most the gap of the panel;
+where no checkpoint has a gap, with an objective that is above the smallest of all solvers by at most that share of it.
+A solver that never gets there has no time.  Problems whose fits did not all run on one machine that nobody else used
+are left out, and so are those that some solver was not run on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.records import FINISHED
+from klr_bench.report.conditions import conditions_of
+from klr_bench.report.figures.core.drawing import Axis, Panel, count_axis, dashed, looks_of, side_by_side
+from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
+from klr_bench.report.figures.core.lines import Curve, curve_of
+from klr_bench.report.render.labels import column_label
+from klr_bench.report.statistics.paired import Array
+from klr_bench.report.statistics.profiles import profile, ratios
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+GAPS = (1e-1, 1e-2, 1e-3)
+LEAST_SOLVERS = 2
+FACTOR = Axis("factor", "Time / time of the fastest", counted=True)
+N_FACTORS, N_MARKERS = 400, 6
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """By gap, the time of each solver over that of the fastest of each problem, (problems, solvers)."""
+
+    solvers: list[Curve]
+    ratios: dict[float, Array]
+
+
+def _draw(inputs: Inputs) -> Drawing | None:
+    found = profiles_of(inputs)
+    labels = {
+        curve_of(line, *_along(inputs)): column_label(line.algorithm_label, curve_of(line, *_along(inputs))[1])
+        for block in inputs.table.blocks
+        for line in block.lines
+    }
+    looks = dashed(looks_of({solver: labels[solver] for solver in found.solvers}))
+    largest = max(float(values[np.isfinite(values)].max(initial=2.0)) for values in found.ratios.values())
+    factors = np.geomspace(1.0, 1.1 * largest, N_FACTORS)
+
+    def draw(axes: Axes, values: Array) -> None:
+        shares = profile(values, factors)
+        for number, look in enumerate(looks.values()):
+            (line,) = axes.step(factors, 100 * shares[:, number], where="post", color=look.colour)
+            first = number * N_FACTORS // N_MARKERS // len(looks)  # no marker hides another
+            line.set(linestyle=look.dashes, marker=look.marker, markersize=4, markevery=(first, N_FACTORS // N_MARKERS))
+        axes.set(xlim=(factors[0], factors[-1]), ylim=(-3, 103))
+        count_axis(axes.xaxis, FACTOR)
+
+    panels = [
+        Panel(f"gap {gap:g}: {len(values)} problem{'' if len(values) == 1 else 's'}", partial(draw, values=values))
+        for gap, values in found.ratios.items()
+        if len(values)
+    ]
+    handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    return side_by_side(panels, handles, FACTOR.label, "Problems solved (%)")
+
+
+def profiles_of(inputs: Inputs) -> Profiles:
+    """Return the ratios that the curves count; KlrBenchError with fewer than two solvers."""
+    fits = _fits(inputs)
+    solvers = list(dict.fromkeys(fit["solver"] for fit in fits))
+    if len(solvers) < LEAST_SOLVERS:
+        message = f"{len(solvers)} of the lines with checkpoints can be timed; two are needed."
+        raise KlrBenchError(message)
+    return Profiles(solvers, {gap: ratios(_times(fits, solvers, gap)) for gap in GAPS})
+
+
+def _along(inputs: Inputs) -> tuple[str, ...]:
+    return (inputs.table.columns,) if inputs.table.columns else ()
+
+
+def _fits(inputs: Inputs) -> list[dict[str, Any]]:
+    """Return the fits whose times can be compared: problem, solver, and the times and gaps of the checkpoints."""
+    along = _along(inputs)
+    records = inputs.records[inputs.records["status"].isin(FINISHED)]
+    traces = {key: group for key, group in inputs.traces.groupby("key")}
+    metric = "duality_gap" if "duality_gap" in set(inputs.traces["metric"]) else "objective"
+    problems: dict[Any, list[dict[Any, Any]]] = {}
+    for row in records.to_dict("records"):
+        if row["key"] in traces and metric in set(traces[row["key"]]["metric"]):
+            place = row["dataset"], row["repeat"], *(str(row["variant"].get(name)) for name in along)
+            problems.setdefault(place, []).append(row)
+    found = []
+    for problem, rows in problems.items():
+        conditions = conditions_of(rows)
+        if not conditions.alike(conditions):
+            continue
+        for row in rows:
+            trace = traces[row["key"]]
+            points = trace[trace["metric"] == metric].sort_values("elapsed_s")
+            solver = row["algorithm"], row["variant"].without(*along)
+            values = points["value"].to_numpy(float), points["elapsed_s"].to_numpy(float)
+            found.append({"problem": problem, "solver": solver, "values": values[0], "seconds": values[1]})
+    return found if metric == "duality_gap" else _excess(found)
+
+
+def _excess(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return fits with F / F* - 1 in place of the objective F, where F* is the smallest of all solvers of a problem."""
+    smallest: dict[Any, float] = {}
+    for fit in fits:
+        smallest[fit["problem"]] = min(smallest.get(fit["problem"], np.inf), fit["values"].min())
+    return [fit | {"values": fit["values"] / smallest[fit["problem"]] - 1} for fit in fits]
+
+
+def _times(fits: list[dict[str, Any]], solvers: list[Curve], gap: float) -> Array:
+    """Return seconds until the gap, (problems, solvers): infinite where it is not reached, NaN without a fit."""
+    problems = list(dict.fromkeys(fit["problem"] for fit in fits))
+    values = np.full((len(problems), len(solvers)), np.nan)
+    for fit in fits:
+        there = fit["seconds"][fit["values"] <= gap]
+        values[problems.index(fit["problem"]), solvers.index(fit["solver"])] = there.min(initial=np.inf)
+    return values
+
+
+FIGURE = Figure(needs=Needs(traces=("objective",)), draw=_draw)
