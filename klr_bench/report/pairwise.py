@@ -118,7 +118,7 @@ def _pairs(sample: Sample, metric: Metric) -> list[Pair]:
 def _shares(sample: Sample, i: int, j: int, metric: Metric) -> Shares:
     sign = 1 if metric.better == "higher" else -1
     ratio = max(sample.ratio[i], sample.ratio[j])
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         differences: Array = sign * (sample.values[i] - sample.values[j])
     correlation = ratio / (1 + ratio) if math.isfinite(ratio) else 0.0
     return correlated_t(differences, correlation, ROPE if metric.unit == "percent" else 0.0)

@@ -165,7 +165,7 @@ def pairs(sample: Sample) -> Pairs:
     for number in range(k - 1):  # one line at a time, so that memory holds
         others = sample.values[number + 1 :]
         infinite = np.isinf(sample.values[number]) | np.isinf(others)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             differences = np.where(infinite, np.inf, sample.values[number] - others)
         ratio = np.maximum(sample.ratio[number], sample.ratio[number + 1 :])
         parts.append(corrected_interval(differences, ratio, LEVEL))
@@ -176,7 +176,7 @@ def pairs(sample: Sample) -> Pairs:
 
 
 def _marks(sample: Sample, metric: Metric) -> Marks:
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         means = np.nanmean(sample.values, axis=1)
     best_mean = means.max() if metric.better == "higher" else means.min()
     if len(means) < 2 or np.isnan(means).any() or (means == best_mean).all():

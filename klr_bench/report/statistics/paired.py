@@ -122,7 +122,7 @@ def _moments(differences: ArrayLike, ratio: ArrayLike) -> tuple[NDArray[np.int64
     known = ~np.isnan(d)
     n = known.sum(axis=-1)
     filled = np.where(known, d, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = filled.sum(axis=-1) / n
         lowest = np.where(known, d, np.inf).min(axis=-1, initial=np.inf)
         highest = np.where(known, d, -np.inf).max(axis=-1, initial=-np.inf)
