@@ -227,4 +227,4 @@ def _missing(reasons: Sequence[str], n_others: int) -> str:
     if not reasons:
         return ""
     ((reason, _),) = Counter(reasons).most_common(1)
-    return reason if len(reasons) == n_others else f"{len(reasons)} of {n_others} lines are not compared ({reason})"
+    return reason if len(reasons) == n_others else f"{len(reasons)} of {n_others} lines ({reason})"

@@ -191,3 +191,31 @@ def test_the_metrics_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest
 def test_a_key_of_an_experiment_is_refused_for_a_paper(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "paper=zhang2013icml", "statistics=true"]) == 2
     assert "a whole paper has no statistics" in capsys.readouterr().err
+
+
+def test_a_line_with_too_few_repeats_is_named_beside_those_that_are_compared(tmp_path: Path) -> None:
+    values = scores(1)
+    values["set00"][0, 1:] = np.nan
+    results = read_results(made(tmp_path, values))
+    table = beside_papers(results)
+    found = on_data_sets(results.records, results.manifest, table, table.shown["accuracy"])
+    (grid,) = statistics_document(table, found, []).grids
+    assert grid.notes == ["not compared with the best: 1 of 2 lines (1 repeat; a comparison needs at least 3)"]
+    assert [row[4].strip() == "-" for row in grid.rows] == [True, True, False]
+
+
+def test_of_very_many_pairs_those_with_the_best_line_are_listed(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rows = [
+        record("oskl", f"G={line}", repeat, dataset="set00", n_train=80, n_test=20, accuracy=float(random.random()))
+        for line in range(20)
+        for repeat in range(3)
+    ]
+    config = {"title": "Pairs", "repeats": 3, "datasets": {"set00": {"split": {"folds": 3}}}, "experiment": "demo"}
+    results = read_results(write(tmp_path / "demo", rows, config | {"algorithms": {}, "sweep": {}}))
+    table = beside_papers(results)
+    found = on_data_sets(results.records, results.manifest, table, table.shown["accuracy"])
+    (grid,) = statistics_document(table, found, []).grids
+    assert len(found[0].pairs) == 190
+    assert len(grid.rows) == 19
+    assert grid.notes == ["190 pairs, of which those with the best line are listed; format=csv has all"]

@@ -153,7 +153,7 @@ def test_only_repeats_that_both_ended_well_are_compared(tmp_path: Path) -> None:
     assert (found["nc"].n, found["oskl"].n) == (5, 2)
     assert found["nc"].difference == pytest.approx(0.0012)
     assert (found["oskl"].place, found["oskl"].p) == ("", None)
-    sentence = "Not compared with the best: 1 of 2 lines are not compared (2 repeats; a comparison needs at least 3)."
+    sentence = "Not compared with the best: 1 of 2 lines (2 repeats; a comparison needs at least 3)."
     assert sentence in caption(built)
 
 

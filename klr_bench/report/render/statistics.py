@@ -46,7 +46,10 @@ def _pairs_grid(found: OnDataset) -> Grid:
     head = f"{found.block.label}: {found.metric.title.lower()}"
     header = [head, "repeats", f"difference{points}", f"interval ({100 * LEVEL:.0f} %)", "p", "p Holm"]
     header += ["P worse", "P equivalent", "P better"] if found.metric.unit == "percent" else ["P worse", "P better"]
-    listed, notes = list(found.pairs), [found.marks.missing] if found.marks.missing else []
+    listed, notes = list(found.pairs), []
+    if found.marks.missing:
+        some = any(not math.isnan(pair.p) for pair in found.pairs)
+        notes.append(f"not compared with the best: {found.marks.missing}" if some else found.marks.missing)
     if len(listed) > MOST_PAIRS:
         best = {column for column, mark in found.marks.lines.items() if mark.place == "best"}
         listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
