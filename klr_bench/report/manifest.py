@@ -58,7 +58,7 @@ class DatasetAsked(PartOfMore):
 
     label: Words | None = None
     source: dict[str, Any] | Words | None = None
-    split: Any = None
+    split: dict[str, Any] | Words | None = None
 
     @property
     def own_file(self) -> bool:

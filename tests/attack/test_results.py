@@ -37,7 +37,7 @@ CONFIG: dict[str, Any] = {
     "experiment": "mine",
     "title": "Mine",
     "repeats": 1,
-    "datasets": {"moons": {"label": "Moons", "source": {"format": "generated"}}},
+    "datasets": {"moons": {"label": "Moons", "source": {"format": "generated"}, "split": {"test_size": 0.2}}},
     "algorithms": {"nc": {"label": "NC", "estimator": {"eta": 1.0}}},
     "sweep": {"nc": {"R": [1.0]}},
     "figures": ["accuracy_support"],
