@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import config_dir, names
+from klr_bench.experiment.config.typed import parse
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.records import Store
 from klr_bench.experiment.runner.manifest import manifest
@@ -61,3 +63,28 @@ def test_a_metric_of_the_user_is_described_once(tmp_path: Path, monkeypatch: pyt
     path.write_text(path.read_text(encoding="utf-8").replace("name: hits", "name: his"), encoding="utf-8")
     with pytest.raises(KlrBenchError, match=r"own_metrics\.hits\.name: expected 'hits', got 'his'\."):
         read_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    ("split", "resampled"),
+    [
+        ({"test_size": 0.2, "stratify": True}, True),
+        ({"folds": 5}, True),
+        ({"n_test": 10}, True),
+        ({"official": True, "n_train": 10}, False),
+        ({"n_train": 10}, False),
+        ({"stream": True, "window": 10}, False),
+        ({"test_size": 2.0}, None),
+        ({"folds": 5, "official": True}, None),
+        ("official", None),
+        (None, None),
+    ],
+)
+def test_whether_each_repeat_splits_a_data_set_again(split: Any, resampled: bool | None) -> None:
+    datasets = {"moons": {"split": split}, "file": {"source": {"format": "file"}, "split": split}}
+    config = {"title": "", "repeats": 3, "datasets": datasets, "algorithms": {}, "sweep": {}}
+    asked = parse(Manifest, {"experiment": "demo", "config": config})
+    assert asked.resampled("moons") is resampled
+    assert asked.resampled("mine-1a2b3c") is resampled, "the user's own file has another name in the records"
+    known = parse(Manifest, {"experiment": "demo", "config": config | {"datasets": {"moons": {"split": split}}}})
+    assert known.resampled("digits") is None
