@@ -50,6 +50,13 @@ klr-bench site output=FOLDER                    all results as a static site: a 
     klr-bench site output=site results_dir=results/reference
     Keys: output, results_dir, open (true: show it in a browser).
 """,
+    "watch": """\
+klr-bench watch experiment=NAME                 a page that shows a run while it goes on; Ctrl-C ends it
+    klr-bench watch experiment=oskl_magic open=true
+    klr-bench run experiment=oskl_magic watch=true  the same, from within the run, with which it ends
+    Keys: experiment, results_dir, port (0: any that is free), host (127.0.0.1: this machine alone; 0.0.0.0: whoever
+    reaches it), open (true: in a browser).
+""",
     "merge": """\
 klr-bench merge RESULTS... into=FOLDER          join results folders: shards, or halves that ran at two sites
     klr-bench merge site1/results site2/results into=results
@@ -139,6 +146,7 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
     commands: dict[str, Callable[[list[str]], int]] = {
         "report": _report,
         "site": _site,
+        "watch": _watch,
         "merge": _merge,
         "data": _data,
         "list": _list,
@@ -170,6 +178,12 @@ def _site(arguments: list[str]) -> int:
     from klr_bench.cli import pages
 
     return pages.site(arguments)
+
+
+def _watch(arguments: list[str]) -> int:
+    from klr_bench.cli import watch
+
+    return watch.main(arguments)
 
 
 def _merge(arguments: list[str]) -> int:

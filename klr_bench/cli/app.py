@@ -9,8 +9,8 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli.guard import GuardedLoader, check_arguments
-from klr_bench.cli.overrides import fixed_keys, name_of_job, prepare
+from klr_bench.cli.overrides import OWN_KEYS, fixed_keys, name_of_job, prepare
 from klr_bench.errors import KlrBenchError, StoppedError, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import all_keys
@@ -59,6 +59,9 @@ class Task:
     quiet: bool
     dry_run: bool
     debug: bool
+    watch: bool = False
+    port: int = 0
+    """That of the page of the job before, 0 where there was none: a sweep is watched at one address."""
     fixed: frozenset[str] = frozenset()
     """The keys of the command line that are the same for all jobs of a sweep."""
     process: int = field(default_factory=os.getpid)
@@ -95,22 +98,35 @@ class Task:
                 with restored():  # a module of the user's may be imported, which may leave the folder, for example
                     config = validate(cfg, job.overrides.task, sources)
                 check_names(config.figures or ())
-                self._take(Path(config.results_dir) / config.name)
-                outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
+                place = Path(config.results_dir) / config.name
+                self._take(place)
+                with self._watched(place):
+                    outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
         except BrokenPipeError:
             raise
         except BAD_INPUT as error:
             # In a launcher's worker process our statuses are a copy: there Hydra carries the error home.
             if os.getpid() != self.process:
                 raise
-            place = f"{' '.join(job.overrides.task)}: " if job.mode == RunMode.MULTIRUN else ""
-            complain(f"{place}{explain(error)}", debug=self.debug)
+            which = f"{' '.join(job.overrides.task)}: " if job.mode == RunMode.MULTIRUN else ""
+            complain(f"{which}{explain(error)}", debug=self.debug)
             self.statuses.append(EXIT_FAILED if isinstance(error, StoppedError) else EXIT_BAD_INPUT)
         else:
             self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
             score = outcome.score
         self.running = False
         return score
+
+    @contextmanager
+    def _watched(self, place: Path) -> Iterator[None]:
+        """Serve the page of a job while it runs, if that was asked for; a launcher's worker process serves none."""
+        if not self.watch or self.dry_run or os.getpid() != self.process:
+            yield
+            return
+        from klr_bench.cli.watch import watching
+
+        with watching(place, self.port) as self.port:
+            yield
 
     def _take(self, place: Path) -> None:
         """Refuse a results folder that an earlier job of the same sweep has filled."""
@@ -141,7 +157,8 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
 
 def _run(arguments: Sequence[str], task: Task) -> int:
     prepared = prepare(arguments)
-    task.quiet, task.dry_run, task.fixed = prepared.quiet, prepared.dry_run, fixed_keys(prepared.hydra)
+    task.quiet, task.dry_run, task.watch = prepared.quiet, prepared.dry_run, prepared.watch
+    task.fixed = fixed_keys(prepared.hydra)
     try:
         check_arguments(prepared.hydra)
     except SystemExit:  # --version
@@ -245,7 +262,7 @@ def _explain_composition(text: str) -> str:
 
 def _explain_key(key: str) -> str:
     """Say that a key is unknown and which one may be meant, or that it cannot be taken out."""
-    known = [*all_keys(), *config_files.GROUPS]
+    known = [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
     if key in known:
         return f"~{key}: this key cannot be taken out. Give it another value: {key}=..., or {key}=null where it may be."
     return f"unknown key {shown(key)!r}.{_near(shown(key), known)}"

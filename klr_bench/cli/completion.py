@@ -9,15 +9,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from klr_bench.cli import DATA_VERBS, KINDS, MERGE_KEYS
-from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
+from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
 from klr_bench.cli.pages import SITE_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
+from klr_bench.cli.watch import KEYS as WATCH_KEYS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
-VERBS = ("run", "report", "site", "merge", "data", "list", "show", "completion")
+VERBS = ("run", "report", "site", "watch", "merge", "data", "list", "show", "completion")
 DATA_KEYS = ("data.mirror", "data.cache")
 
 # Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what stands behind
@@ -78,11 +79,13 @@ def _words(before: list[str], current: str) -> list[str]:
     if verb == "run":
         if current.startswith("-"):
             return _finished([*OWN_FLAGS, *HYDRA_FLAGS])
-        return [f"{key}=" for key in (*config_files.GROUPS, "paper", *all_keys())]
+        return [f"{key}=" for key in (*config_files.GROUPS, *OWN_KEYS, *all_keys())]
     if verb == "report":
         return [f"{key}=" for key in REPORT_KEYS]
     if verb == "site":
         return [f"{key}=" for key in SITE_KEYS]
+    if verb == "watch":
+        return [f"{key}=" for key in WATCH_KEYS]
     if verb == "merge":
         return [f"{key}=" for key in MERGE_KEYS]
     if verb == "data":
@@ -123,6 +126,7 @@ def _choices(before: list[str], key: str) -> list[str]:
         "open": ("true", "false"),
         "own_figures": ("true", "false"),
         "statistics": ("true", "false"),
+        "watch": ("true", "false"),
         "format": FORMATS,
         "columns": [*METRICS],
         "orientation": [*ORIENTATIONS],

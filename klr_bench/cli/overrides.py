@@ -7,9 +7,12 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from klr_bench.cli.words import is_true
 from klr_bench.errors import KlrBenchError, nearest, shown
 
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
+OWN_KEYS = ("paper", "watch")
+"""Keys that are klr-bench's own, and no part of the configuration."""
 HYDRA_FLAGS = (
     *("--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--multirun", "--package", "--resolve", "--run"),
     *("--shell-completion", "--version"),
@@ -46,6 +49,7 @@ class Arguments:
     hydra: list[str]
     quiet: bool
     dry_run: bool
+    watch: bool
 
 
 def prepare(arguments: Sequence[str]) -> Arguments:
@@ -58,12 +62,12 @@ def prepare(arguments: Sequence[str]) -> Arguments:
         )
         raise KlrBenchError(message)
     words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
-    words = _with_experiments(words)
+    words, watch = _without_watch(_with_experiments(words))
     rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
     rest.sort(key=_is_override)  # Hydra's parser refuses an override behind a flag behind an override
     dry_run = "--dry-run" in words
     of_paper = any(argument.startswith("paper=") for argument in arguments)  # its cells are counted, not listed
-    return Arguments(rest, quiet="--quiet" in words or (dry_run and of_paper), dry_run=dry_run)
+    return Arguments(rest, quiet="--quiet" in words or (dry_run and of_paper), dry_run=dry_run, watch=watch)
 
 
 def _whole_flag(argument: str) -> str:
@@ -94,6 +98,16 @@ def _with_experiments(arguments: Sequence[str]) -> list[str]:
     experiments = experiments_of(papers[0].partition("=")[2])
     many = [] if {"-m", "--multirun"} & set(rest) else ["--multirun"]
     return [*many, *rest, f"experiment={','.join(experiments)}"]
+
+
+def _without_watch(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the arguments without ``watch=true``, and whether it was given."""
+    given = [argument.partition("=")[2] for argument in arguments if argument.startswith("watch=")]
+    if len(given) > 1:
+        message = f"watch: expected it once, got {given[0]!r} and {given[1]!r}."
+        raise KlrBenchError(message)
+    rest = [argument for argument in arguments if not argument.startswith("watch=")]
+    return rest, bool(given) and is_true("watch", given[0])
 
 
 def _is_override(argument: str) -> bool:

@@ -28,11 +28,12 @@ from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.checks import check_data, check_many_classes, check_stream_learners
 from klr_bench.experiment.runner.cluster import Cluster, run_on
 from klr_bench.experiment.runner.display import Display
+from klr_bench.experiment.runner.dry import dry_run_of
 from klr_bench.experiment.runner.failure import Failure, Task
 from klr_bench.experiment.runner.manifest import manifest
 from klr_bench.experiment.runner.plan import Cell, Fold, classes_of, group_folds, of_shard, plan_cells
 from klr_bench.experiment.runner.pool import in_worker_process, run_all
-from klr_bench.experiment.runner.reference import reference
+from klr_bench.experiment.runner.progress_file import ProgressFile
 from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.runner.streaming import forget, run_stream
@@ -94,7 +95,7 @@ def run(
     folder = (Path(config.results_dir) / config.name).absolute()
     cells = of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
     if dry_run:
-        return _dry_run(cells, folder, config, console, quiet=quiet)
+        return Outcome(n_found=dry_run_of(cells, folder, config, console, quiet=quiet))
     check_stream_learners(cells)
     return _Run(config, cells, folder, console, quiet=quiet, cluster=cluster).run()
 
@@ -141,14 +142,15 @@ class _Run:
         self._fetch(cells)
         self.store.write_manifest(manifest(self.config.plain(), self.n_jobs, previous))
         self.outcome.n_found = len(self.cells) - len(cells)
-        try:
-            self._compute(cells)
-        except BaseException:
-            self._rebuild()
-            kept = self._kept_selection(cells)
-            self._say(f"stopped: {self._count()}{kept}. Run the same command again to go on.", style="yellow")
-            raise
-        self._close(time.monotonic() - started)
+        with ProgressFile(self.store.folder, len(self.cells), self.outcome.n_found) as self.progress:
+            try:
+                self._compute(cells)
+            except BaseException:
+                self._rebuild()
+                kept = self._kept_selection(cells)
+                self._say(f"stopped: {self._count()}{kept}. Run the same command again to go on.", style="yellow")
+                raise
+            self._close(time.monotonic() - started)
         self.outcome.score = self._score_of_all()
         return self.outcome
 
@@ -185,37 +187,39 @@ class _Run:
         """Score the folds and fit the cells, each cell as soon as its own folds are scored."""
         if not cells:
             return
-        schedule = Schedule(cells, self.scores.to_score(cells))
+        folds = self.scores.to_score(cells)
+        schedule = Schedule(cells, folds)
+        self.progress.plan([*folds, *cells])
         with (
-            Display(self.console, "folds and cells", schedule.n_tasks, quiet=self.quiet) as display,
+            Display(self.console, "folds and cells", schedule.n_tasks, quiet=self.quiet) as self.display,
             closing(self._results(schedule.waiting)) as results,
         ):
             for item, result in results:
                 if result is None:
-                    display.advance(item.describe())
+                    self._ended(item)
                     if isinstance(item, Cell):
                         self.outcome.n_found += 1
                     else:
                         schedule.scored(item)
                 elif isinstance(item, Cell):
-                    display.advance(item.describe())
                     if isinstance(result, Failure):
                         result = failed_cell(item, result.status, result.message, self.scores.choice(item))
-                    self._land(result)
+                    self._land(item, result)
                 elif isinstance(result, Failure) and result.status != "timeout":
-                    display.advance(item.describe())
+                    self._ended(item, failed=True)
                     for cell in schedule.failed(item):
-                        display.advance(cell.describe())
-                        self._land(failed_cell(cell, result.status, f"in selection: {result.message}"))
+                        self._land(cell, failed_cell(cell, result.status, f"in selection: {result.message}"))
                 elif self._score(item, result, schedule):
-                    display.advance(item.describe())
+                    self._ended(item)
+                else:
+                    self.progress.pause(item)
 
     def _results(self, waiting: deque[Fold | Cell]) -> Generator[tuple[Fold | Cell, Any]]:
         """Yield what is waiting as it ends, with its result: None where another run has finished it meanwhile."""
         if self.cluster:
             folder = content_hash(str(self.store.folder))  # another run in it gives its tasks the same names
-            return run_on(self.cluster, waiting, self._task, _strangers, lambda item: f"{folder}-{item.key}")
-        return run_all(waiting, self._task, self.n_jobs, self._runs_here, _strangers)
+            return run_on(self.cluster, waiting, self._begun, _strangers, lambda item: f"{folder}-{item.key}")
+        return run_all(waiting, self._begun, self.n_jobs, self._runs_here, _strangers)
 
     def _score(self, fold: Fold, result: list[Score] | Failure, schedule: Schedule) -> bool:
         """Keep the scores of a fold and say whether it has all; one that a time limit has stopped goes on later."""
@@ -230,6 +234,17 @@ class _Run:
         else:
             schedule.waiting.appendleft(rest)
         return rest is None
+
+    def _begun(self, item: Fold | Cell) -> Task | None:
+        """Return the task of a fold or a cell that starts now."""
+        task = self._task(item)
+        if task is not None:
+            self.progress.begin(item)
+        return task
+
+    def _ended(self, item: Fold | Cell, failed: Record | bool = False) -> None:
+        self.display.advance(item.describe())
+        self.progress.end(item, failed)
 
     def _task(self, item: Fold | Cell) -> Task | None:
         """Return what a worker is to do for a fold, or for a cell whose folds are scored; None if that has been done.
@@ -252,15 +267,17 @@ class _Run:
         left = len(self.cells) - self.outcome.n_found - self.outcome.n_computed - self.outcome.n_failed
         return max(self.n_jobs // max(left, 1), 1) if self.config.parallel.spare_threads else 1
 
-    def _land(self, cell: CellFile) -> None:
+    def _land(self, item: Cell, result: CellFile) -> None:
         """Write a finished cell, and the tables now and then."""
-        cell = cell.checked()
-        self.store.write_cell(cell)
-        if cell.record.status in FINISHED:
-            forget(self.store.folder, cell.record.key)
+        result = result.checked()
+        self.store.write_cell(result)
+        if result.record.status in FINISHED:
+            forget(self.store.folder, item.key)
             self.outcome.n_computed += 1
+            self._ended(item)
         else:
-            self.outcome.failed.append(cell.record)
+            self.outcome.failed.append(result.record)
+            self._ended(item, result.record)
         if time.monotonic() > self.next_rebuild:
             self._rebuild()
 
@@ -330,21 +347,3 @@ def _described(classes: Sequence[str]) -> str:
         return f"{len(classes)} classes: {', '.join(classes)}"
     negative, positive = classes
     return f"{negative!r} is -1, {positive!r} is +1"
-
-
-def _dry_run(cells: Sequence[Cell], folder: Path, config: Config, console: Console, *, quiet: bool) -> Outcome:
-    """Print what would run and what is done; fetch, parse and write nothing."""
-    store, scores = Store(folder), ScoreStore(folder, fresh=config.force)
-    waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
-    folds = scores.to_score(waiting)
-    n_fits = sum(len(fold.candidates) for fold in folds)
-    place = Path(config.results_dir) / config.name
-    console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {place}")
-    found = reference(config.name)
-    if found:
-        console.print(found.sentence())
-    end = "" if quiet or not waiting else ":"
-    console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells{end}")
-    for cell in [] if quiet else waiting:
-        console.print(f"  {cell.describe()}")
-    return Outcome(n_found=len(cells) - len(waiting))
