@@ -17,7 +17,7 @@ from klr_bench.report.watch.words import described
 FILES = ("records.csv", "traces.csv", "reliability.csv", "rows.csv", "manifest.yaml")
 """What a table is made of."""
 INTERVAL_S, SHARE = 2.0, 0.05
-"""Seconds between two tables, at least, and the share of the time that making them may take beside the fits."""
+"""Seconds between two tables, at least, and the share of a processor that making them may take beside the fits."""
 
 FAILED = "failed"
 """The beginning of the version of a table that could not be made, which is no version of the files."""
@@ -79,15 +79,16 @@ class Watched:
         In place of a table that cannot be made there is the message that says why; the next call tries again.
         """
         with self._making:
-            version, started = self.version(), time.monotonic()
-            if self._made[0] != version and (started >= self._due or not self._made[0].startswith(FAILED)):
+            version, started = self.version(), time.thread_time()
+            failed, first = self._made[0].startswith(FAILED), not self._made[0]
+            if self._made[0] != version and (time.monotonic() >= self._due or not failed):
                 try:
                     self._made = version, self._body(self.folder)
                 except KlrBenchError as error:
                     self._made = f"{FAILED} {version}", f'<p class="problem">{escape(str(error))}</p>\n'
-                ended = time.monotonic()
+                spent = 0.0 if first else time.thread_time() - started  # the first one imports what it needs
                 with self._looking:
-                    self._due = ended + max(INTERVAL_S, (ended - started) / SHARE)
+                    self._due = time.monotonic() + max(INTERVAL_S, spent / SHARE)
             return self._made
 
 

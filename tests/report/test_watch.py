@@ -1,0 +1,585 @@
+"""The page of a run: a real server on the loopback, asked as a browser asks, beside runs that go on, end and are killed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from klr_bench.cli import main
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.progress import NAME, Count, Failed, Progress, Running, birth
+from klr_bench.files import write_json
+from klr_bench.report.watch import watched as watched_module
+from klr_bench.report.watch.beside import beside
+from klr_bench.report.watch.page import asset, page
+from klr_bench.report.watch.server import Server, is_loopback_name
+from klr_bench.report.watch.table import fragment
+from klr_bench.report.watch.watched import Watched
+from klr_bench.report.watch.words import described, sentence, span
+from tests.experiment.runner.test_interruptions import LEARNERS, Workplace, patiently
+from tests.report.folders import record, write
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "<script>alert(1)<img src=x onerror=alert(2)>"
+"""A name without slashes, which may be that of a data set."""
+CONFIG = {
+    "title": "Demo & co",
+    "repeats": 2,
+    "datasets": {"set": {"label": "</td></table></script><script>alert('set')</script>"}, HOSTILE: {}},
+    "algorithms": {"nc": {"label": "<b onclick=alert(3)>NC", "estimator": {}}},
+    "sweep": {},
+}
+LIVE = Progress(
+    experiment="demo",
+    state="running",
+    host=os.uname().nodename,
+    pid=os.getpid(),
+    born=birth(os.getpid()),
+    started=time.time() - 100,
+    updated=time.time(),
+    tasks=Count(20, 8, 1),
+    cells=Count(12, 4, 1),
+    n_running=101,
+    running=[Running(f"nc on {HOSTILE}, repeat 1", time.time() - 65)],
+    failures=[Failed(f"nc on {HOSTILE}, repeat 0", "error", "<script>alert(4)</script>")],
+    left_s=90.0,
+)
+
+
+@contextmanager
+def served(folder: Path, **options: Any) -> Iterator[Server]:
+    """Serve the page of a folder while the block runs."""
+    with Server(Watched(folder, fragment), **options) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(
+    server: Server | str, path: str, method: str = "GET", **headers: str
+) -> tuple[int, http.client.HTTPMessage, str]:
+    """Return status, headers and text of an answer; `Host=""` sends no such header."""
+    url = server if isinstance(server, str) else server.url
+    with closing(http.client.HTTPConnection(url.removeprefix("http://").rstrip("/"), timeout=60)) as connection:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            if value:
+                connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+
+
+def state(server: Server | str) -> dict[str, Any]:
+    status, _, text = ask(server, "/state.json")
+    assert status == 200
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+class Tags(HTMLParser):
+    """Collects the tags of a page, their attributes, and the text of scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.inline: dict[str, list[str]] = {"script": [], "style": []}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem:
+            self.inline[self.cdata_elem].append(data)
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    rows = [record("nc", "", 0, dataset="set", accuracy=0.81), record("nc", "", 0, dataset=HOSTILE, accuracy=0.6)]
+    rows += [record("nc", "", 1, dataset="set", status="error", message="<script>alert(5)</script>")]
+    for number, row in enumerate(rows):
+        row.key = f"k{number}"
+    return write(tmp_path / "demo", rows, CONFIG)
+
+
+# What is answered
+
+
+def test_the_page_has_the_table_and_nothing_from_elsewhere(demo: Path) -> None:
+    with served(demo) as server:
+        status, headers, text = ask(server, "/")
+    assert status == 200
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    found = Tags(text)
+    assert "81.0" in text
+    assert "Demo &amp; co" in text
+    assert [name for name, _ in found.attributes if name in ("src", "srcset", "action") or name.startswith("on")] == []
+    assert [value for name, value in found.attributes if name == "href"] == ["data:,"]
+    assert not re.search(r"https?://|@import|url\(", text)
+
+
+def test_the_policy_allows_the_scripts_and_styles_of_the_page_and_no_others(demo: Path) -> None:
+    with served(demo) as server:
+        _, headers, text = ask(server, "/")
+    policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["connect-src"] == "'self'"
+    inline = Tags(text).inline
+    for kind, texts in (("script-src", inline["script"]), ("style-src", inline["style"])):
+        assert len(texts) == 2
+        hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in texts]
+        assert sorted(policy[kind].split()) == sorted(f"'sha256-{one}'" for one in hashes)
+
+
+@pytest.mark.parametrize("path", ["/", "/state.json", "/table", "/nothing"])
+def test_no_answer_is_kept_or_guessed_at(demo: Path, path: str) -> None:
+    with served(demo) as server:
+        _, headers, _ = ask(server, path)
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "Access-Control-Allow-Origin" not in headers
+
+
+def test_head_is_get_without_the_content(demo: Path) -> None:
+    with served(demo) as server:
+        status, headers, text = ask(server, "/table", "HEAD")
+        assert (status, text) == (200, "")
+        assert int(headers["Content-Length"]) == len(ask(server, "/table")[2].encode())
+
+
+@pytest.mark.parametrize(
+    "path", ["/records.csv", "/../demo/records.csv", "/%2e%2e/demo/manifest.yaml", "//etc/passwd", "/table/", "*", "x"]
+)
+def test_nothing_else_is_served(demo: Path, path: str) -> None:
+    with served(demo) as server:
+        assert ask(server, path)[0] == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW"])
+def test_nothing_can_be_changed(demo: Path, method: str) -> None:
+    with served(demo) as server:
+        status, headers, _ = ask(server, "/state.json", method)
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[", "10.0.0.1"]
+)
+@pytest.mark.parametrize("path", ["/", "/state.json", "/table"])
+def test_a_site_whose_name_leads_here_reads_nothing(demo: Path, host: str, path: str) -> None:
+    with served(demo) as server:
+        status, _, text = ask(server, path, Host=host)
+    assert status == 403
+    assert "81.0" not in text
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "127.0.0.2"])
+def test_this_machine_reads_it_by_any_of_its_own_names(host: str) -> None:
+    assert is_loopback_name(host)
+    assert is_loopback_name(f"{host}:8765")
+
+
+def test_a_request_that_is_none_is_refused_and_the_server_goes_on(
+    demo: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with served(demo) as server:
+        for request in (b"\x16\x03\x01\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"x" * 70000, b""):
+            with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as connection:
+                connection.sendall(request + b"\r\n\r\n")
+                connection.shutdown(socket.SHUT_WR)
+                answer = connection.recv(100)
+                assert not answer.startswith(b"HTTP/1.0 200")
+        assert ask(server, "/")[0] == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
+# What strangers have written
+
+
+def test_hostile_names_stay_text(demo: Path) -> None:
+    write_json(demo / NAME, asdict(LIVE))
+    with served(demo) as server:
+        _, _, text = ask(server, "/")
+        _, headers, told = ask(server, "/state.json")
+    plain = Tags(page("demo", "", "").html).tags
+    found = Tags(text).tags
+    assert found.count("script") == plain.count("script") == 2
+    assert {"img", "b"} & {*found} == set()
+    assert "&lt;script&gt;alert(&#x27;set&#x27;)&lt;/script&gt;" in text
+    assert "&lt;script&gt;alert(5)" in text
+    assert headers["Content-Type"] == "application/json"
+    assert json.loads(told)["failures"] == [[f"nc on {HOSTILE}, repeat 0", "error", "<script>alert(4)</script>"]]
+
+
+def test_the_header_sets_text_as_text() -> None:
+    script = asset("header.js")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", script)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (NAME, b"{", "got no JSON"),
+        (NAME, b"[" * 100_000, "got no JSON"),
+        (NAME, b"[1]", "expected keys and values"),
+        (NAME, b'{"pid": -1}', "expected"),
+        (NAME, json.dumps(asdict(LIVE) | {"pid": -1}).encode(), "pid: expected from 1"),
+        (NAME, json.dumps(asdict(LIVE) | {"left_s": 1e300}).encode(), "left_s: expected from 0"),
+        (NAME, json.dumps(asdict(LIVE) | {"running": [{"what": 3, "started": 1}]}).encode(), "running[0].what"),
+    ],
+)
+def test_a_broken_word_of_a_run_is_said_and_the_table_is_there(
+    demo: Path, name: str, content: bytes, said: str
+) -> None:
+    (demo / name).write_bytes(content)
+    with served(demo) as server:
+        found = state(server)
+        assert (found["standing"], said in found["problem"]) == ("unknown", True), found
+        assert "81.0" in ask(server, "/table")[2]
+
+
+def test_a_broken_table_is_said_and_made_as_soon_as_it_is_whole(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched_module, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(watched_module, "SHARE", 1e9)
+    whole = (demo / "records.csv").read_text()
+    with served(demo) as server:
+        (demo / "records.csv").write_text(whole.replace("0.81", "<i>81</i>"))
+        status, headers, text = ask(server, "/table")
+        assert status == 200
+        assert "&lt;i&gt;81&lt;/i&gt;" in text
+        assert headers["X-Version"] != state(server)["version"]  # so that the page asks again
+        (demo / "records.csv").write_text(whole)
+        _, headers, text = ask(server, "/table")
+        assert "81.0" in text
+        assert headers["X-Version"] == state(server)["version"]
+
+
+def test_a_pipe_in_place_of_the_records_is_not_waited_for(demo: Path) -> None:
+    (demo / "records.csv").unlink()
+    os.mkfifo(demo / "records.csv")
+    with served(demo) as server:
+        assert "a named pipe" in ask(server, "/table")[2]
+
+
+def test_records_are_replaced_while_they_are_read(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched_module, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(watched_module, "SHARE", 1e9)
+    texts = [(demo / "records.csv").read_text(), (demo / "records.csv").read_text().replace("0.81", "0.82")]
+    ended = threading.Event()
+
+    def replace() -> None:
+        number = 0
+        while not ended.is_set():
+            number += 1
+            (demo / "new").write_text(texts[number % 2])
+            (demo / "new").replace(demo / "records.csv")
+
+    writer = threading.Thread(target=replace)
+    with served(demo) as server:
+        writer.start()
+        try:
+            found = [ask(server, "/table")[2] for _ in range(40)]
+        finally:
+            ended.set()
+            writer.join()
+    assert all("81.0" in text or "82.0" in text for text in found)
+    assert len({*found}) == 2
+
+
+# How a run stands
+
+
+def test_the_page_waits_for_the_first_result_and_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched_module, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(watched_module, "SHARE", 1e9)
+    folder = tmp_path / "demo"
+    with served(folder) as server:
+        nothing = state(server)
+        assert nothing["sentence"] == "Waiting for a run: klr-bench run experiment=demo"
+        assert "Waiting for the first result" in ask(server, "/table")[2]
+        write(folder, [], CONFIG)
+        assert "Waiting for the first result" in ask(server, "/table")[2]
+        write(folder, [record("nc", "", 0, dataset="set", accuracy=0.5)], CONFIG)
+        one = state(server)
+        assert one["version"] != nothing["version"]
+        text = ask(server, "/table")[2]
+        assert "50.0" in text
+        assert "75.0" not in text
+        write(folder, [record("nc", "", 1, dataset="set", accuracy=1.0)], CONFIG)
+        assert state(server)["version"] != one["version"]
+        assert "75.0" in ask(server, "/table")[2]
+
+
+def test_tables_that_take_long_are_made_seldom(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version is not told before its table is due, and until then the earlier table is the answer."""
+    monkeypatch.setattr(watched_module, "INTERVAL_S", 3600.0)
+    made = []
+
+    def body(folder: Path) -> str:
+        made.append(folder)
+        return f"{len(made)}"
+
+    watched = Watched(demo, body)
+    first = watched.table()
+    (demo / "records.csv").write_text("changed")
+    assert watched.version() == first[0]
+    assert watched.table() == first
+    watched.hurry()
+    assert watched.version() != first[0]
+    assert watched.table() == (watched.version(), "2")
+
+
+def test_a_run_at_work_in_words() -> None:
+    found = described(LIVE, LIVE.updated + 30)
+    assert found["standing"] == "running"
+    assert found["numbers"] == {
+        "cells done": "4 of 12", "cells failed": "1", "tasks running": "101", "time left": "about 60 s",
+    }  # fmt: skip
+    assert found["running"] == [(f"nc on {HOSTILE}, repeat 1", "95 s")]
+    assert found["more_running"] == 100
+    assert "9 of 20 folds and cells. No word for 30 s" in found["sentence"]
+
+
+ELSEWHERE = asdict(LIVE) | {
+    "host": "another",
+    "running": [],
+    "failures": [],
+    "tasks": Count(),
+    "cells": Count(failed=1),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "after", "standing", "said"),
+    [
+        ({}, 10, "running", "Running for"),
+        ({}, 30, "silent", "No word for 30 s from process"),
+        ({"host": LIVE.host}, 30, "running", "No word for 30 s: a fit keeps it"),
+        ({"host": LIVE.host, "born": 1}, 3, "killed", "Run the same command again to go on."),
+        ({"host": LIVE.host, "pid": 2**22 + 1, "born": None}, 3, "killed", "was killed after 2 min, 3 s ago"),
+        ({"state": "finished"}, 7200, "finished", "The run has ended after 2 min, 2 h 0 min ago. Run the same command"),
+        (
+            {"state": "interrupted", "message": "No space left."},
+            3,
+            "interrupted",
+            "after 2 min, 3 s ago. No space left.",
+        ),
+    ],
+)
+def test_how_a_run_stands(changes: dict[str, Any], after: float, standing: str, said: str) -> None:
+    progress = Progress(**(ELSEWHERE | changes))
+    assert described(progress, progress.updated + after)["standing"] == standing
+    assert said in sentence(progress, progress.updated + after)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-3, "0 s"), (99.4, "99 s"), (100, "2 min"), (5969, "99 min"), (6000, "1 h 40 min"), (172740, "47 h 59 min"),
+     (172800, "2 d 0 h"), (1e6, "11 d 13 h")],
+)  # fmt: skip
+def test_spans_of_time(seconds: float, text: str) -> None:
+    assert span(seconds) == text
+
+
+# The address
+
+
+def listening() -> set[str]:
+    """The local addresses of all TCP sockets of this process that listen, as /proc/net has them."""
+    inodes = set()
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            inodes.add(os.readlink(link).removeprefix("socket:[").rstrip("]"))
+        except OSError:
+            continue
+    lines = [
+        line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and line[9] in inodes}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/net")
+def test_nothing_but_the_loopback_listens(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getfqdn", lambda *_: pytest.fail("a name is looked up in the network"))
+    before = listening()
+    with served(demo) as server:
+        assert listening() - before == {"0100007F"}
+        assert server.is_loopback
+        assert ask(server, "/")[0] == 200
+
+
+def test_a_port_that_is_taken_is_said(demo: Path) -> None:
+    with (
+        served(demo) as server,
+        pytest.raises(KlrBenchError, match=rf"port={server.server_port}: another process has it"),
+    ):
+        Server(Watched(demo, fragment), port=server.server_port)
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.1", "a" * 300, "\udcff"])
+def test_an_address_of_another_machine_is_said(demo: Path, host: str) -> None:
+    with pytest.raises(KlrBenchError, match="expected an address of this machine"):
+        Server(Watched(demo, fragment), host)
+
+
+def test_all_addresses_are_served_only_if_asked_for(demo: Path) -> None:
+    with served(demo, host="0.0.0.0") as server:
+        assert not server.is_loopback
+        assert ask(f"http://127.0.0.1:{server.server_port}/", "/", Host="my.machine.example")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "watch: expected experiment=<name>, got none."),
+        (["tiny"], "watch: expected experiment=<name>, got 'tiny'."),
+        (["experiment=../other"], "watch: expected experiment=<name>, got '../other'."),
+        (["experiment=tiny", "port=http"], "port: expected a whole number from 0"),
+        (["experiment=tiny", "port=65536"], "port: expected a whole number from 0"),
+        (["experiment=tiny", "port=-1"], "port: expected a whole number from 0"),
+        (["experiment=tiny", "open=yes"], "open: expected true or false, got 'yes'."),
+        (["experiment=tiny", "prot=1"], "unknown key 'prot'. Did you mean 'port'?"),
+    ],
+)
+def test_what_watch_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(["watch", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+# Beside real runs
+
+
+@contextmanager
+def command(place: Workplace, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """Run `klr-bench watch` while the block does; yield the process, the address and the lines up to it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "klr_bench", "watch", "experiment=tiny", *arguments],
+        cwd=place.folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background it is ignored
+    )
+    try:
+        assert process.stdout
+        line = process.stdout.readline()
+        yield process, re.findall(r"http://\S+", line)[0], [line]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def becomes(url: str, what: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Return the first state that is as described; fail where none ever is."""
+    found: list[dict[str, Any]] = []
+
+    def happens() -> bool:
+        found.append(state(url))
+        return what(found[-1])
+
+    patiently(happens)
+    return found[-1]
+
+
+def test_a_run_is_watched_killed_and_gone_on_with(tmp_path: Path) -> None:
+    learners = {"first": f"{LEARNERS}.Watched", "failing": f"{LEARNERS}.Failing"}
+    place = Workplace(tmp_path, {name: {"_target_": target} for name, target in learners.items()})
+    with command(place) as (watcher, url, lines):
+        assert lines[0].startswith(f"{Path('results', 'tiny')} at http://127.0.0.1:")
+        assert becomes(url, bool)["standing"] == "none"
+        place.hold(3)
+        run = place.start()
+        found = becomes(url, lambda state: state.get("done") == 2 and len(state["running"]) >= 1)
+        assert found["standing"] == "running"
+        assert found["numbers"]["cells done"] == "2 of 8"
+        assert all(re.fullmatch(r"(first|failing) on small, repeat \d", what) for what, _ in found["running"])
+        patiently(lambda: "50" in ask(url, "/table")[2] or "first" in ask(url, "/table")[2])
+        run.kill()
+        run.wait()
+        killed = becomes(url, lambda state: state["standing"] != "running")
+        assert killed["standing"] == "killed"
+        assert f"process {run.pid} on" in killed["sentence"]
+        place.release()
+        output = place.finish(status=1)
+        assert "4 of 8 cells are done (2 were there already), 4 failed" in output
+        ended = becomes(url, lambda state: state["standing"] == "finished")
+        assert (ended["done"], ended["failed"], ended["total"]) == (4, 4, 8)
+        assert [failure[1:] for failure in ended["failures"]] == [["error", "RuntimeError: this learner is broken"]] * 4
+        patiently(lambda: "4 of 4" in ask(url, "/table")[2] or "4/4" in ask(url, "/table")[2])
+        watcher.send_signal(signal.SIGINT)
+        assert watcher.wait(60) == 0
+        assert watcher.stdout
+        assert "Traceback" not in watcher.stdout.read()
+
+
+def test_a_run_serves_its_own_page_and_ends_it(tmp_path: Path) -> None:
+    place = Workplace(tmp_path, {"first": {"_target_": f"{LEARNERS}.Watched"}})
+    place.hold(2)
+    run = place.start("watch=true", "repeats=2")
+    try:
+        assert run.stdout
+        url = next(line for line in run.stdout if line.startswith("Watch it at ")).split()[-1]
+        becomes(url, lambda state: state["standing"] == "running" and state["done"] == 1)
+        place.release()
+        ended = becomes(url, lambda state: state["standing"] == "finished")  # before the page is gone
+        assert ended["done"] == 2
+        assert run.wait(60) == 0
+        with pytest.raises(OSError, match="refused"):
+            ask(url, "/state.json")
+    finally:
+        run.kill()
+        run.communicate()
+
+
+def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from klr_bench.report.watch.beside import beside\n"
+        "with beside(Path(sys.argv[1])) as url: print(url, flush=True); time.sleep(600)"
+    )
+    run = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert run.stdout
+    url = run.stdout.readline().strip()
+    assert state(url)["standing"] == "none"
+    run.kill()
+    run.communicate()
+
+    def gone() -> bool:
+        try:
+            ask(url, "/nothing")
+        except OSError:
+            return True
+        return False
+
+    patiently(gone)
+
+
+def test_a_page_that_cannot_be_served_leaves_the_block_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with served(tmp_path) as server, beside(tmp_path, server.server_port) as url:
+        assert url == ""
+    assert f"error: port={server.server_port}: another process has it" in capfd.readouterr().err
