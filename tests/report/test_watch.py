@@ -1,4 +1,4 @@
-"""The page of a run: a real server on the loopback, asked as a browser asks, beside runs that go on, end and are killed."""
+"""The page of a run: a real server on the loopback, beside runs that go on, end and are killed."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ import pytest
 import klr_bench
 from klr_bench.cli import main
 from klr_bench.experiment.keys import package_hash
+from klr_bench.experiment.progress import Count, read_progress
 from klr_bench.experiment.runner import dask_cluster, remote
 from klr_bench.experiment.runner.plan import plan_cells
 from klr_bench.experiment.runner.work import run_cell
@@ -197,6 +198,9 @@ def test_workers_that_are_lost_and_workers_that_come_late(cluster, place, undist
     read_until(process, "folds and cells wait for one. Start one with: dask worker tcp://")
     cluster.have(2)
     assert "going on with 1 worker" in ended(process)
+    said = read_progress(place.results)
+    assert said is not None
+    assert (said.state, said.tasks, said.cells) == ("finished", Count(12 + 2 * 4, 12 + 2 * 4), Count(12, 12))
     assert N_FITS <= len(place.events("end")) <= N_FITS + 2  # one of two fits of a fold may have ended
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 

@@ -16,6 +16,7 @@ from sklearn.linear_model import SGDClassifier
 import klr_bench
 from klr_bench import AROW, FOGD, BudgetOSKL
 from klr_bench.cli import main
+from klr_bench.experiment.progress import Count, read_progress
 from klr_bench.experiment.scale import scaling_by
 from klr_bench.experiment.splits import derived_seed
 
@@ -167,6 +168,9 @@ def test_a_pass_that_was_killed_goes_on_where_it_was_kept(place):
         Path(path).unlink()
     assert run("algorithm=[mortal]") == 0  # whose worker is killed, and replaced by another one
     assert [*map(int, Path("log").read_text().split())] == [*range(0, 1701, 100), *range(1500, 2500, 100)]
+    said = read_progress(Path("results/stream_own"))
+    assert said is not None
+    assert (said.state, said.tasks, said.cells) == ("finished", Count(1, 1), Count(1, 1))
     ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
     pd.testing.assert_frame_equal(ours, theirs)
     windows = [pd.read_csv(f"results/{name}/traces.csv") for name in ("stream_own", "undisturbed")]
