@@ -557,6 +557,33 @@ def test_a_run_serves_its_own_page_and_ends_it(tmp_path: Path) -> None:
         run.communicate()
 
 
+def test_the_runs_of_a_sweep_are_watched_at_one_address(tmp_path: Path) -> None:
+    place = Workplace(tmp_path, {"first": {"_target_": f"{LEARNERS}.Watched"}})
+    output = place.finish("-m", "repeats=1,2", "watch=true")
+    addresses = re.findall(r"Watch it at (\S+)", output)
+    assert len(addresses) == 2
+    assert len({*addresses}) == 1
+
+
+def test_a_dry_run_is_not_watched(tmp_path: Path) -> None:
+    output = Workplace(tmp_path, {"first": {"_target_": f"{LEARNERS}.Watched"}}).finish("watch=true", "--dry-run")
+    assert "would run" in output
+    assert "Watch it" not in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["watch=yes"], "watch: expected true or false, got 'yes'."),
+        (["watch=true", "watch=false"], "watch: expected it once, got 'true' and 'false'."),
+        (["wacth=true"], "unknown key 'wacth'. Did you mean 'watch'?"),
+    ],
+)
+def test_what_a_run_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(["run", "--dry-run", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path; from klr_bench.report.watch.beside import beside\n"

@@ -6,14 +6,18 @@ import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from klr_bench.files import open_regular
-from klr_bench.report.render.caption import MARK
-from klr_bench.report.render.document import Document
-from klr_bench.report.render.layout import Grid
+
+if TYPE_CHECKING:  # the server is to answer at once: what makes tables is imported with the first one
+    from klr_bench.report.render.document import Document
+    from klr_bench.report.render.layout import Grid
 
 LONGEST_LINE = 10**6
 """Bytes that are read of a line."""
+OFF = ' class="off"'
+"""Of a number that is marked, because it is far from the published one."""
 WAITING = '<p class="waiting">Waiting for the first result.</p>\n'
 
 
@@ -58,14 +62,12 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def _table(block: Grid) -> str:
+    from klr_bench.report.render.caption import MARK
+
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in block.header)
     rows = []
     for number, (label, *texts) in enumerate(block.rows):
         of_paper = ' class="paper"' if number in block.papers else ""
-        cells = "".join(f"<td{_class(text)}>{escape(text)}</td>" for text in texts)
+        cells = "".join(f"<td{OFF if text.endswith(MARK) else ''}>{escape(text)}</td>" for text in texts)
         rows.append(f'<tr{of_paper}><th scope="row">{escape(label.strip())}</th>{cells}</tr>\n')
     return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n"
-
-
-def _class(text: str) -> str:
-    return ' class="off"' if text.endswith(MARK) else ""

@@ -59,13 +59,14 @@
     bar.max = state.total || 1;
     bar.value = state.done || 0;
     const running = (state.running ?? []).map(([what, since]) => [what, `for ${since}`]);
+    const title = `Running now (${running.length + (state.more_running ?? 0)})`;
     if (state.more_running) running.push([`and ${state.more_running} more`, ""]);
-    list("at-work", `Running now (${running.length})`, running);
+    list("at-work", title, running);
     const failures = (state.failures ?? []).map(([what, status, message]) => [`${status}: ${what}`, message]);
     if (state.more_failures) failures.push([`and ${state.more_failures} more`, ""]);
     list("failures", `Failed (${state.failed ?? 0})`, failures);
     document.title = state.total ? `${state.done}/${state.total} ${state.experiment}` : state.experiment;
-    ended = state.standing === "finished" || state.standing === "interrupted";
+    ended = ["finished", "interrupted", "killed"].includes(state.standing);
     document.dispatchEvent(new CustomEvent("klr-results", { detail: state.version }));
   }
 
