@@ -83,6 +83,7 @@ READERS = {"yaml", "rich", "filelock"}
         (["--help"], HEAVY | READERS),
         (["--version"], HEAVY | READERS),
         (["report", "--help"], HEAVY | READERS),
+        (["watch", "--help"], HEAVY | READERS),
         (["show", "algorithm", "oskl"], HEAVY | READERS),
         (["completion", "bash"], HEAVY | READERS),
         (["completion", "--words", "klr-bench run experiment=", "25"], HEAVY | READERS),
@@ -513,6 +514,9 @@ def test_a_report_of_nothing_says_how_to_make_it(stub: Runner, capsys: pytest.Ca
         ("klr-bench report paper=a", ["paper=all "]),
         ("klr-bench run metrics=[accuracy,balanced", ["metrics=[accuracy,balanced_accuracy"]),
         ("klr-bench run figures=[gap", ["figures=[gap_time"]),
+        ("klr-bench watch po", ["port="]),
+        ("klr-bench run wat", ["watch="]),
+        ("klr-bench run watch=t", ["watch=true "]),
         ("klr-bench run selection.score=log", ["selection.score=log_loss "]),
     ],
 )

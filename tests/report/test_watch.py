@@ -279,6 +279,16 @@ def test_a_broken_table_is_said_and_made_as_soon_as_it_is_whole(demo: Path, monk
         assert headers["X-Version"] == state(server)["version"]
 
 
+def test_a_folder_that_is_removed_while_it_is_read_is_said(demo: Path) -> None:
+    def body(folder: Path) -> str:
+        raise FileNotFoundError(2, "<gone>", str(folder))
+
+    version, html = Watched(demo, body).table()
+    assert "FileNotFoundError" in html
+    assert "&lt;gone&gt;" in html
+    assert version.startswith("failed")
+
+
 def test_a_pipe_in_place_of_the_records_is_not_waited_for(demo: Path) -> None:
     (demo / "records.csv").unlink()
     os.mkfifo(demo / "records.csv")

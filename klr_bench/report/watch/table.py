@@ -23,17 +23,17 @@ WAITING = '<p class="waiting">Waiting for the first result.</p>\n'
 
 def fragment(folder: Path) -> str:
     """Return the table of a results folder; raises KlrBenchError where it cannot be read."""
-    if not os.path.lexists(folder / "records.csv") or _is_empty(folder / "records.csv"):
-        return WAITING
     from klr_bench.report.load import read_results
     from klr_bench.report.render import document
     from klr_bench.report.table import beside_papers
 
+    if not os.path.lexists(folder / "records.csv") or _is_empty(folder / "records.csv"):
+        return WAITING
     return as_html(document(beside_papers(read_results(folder))))
 
 
 def _is_empty(path: Path) -> bool:
-    """Say whether a file of records has no row yet: a run whose first cells have failed to land."""
+    """Say whether a file of records has no row yet, as that of a run which was stopped before its first cell."""
     try:
         with open_regular(path) as file:
             return not (file.readline(LONGEST_LINE) and file.readline(LONGEST_LINE))

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, raised
 from klr_bench.experiment.progress import read_progress
 from klr_bench.report.watch.words import described
 
@@ -21,6 +21,8 @@ INTERVAL_S, SHARE = 2.0, 0.05
 
 FAILED = "failed"
 """The beginning of the version of a table that could not be made, which is no version of the files."""
+BROKEN = (KlrBenchError, OSError, ValueError, RecursionError, MemoryError)
+"""What files can end in that are damaged, replaced or removed while they are read."""
 Body = Callable[[Path], str]
 """Returns the HTML of what a results folder holds; raises KlrBenchError."""
 
@@ -84,8 +86,9 @@ class Watched:
             if self._made[0] != version and (time.monotonic() >= self._due or not failed):
                 try:
                     self._made = version, self._body(self.folder)
-                except KlrBenchError as error:
-                    self._made = f"{FAILED} {version}", f'<p class="problem">{escape(str(error))}</p>\n'
+                except BROKEN as error:
+                    text = str(error) if isinstance(error, KlrBenchError) else raised(error)
+                    self._made = f"{FAILED} {version}", f'<p class="problem">{escape(text)}</p>\n'
                 spent = 0.0 if first else time.thread_time() - started  # the first one imports what it needs
                 with self._looking:
                     self._due = time.monotonic() + max(INTERVAL_S, spent / SHARE)
