@@ -36,7 +36,7 @@ from klr_bench.estimators.prototype.start import first_point, unit_of
 USUAL = 10
 """Default number of prototypes."""
 LBFGS_WORK = 5e6
-"""Largest rows x features x prototypes for which L-BFGS on all rows is the fastest."""
+"""Largest number of stored features of all rows x prototypes for which L-BFGS on all rows is the fastest."""
 WATCHED = 20_000
 """Number of rows on which the objective is evaluated after a pass in mini-batches."""
 
@@ -297,10 +297,9 @@ class PrototypeKLR(PrototypeClassifier):
 
     def _learn(self, x, rows, held_out, random, callback):
         parts = self._parts()
-        n, d = rows.X.shape
-        solver = self.solver
+        n, solver = len(rows), self.solver
         if solver == "auto":
-            solver = "lbfgs" if n * d * self._model.layout.J <= LBFGS_WORK else "adam"
+            solver = "lbfgs" if rows.X.size * self._model.layout.J <= LBFGS_WORK else "adam"
         if parts == ("b",):
             self._fit_coefficients(x, rows)
             if callback is not None:

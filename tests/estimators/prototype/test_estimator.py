@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from klr_bench import PrototypeKLR
 from klr_bench.estimators.prototype.model import Layout, Rows
-from klr_bench.experiment.data.synthetic import gaussian_mixtures, sparse_binary
+from klr_bench.experiment.data.synthetic import gaussian_mixtures, sparse_binary, sparse_text
 from tests.reference import prototype as reference
 
 
@@ -287,3 +287,12 @@ def test_lbfgs_says_where_it_has_not_converged():
     X, y = three_classes()
     with pytest.warns(ConvergenceWarning, match="still falls after max_iter=2"):
         assert not PrototypeKLR(4, solver="lbfgs", max_iter=2, random_state=0).fit(X, y).converged_
+
+
+def test_documents_are_learned_from_a_wide_kernel_on():
+    """With many features, most of them 0, steps on mini-batches stay at the log loss of a constant for long."""
+    X, y = sparse_text(2000, 5000, 60, 200, 0.15, 0)
+    model = PrototypeKLR(gamma=0.4, max_iter=50, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert model.fit(X[:1600], y[:1600]).score(X[1600:], y[1600:]) > 0.9
