@@ -263,6 +263,36 @@ def bsgd(K, y, budget, lam, loss):
     return f
 
 
+def bsgd_projection(K, y, budget, lam, loss):
+    """BSGD that projects; an example in the span of the support vectors is projected onto them at once."""
+    f = Budgeted(K, budget)
+
+    def project(t):
+        members = f.places
+        f.coef[members] += f.coef[t] * np.linalg.solve(K[np.ix_(members, members)], K[members, t])
+        f.coef[t] = 0
+
+    for t in f:
+        slope, eta = loss_derivative(loss, y[t], f.value(t)), 1 / (lam * (t + 1))
+        f.coef *= 1 - eta * lam
+        if slope == 0:
+            continue
+        f.coef[t], members = -eta * slope, f.places
+        near = members and K[members, t] @ np.linalg.solve(K[np.ix_(members, members)], K[members, t])
+        if K[t, t] - (near or 0) <= 1e-10 * K[t, t]:
+            project(t)
+            continue
+        f.inserted[t] = True
+        f.places.append(t)
+        if len(f.places) > budget:
+            norms = np.abs(f.coef[f.places]) * np.sqrt(np.diag(K)[f.places])
+            least = next(i for i, norm in zip(f.places, norms, strict=True) if norm <= norms.min() * (1 + 1e-9))
+            f.inserted[t] = least != t  # what leaves at once is not counted
+            f.places.remove(least)
+            project(least)
+    return f
+
+
 def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
     """The two steps of DUOL, by one after the other until neither moves."""
     g = d = 0.0

@@ -12,10 +12,13 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.budget.engine import EVER, FIRST, SCALE, N, T, decide, drop, enter, shrink, strategy
 from klr_bench.estimators.budget.merging import MergingState
+from klr_bench.estimators.budget.projecting import ProjectingState
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE
 
+STATES = {"merging": MergingState, "projection": ProjectingState}
+"""How room can be made beside removal, and the states of learners that make it so."""
 TIE = 1e-9
 """Norms that differ by this share at most are equal but for rounding."""
 
@@ -67,7 +70,7 @@ def step_and_remove_least(book, parameters):
 
 
 class BSGD(BudgetKernelClassifier):
-    """Pegasos within a budget: removes or merges the least support vector when there are more than `budget`.
+    """Pegasos within a budget: removes, projects or merges the least support vector when there are more than `budget`.
 
     Minimises (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t): at step t,
     f <- (1 - 1/t) f - l'(y, f(x)) / (lam t) k(x, .).  With more than `budget` support vectors, that with the least
@@ -75,6 +78,8 @@ class BSGD(BudgetKernelClassifier):
 
     - "removal": is removed.  With the hinge loss all |a_i| are equal; if all k(x, x) are equal, too, as those of the
       rbf kernel, it is always the oldest that goes;
+    - "projection": is removed, and the others change such that f changes the least; each update takes time of the order
+      of budget^2.  An example in the span of the support vectors changes their coefficients and needs no room;
     - "merging": is merged with the one that leaves the least behind, of those with a coefficient of the same sign, to a
       point between them; if there is none it is removed.  Of the rbf kernel alone.
 
@@ -86,8 +91,9 @@ class BSGD(BudgetKernelClassifier):
         Regularisation lambda > 0; t is not reset between epochs or calls of `partial_fit`.
     loss : {"hinge", "logit"}, default="hinge"
         max(0, 1 - yf) or log(1 + e^-yf).
-    maintenance : {"removal", "merging"}, default="removal"
-        How room is made.  Merging is in float64 whatever `dtype`, and on dense rows.
+    maintenance : {"removal", "projection", "merging"}, default="removal"
+        How room is made.  Projection takes 8 budget^2 bytes.  Projection and merging are in float64 whatever `dtype`,
+        merging on dense rows.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.  With merging it keeps all merged points, too.
     kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
@@ -96,11 +102,12 @@ class BSGD(BudgetKernelClassifier):
     Attributes
     ----------
     classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `BudgetKernelClassifier`; n_updates_ counts no example that would be removed at once, and no merged point.
+        See `BudgetKernelClassifier`; n_updates_ counts no example that would be removed at once, or is in the span of
+        the support vectors, and no merged point.
 
     References
     ----------
-    Wang, Crammer, Vucetic, JMLR 13, 2012: algorithm 1, with removal or merging as in section 4; h is exact.
+    Wang, Crammer, Vucetic, JMLR 13, 2012: algorithm 1, with removal, projection or merging as in section 4; h is exact.
 
     Examples
     --------
@@ -112,7 +119,10 @@ class BSGD(BudgetKernelClassifier):
     True
     >>> model.n_support_, model.n_updates_ > 30
     (30, True)
-    >>> BSGD(budget=10, lam=0.01, maintenance="merging", gamma=2.0, random_state=0).fit(X, y).score(X, y) > 0.9
+    >>> for maintenance in ("projection", "merging"):
+    ...     model = BSGD(budget=10, lam=0.01, maintenance=maintenance, gamma=2.0, random_state=0).fit(X, y)
+    ...     print(model.score(X, y) > 0.9)
+    True
     True
     """
 
@@ -121,7 +131,7 @@ class BSGD(BudgetKernelClassifier):
     _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
         "lam": [POSITIVE],
         "loss": [StrOptions({"hinge", "logit"})],
-        "maintenance": [StrOptions({"removal", "merging"})],
+        "maintenance": [StrOptions({"removal", *STATES})],
     }
 
     def __init__(
@@ -149,16 +159,16 @@ class BSGD(BudgetKernelClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.maintenance == "merging" and self.kernel != "rbf":
-            message = f"maintenance='merging' of BSGD needs kernel='rbf', or use 'removal'. Got kernel={self.kernel!r}."
+            message = f"maintenance='merging' of BSGD needs kernel='rbf'; use 'projection'. Got kernel={self.kernel!r}."
             raise ValueError(message)
 
     def _new_state(self, X):
-        if self.maintenance == "merging":
-            return MergingState(self._kernel(X), X, self.budget)
+        if self.maintenance in STATES:
+            return STATES[self.maintenance](self._kernel(X), X, self.budget)
         return super()._new_state(X)
 
     def _learning(self):
-        if self.maintenance == "merging":
+        if self.maintenance in STATES:
             return lambda X, signs, *_: self._state.learn(X, signs, *self._strategy_arguments())
         return super()._learning()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import clone
 
-from klr_bench.estimators.budget import engine, projection
+from klr_bench.estimators.budget import engine, projecting, projection
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
 from tests.cover import cover
 from tests.estimators.one_pass import (
@@ -51,6 +51,14 @@ CASES = {
     "oskl": (BudgetOSKL(G=1.5, eta=0.4), lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 1.5, 0.4)),
     "bsgd": (BSGD(lam=0.02), lambda K, y, B: reference.bsgd(K, y, B, 0.02, "hinge")),
     "bsgd logit": (BSGD(lam=0.05, loss="logit"), lambda K, y, B: reference.bsgd(K, y, B, 0.05, "logit")),
+    "bsgd projection": (
+        BSGD(lam=0.02, maintenance="projection"),
+        lambda K, y, B: reference.bsgd_projection(K, y, B, 0.02, "hinge"),
+    ),
+    "bsgd projection logit": (
+        BSGD(lam=0.05, loss="logit", maintenance="projection"),
+        lambda K, y, B: reference.bsgd_projection(K, y, B, 0.05, "logit"),
+    ),
     "norma": (NORMA(eta=0.7, lam=0.03), lambda K, y, B: reference.norma(K, y, B, 0.7, 0.03, "hinge")),
     "norma logit": (
         NORMA(eta=0.7, lam=0.03, loss="logit"),
@@ -59,7 +67,8 @@ CASES = {
     "projectron": (Projectron(), lambda K, y, B: reference.projectron(K, y, B)),
     "projectron++": (ProjectronPlusPlus(eta=0.8), lambda K, y, B: reference.projectron(K, y, B, eta=0.8)),
 }
-REPLACING = [case for case in CASES if "projectron" not in case]
+PROJECTING = [case for case in CASES if "project" in case]
+REPLACING = [case for case in CASES if case not in PROJECTING]
 
 
 def fitted(case, X, y, budget, *, average=False, **parameters):
@@ -93,6 +102,7 @@ def kernel_matrix(X, kernel):
 )
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
+    monkeypatch.setattr(projecting, "BLOCK", block)
     monkeypatch.setattr(projection, "BLOCK", block)
     monkeypatch.setattr(projection, "AHEAD", block)
     X, y = toy(n=150)

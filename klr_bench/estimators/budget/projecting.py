@@ -1,0 +1,253 @@
+"""The state of a budgeted SGD that projects a support vector onto the others when there are too many; any kernel.
+
+Wang, Crammer, Vucetic (JMLR 13, 2012), section 4.2.  Without support vector p, f = sum a_i k(x_i, .) changes the least
+if the others get a_p d, where K d = k_p, with their kernel matrix K and their kernel values k_p with x_p.  Column p of
+the inverse of the kernel matrix of all, q, is -q_p d at the places of the others: a - (a_p / q_p) q is the projection,
+and 0 at p.
+
+The upper factor U of the kernel matrix, U'U, is kept.  A support vector adds a column to it, U'w = k, and its squared
+distance from the span is k(x, x) - w'w.  Without column p row p is one too many: with r, the rest of it, and V, the
+triangle below, U'U is r r' + V'V there, and rotations take r into V.  Each costs O(B^2), as does q.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float64, int64, types
+
+from klr_bench.estimators.budget.engine import MISTAKES, REFUSED, Counted, T
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.losses import derivative
+from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.rows import Growing, growing_like, grown
+from klr_bench.estimators.online.engine import FOLD_BELOW
+
+BLOCK = 128
+"""Examples per block."""
+EVER, USED = REFUSED + 1, REFUSED + 2
+"""Behind T, MISTAKES and REFUSED in `counts`: examples ever inserted, support vectors."""
+SCALE, SUM, LAST = range(3)
+"""The scale of the coefficients, the sum of the scales, the last f(x)."""
+TIE = 1e-9
+"""Norms that differ by this share at most are equal but for rounding."""
+_DEPENDENT = 1e-10
+"""An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
+
+_vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
+
+
+@compiled(types.void(_matrix, int64, int64, _vector))
+def forward(factor, first, m, x):
+    """Overwrite x (m,), 0 before `first`, with the solution z of U'z = x for the factor U (m, m)."""
+    for i in range(first, m):
+        x[i] /= factor[i, i]
+        for j in range(i + 1, m):
+            x[j] -= factor[i, j] * x[i]
+
+
+@compiled(types.void(_matrix, int64, _vector), fastmath={"reassoc", "contract"})
+def backward(factor, m, x):
+    """Overwrite x (m,) with the solution z of U z = x."""
+    for i in range(m - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, m):
+            total -= factor[i, j] * x[j]
+        x[i] = total / factor[i, i]
+
+
+@compiled(types.void(_matrix, int64, int64))
+def without(factor, p, m):
+    """Overwrite the factor (m, m) of a matrix with that of the matrix without row and column p, (m - 1, m - 1)."""
+    for i in range(p):
+        for j in range(p, m - 1):
+            factor[i, j] = factor[i, j + 1]
+    rest = factor[p, 1:m].copy()  # that of the column that will be column j
+    for i in range(p, m - 1):
+        below = factor[i + 1, i + 1]
+        length = math.hypot(below, rest[i])
+        cosine, sine = below / length, rest[i] / length
+        factor[i, i] = length
+        for j in range(i + 1, m - 1):
+            old = factor[i + 1, j + 1]
+            factor[i, j] = cosine * old + sine * rest[j]
+            rest[j] = cosine * rest[j] - sine * old
+
+
+@compiled()
+def _settle(m, coef, average, since, scalars):
+    """Bring the contributions of the m support vectors to the average up to date."""
+    for j in range(m):
+        average[j] += coef[j] * (scalars[SUM] - since[j])
+        since[j] = scalars[SUM]
+
+
+@compiled()
+def _least(m, coef, length):
+    """Return the first of the m support vectors with the least |a_i| ||k(x_i, .)||, and this norm without the scale."""
+    least = math.inf
+    for j in range(m):
+        least = min(least, abs(coef[j]) * length[j])
+    for j in range(m):
+        if abs(coef[j]) * length[j] <= least * (1.0 + TIE):
+            return j, least
+    return 0, least
+
+
+@compiled()
+def _leave(p, m, coef, average, since, number, column, length, total, scalars):
+    """Take support vector p of m, whose average is up to date, out of f; those behind it move up."""
+    total[number[p]] = average[p]
+    for j in range(p, m - 1):
+        coef[j], average[j], since[j] = coef[j + 1], average[j + 1], since[j + 1]
+        number[j], column[j], length[j] = number[j + 1], column[j + 1], length[j + 1]
+
+
+@compiled(types.void(
+    int64, float64, int64, _vector, _matrix, _vector, _matrix, _vector, _vector, _vector, _vector, _numbers, _numbers,
+    _vector, _numbers, _numbers, _vector,
+))  # fmt: skip
+def _block(
+    loss, lam, budget, y, values, squares, factor, coef, average, since, length, number, column, total, entered, counts,
+    scalars,
+):  # fmt: skip
+    """Learn from a block of b examples with labels y (b,) and squares (b,), their k(x, x).
+
+    values (b, n + b): kernel values with the n support vectors at the start and with each other.  Per support vector,
+    in the order of their insertion: coef, average, since, number as in `budget.engine.Book`, length, ||k(x_i, .)||, and
+    column, that in `values`; with one place more than `budget`, and so is the factor, U.  total: per example that was
+    ever inserted.  Written: entered, which of all examples the inserted ones are.
+    """
+    first, k, q = values.shape[1] - len(y), np.empty(len(coef)), np.empty(len(coef))
+    before = counts[EVER]
+    for i in range(len(y)):
+        m, f = counts[USED], 0.0
+        for j in range(m):
+            k[j] = values[i, column[j]]
+            f += coef[j] * k[j]
+        f *= scalars[SCALE]
+        scalars[LAST] = f
+        counts[T] += 1
+        t = counts[T]
+        if not math.isfinite(f + squares[i]):
+            counts[REFUSED] = t
+            return
+        scalars[SUM] += scalars[SCALE]
+        counts[MISTAKES] += y[i] * f <= 0.0
+        if t > 1:  # f_1 = 0 needs no shrinking
+            scalars[SCALE] *= 1.0 - 1.0 / t
+        if scalars[SCALE] < FOLD_BELOW:
+            _settle(m, coef, average, since, scalars)
+            coef[:m] *= scalars[SCALE]
+            since[:m] = 0.0
+            scalars[SCALE], scalars[SUM] = 1.0, 0.0
+        slope = derivative(loss, y[i], f, 0.0)
+        if slope == 0.0:
+            continue
+        c, p = -slope / (lam * t) / scalars[SCALE], m
+        forward(factor, 0, m, k)
+        away = squares[i]
+        for j in range(m):
+            away -= k[j] * k[j]
+        inside = away <= _DEPENDENT * squares[i]
+        if m == budget and not inside:
+            p, least = _least(m, coef, length)
+            inside = abs(c) * math.sqrt(squares[i]) < least * (1.0 - TIE)  # the new one would leave at once
+        if inside:
+            _settle(m, coef, average, since, scalars)
+            backward(factor, m, k)
+            for j in range(m):
+                coef[j] += c * k[j]
+            continue
+        factor[:m, m], factor[m, m] = k[:m], math.sqrt(away)
+        coef[m], average[m], since[m], length[m] = c, 0.0, scalars[SUM], math.sqrt(squares[i])
+        number[m], column[m] = counts[EVER], first + i
+        entered[counts[EVER] - before] = t - 1
+        counts[EVER] += 1
+        counts[USED] += 1
+        if m < budget:
+            continue
+        m = counts[USED]
+        _settle(m, coef, average, since, scalars)
+        q[:m] = 0.0
+        q[p] = 1.0
+        forward(factor, p, m, q)
+        backward(factor, m, q)
+        share = coef[p] / q[p]
+        for j in range(m):
+            coef[j] -= share * q[j]
+        without(factor, p, m)
+        _leave(p, m, coef, average, since, number, column, length, total, scalars)
+        counts[USED] -= 1
+
+
+class ProjectingState(Counted):
+    """The state of a budgeted SGD that projects, between two blocks of examples; in float64.
+
+    Attributes: `support`, all examples that were ever inserted, in order, and their `numbers` among all; the rest as in
+    `_block`.
+    """
+
+    def __init__(self, kernel, X, budget):
+        """Start on rows like those of X, dense or CSR."""
+        self.budget, self.sparse = budget, sp.issparse(X)
+        self.operands = operands_of(kernel, X).plain
+        self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
+        self.factor, self.total = np.zeros((0, 0)), np.zeros(0)
+        self.coef, self.average, self.since, self.length = np.zeros((4, 0))
+        self.number = np.zeros(0, dtype=np.int64)
+        self.counts, self.scalars = np.zeros(USED + 1, dtype=np.int64), np.array([1.0, 0.0, 0.0])
+
+    @property
+    def last_value(self):
+        """The last f(x)."""
+        return self.scalars[LAST]
+
+    def learn(self, X, y, loss, lam):
+        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
+        for start in range(0, len(y), BLOCK):
+            if self.refused:
+                break
+            block = slice(start, start + BLOCK)
+            self._learn_block(X[block], y[block], loss, lam)
+
+    def _learn_block(self, X, y, loss, lam):
+        n, before, rows = self.counts[USED], self.t, X.astype(np.float64)
+        self._make_room(len(y))
+        left, right = self.operands.left(rows), self.operands.right(rows)
+        old = self.operands.right(self.support.rows[self.number[:n]].astype(np.float64))
+        values = np.hstack([self.operands.values(left, old), self.operands.values(left, right)])
+        entered = np.empty(len(y), dtype=np.int64)
+        _block(
+            loss, lam, self.budget, y, np.ascontiguousarray(values), values[:, n:].diagonal().copy(), self.factor,
+            self.coef, self.average, self.since, self.length, self.number, np.arange(len(self.coef)), self.total,
+            entered, self.counts, self.scalars,
+        )  # fmt: skip
+        entered = entered[: self.counts[EVER] - len(self.support)]
+        self.support.append(X[entered - before])
+        self.numbers.append(entered)
+
+    def _make_room(self, n):
+        """Make room for n examples: as many places as are needed, B + 1 at most."""
+        places = min(self.budget + 1, self.counts[USED] + n + 1)
+        if places > len(self.coef):
+            places = min(self.budget + 1, 2 * places)
+            factor, old = np.zeros((places, places)), len(self.coef)
+            factor[:old, :old] = self.factor
+            self.factor = factor
+            for name in ("coef", "average", "since", "length", "number"):
+                values = getattr(self, name)
+                setattr(self, name, np.concatenate([values, np.zeros(places - old, values.dtype)]))
+        self.total = grown(self.total, self.counts[EVER] + n)
+
+    def coefficients(self, *, average):
+        """Return the places in `support` of the examples in f and their coefficients, of the average or the last f."""
+        m = self.counts[USED]
+        number, coef = self.number[:m], self.coef[:m]
+        if not average:
+            return number.copy(), self.scalars[SCALE] * coef
+        total = self.total[: len(self.support)].copy()
+        total[number] = self.average[:m] + coef * (self.scalars[SUM] - self.since[:m])
+        return np.arange(len(total)), total / max(self.t, 1)
