@@ -77,6 +77,18 @@ class GaussianMixtures(Made):
 
 
 @dataclass(frozen=True)
+class TwoGaussians(Made):
+    n_samples: Rows
+    n_features: Features
+    distance: Size
+    spread: Size
+    seed: Seed
+
+    def n_numbers(self) -> float:
+        return self.n_samples * self.n_features
+
+
+@dataclass(frozen=True)
 class SparseText(Made):
     n_samples: Rows
     n_features: Features
@@ -170,6 +182,7 @@ MAKERS: dict[str, type[Any]] = {
     f"{_SYNTHETIC}.checkerboard": Checkerboard,
     f"{_SYNTHETIC}.repeated_points": RepeatedPoints,
     f"{_SYNTHETIC}.gaussian_mixtures": GaussianMixtures,
+    f"{_SYNTHETIC}.two_gaussians": TwoGaussians,
     f"{_SYNTHETIC}.sparse_text": SparseText,
     f"{_SYNTHETIC}.factors": Factors,
     f"{_SYNTHETIC}.dense_factors": DenseFactors,
@@ -179,6 +192,7 @@ MAKERS: dict[str, type[Any]] = {
     f"{_BUNDLED}.ten_digits": Made,
     f"{_BUNDLED}.breast_cancer": Made,
     f"{_BUNDLED}.wine": Made,
+    f"{_BUNDLED}.iris": Made,
     "klr_bench.experiment.data.deformed.deformed": Deformed,
 }
 """By dotted name; that of `deformed` gets the arrays of the files, too."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 
 def digits() -> tuple[Any, NDArray[np.str_]]:
@@ -31,3 +31,9 @@ def wine() -> tuple[Any, NDArray[np.int64]]:
     """Return the chemical measurements of wines (178, 13) and their three cultivars."""
     X, y = load_wine(return_X_y=True)
     return X, y
+
+
+def iris() -> tuple[Any, NDArray[np.str_]]:
+    """Return the lengths and widths of sepals and petals (150, 4), in cm, and the species of each iris."""
+    data = load_iris()
+    return data.data, data.target_names[data.target]

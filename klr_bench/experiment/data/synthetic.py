@@ -138,6 +138,21 @@ def gaussian_mixtures(
     return means[y, component] + noise[:, :1] * along + noise[:, 1:] * across, y
 
 
+def two_gaussians(
+    n_samples: int, n_features: int, distance: float, spread: float, seed: int
+) -> tuple[NDArray[np.float64], Labels]:
+    """Return points of two Gaussians, X (n, d), and which of them each point is of, y in {0, 1}.
+
+    Class 1 is standard normal about a point with equal coordinates, at `distance` from the origin; class 0 is normal
+    about the origin, with deviation `spread`.  In 20 dimensions these are twonorm (distance 4, spread 1, moved) and
+    ringnorm (distance 2, spread 2) of Breiman, Bias, variance, and arcing classifiers (1996).
+    """
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 2, n_samples)
+    X = random.standard_normal((n_samples, n_features)) * np.where(y == 1, 1.0, spread)[:, None]
+    return X + y[:, None] * distance / np.sqrt(n_features), y
+
+
 def sparse_binary(
     n_samples: int, n_features: int, n_on: int, n_classes: int, topics: int, blocks: int, share: float, seed: int
 ) -> tuple[Any, Labels]:

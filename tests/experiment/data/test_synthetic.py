@@ -27,6 +27,7 @@ SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
     "factors": lambda n, seed: synthetic.factors(n, 20, 3, 0.3, 0.5, seed),
     "dense_factors": lambda n, seed: synthetic.dense_factors(n, 30, 5, 0.5, 0.3, seed),
     "gaussian_mixtures": lambda n, seed: synthetic.gaussian_mixtures(n, 3, 2, 0.8, seed),
+    "two_gaussians": lambda n, seed: synthetic.two_gaussians(n, 20, 4.0, 1.0, seed),
     "sparse_binary": lambda n, seed: synthetic.sparse_binary(n, 500, 20, 5, 2, 4, 0.6, seed),
 }
 
@@ -149,6 +150,14 @@ def test_mixtures_have_the_spreads_that_they_say() -> None:
         assert (axes < 0.8 * 1.51).all()
 
 
+def test_two_gaussians_have_the_means_and_the_deviations_that_they_say() -> None:
+    X, y = synthetic.two_gaussians(60_000, 20, 2.0, 1.5, 0)
+    np.testing.assert_allclose(X[y == 0].mean(axis=0), 0.0, atol=0.05)
+    np.testing.assert_allclose(X[y == 1].mean(axis=0), 2.0 / np.sqrt(20), atol=0.05)
+    np.testing.assert_allclose(np.cov(X[y == 0].T), 2.25 * np.eye(20), atol=0.1)
+    np.testing.assert_allclose(np.cov(X[y == 1].T), np.eye(20), atol=0.1)
+
+
 def test_rows_of_sparse_binary_have_20_features_on_and_topics_of_two_blocks() -> None:
     X, y = synthetic.sparse_binary(3000, 7000, 20, 5, 10, 20, 0.6, 0)
     assert (X.shape, X.dtype) == ((3000, 7000), np.float32)
@@ -216,6 +225,15 @@ def test_wine_has_three_cultivars() -> None:
     X, y = bundled.wine()
     assert X.shape == (178, 13)
     assert np.bincount(y).tolist() == [59, 71, 48]
+
+
+def test_iris_has_three_species_of_fifty() -> None:
+    X, y = bundled.iris()
+    assert X.shape == (150, 4)
+    assert [label.tolist() for label in np.unique(y, return_counts=True)] == [
+        ["setosa", "versicolor", "virginica"],
+        [50] * 3,
+    ]
 
 
 def test_dense_factors_are_of_norm_one_and_a_linear_rule_of_the_whitened_rows_classifies_them() -> None:
