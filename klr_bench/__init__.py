@@ -11,6 +11,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "ALMA": "klr_bench.estimators.budget.alma",
     "ApproximateKernelLR": "klr_bench.estimators.peers.approximate",
     "AROW": "klr_bench.estimators.linear.arow",
     "AuxiliaryKLR": "klr_bench.estimators.online.auxiliary",

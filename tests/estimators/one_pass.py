@@ -27,6 +27,7 @@ def _once(cls: Any, **settings: Any) -> Any:
     return type(cls.__name__, (cls,), {"__init__": other, "__module__": __name__, "__doc__": cls.__doc__})
 
 
+ALMA = _once(klr_bench.ALMA)
 AuxiliaryKLR = _once(klr_bench.AuxiliaryKLR, eta=1.0, aux_gamma=2.0)
 BOGD = _once(klr_bench.BOGD)
 BOGDPlusPlus = _once(klr_bench.BOGDPlusPlus)

@@ -328,6 +328,21 @@ def duol(K, y, C, rho):
     return coef, total / n, inserted
 
 
+def alma(K, y, alpha, B, C):
+    """Return the last coefficients, those of the average, and who was inserted."""
+    n, k = len(y), 1
+    coef, total, inserted = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
+    for t in range(n):
+        total += coef
+        length = np.sqrt(K[t, t])
+        if length == 0 or y[t] * (K[t] @ coef) / length > (1 - alpha) * B / np.sqrt(k):
+            continue
+        coef[t], inserted[t] = C / np.sqrt(k) * y[t] / length, True
+        coef = coef / max(1, np.sqrt(coef @ K @ coef))
+        k += 1
+    return coef, total / n, inserted
+
+
 class Points:
     """A function of at most `budget` points, each its own row; merged points are rows, too.
 

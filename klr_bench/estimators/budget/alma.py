@@ -1,0 +1,108 @@
+"""ALMA with p = 2: steps that get shorter, inside the unit ball, towards a margin that is nearly the largest.
+
+Gentile (JMLR 2, 2001).  Each update inserts one example, so that their number, k - 1, is that of the support vectors.
+"""
+
+from __future__ import annotations
+
+import math
+
+from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.engine import EVER, FIRST, SQUARED, N, decide, enter, shrink, strategy
+from klr_bench.estimators.core.parameters import POSITIVE, SHARE
+from klr_bench.estimators.online.base import OnlineKernelClassifier
+
+
+@strategy
+def step_inside_the_ball(book, parameters):
+    margin, C = parameters[1], parameters[2]
+    y, counts, scalars = book.y, book.counts, book.scalars
+    for i in range(len(y)):
+        value, length = decide(book, i), book.length[counts[FIRST] + i]
+        if math.isnan(value):
+            break
+        root = math.sqrt(counts[EVER] + 1)
+        if length == 0.0 or y[i] * value > margin / root * length:
+            continue
+        enter(book, i, counts[N], C * y[i] / (root * length), value)
+        if scalars[SQUARED] > 1.0:
+            shrink(book, 1.0 / math.sqrt(scalars[SQUARED]))
+            scalars[SQUARED] = 1.0
+    return len(y)
+
+
+class ALMA(BudgetKernelClassifier):
+    """Approximate large margin algorithm, p = 2: without errors, its margin is at least 1 - alpha of the largest.
+
+    Examples have length 1, x^ = k(x, .) / ||k(x, .)||.  At one with y <f, x^> <= (1 - alpha) B / sqrt(k), the k-th
+    update is f <- f + C / sqrt(k) y x^, and then f <- f / max(1, ||f||).  There is no budget.
+
+    Parameters
+    ----------
+    alpha : float, default=0.9
+        In (0, 1]; the smaller, the larger the margin and the number of support vectors.
+    B : float or None, default=None
+        B > 0 of the margin that is asked for; None is sqrt(8) / alpha, as in the theorem.
+    C : float or None, default=None
+        C > 0 of the steps; None is sqrt(2), as in the theorem.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        See `BudgetKernelClassifier`.
+
+    Attributes
+    ----------
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `BudgetKernelClassifier`.
+
+    References
+    ----------
+    Gentile, JMLR 2, 2001: the algorithm ALMA_p and theorem 3, with p = 2 and a kernel.
+
+    Examples
+    --------
+    >>> from klr_bench import ALMA
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = ALMA(gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.n_support_ == model.n_updates_ < model.t_
+    True
+    """
+
+    budget = 2**40  # more than there can be examples
+    _strategy = step_inside_the_ball
+    _fixed = OnlineKernelClassifier._fixed
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+        "alpha": [SHARE],
+        "B": [POSITIVE, None],
+        "C": [POSITIVE, None],
+    }
+
+    def __init__(
+        self,
+        alpha=0.9,
+        B=None,
+        C=None,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
+        OnlineKernelClassifier.__init__(
+            self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        )
+        self.alpha = alpha
+        self.B = B
+        self.C = C
+
+    def _strategy_arguments(self):
+        B = math.sqrt(8.0) / self.alpha if self.B is None else self.B
+        return [(1.0 - self.alpha) * B, math.sqrt(2.0) if self.C is None else self.C]
