@@ -32,6 +32,8 @@ NEW = 1e-10
 """Least share of a candidate's curvature that the import vectors must leave unexplained; below it the system would be
 singular.
 """
+ROUNDS = 3
+"""Rounds whose mean gain ends the fit: a single one may gain next to nothing where it takes two import vectors."""
 
 
 class ImportVectorMachine(ExpansionClassifier):
@@ -49,7 +51,8 @@ class ImportVectorMachine(ExpansionClassifier):
     n_candidates : int or None, default=None
         Number of rows, drawn at random, that are tried in each round; None is all rows.
     tol : float, default=1e-3
-        The fit ends when a round lowers the objective by at most this share of it; tol >= 0.
+        The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average;
+        tol >= 0.
     kernel, gamma, degree, coef0, random_state, dtype, class_weight, verbose
         See `DualCDKLR`; random_state draws the candidates, and the systems are always solved in float64.
 
@@ -153,20 +156,21 @@ class ImportVectorMachine(ExpansionClassifier):
             return operands.values(left, operands.right(rows[columns])).astype(np.float64)
 
         machine = _Machine(kernel_values, signs, shares, usual_lam(total) if self.lam is None else self.lam)
-        self.n_iter_, callback = 0, telling(self, callback)
+        self.n_iter_, callback, objectives = 0, telling(self, callback), [machine.objective]
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)
             if self.n_candidates is not None and self.n_candidates < len(others):
                 others = self._random.choice(others, self.n_candidates, replace=False)
-            before = machine.objective
             grew = machine.grow(others)
+            objectives.append(machine.objective)
             self.n_iter_ += 1
             self.support_vectors_, self.dual_coef_ = X[machine.chosen], machine.coef
             self._numbers = np.array(machine.chosen)
             self.n_support_, self.objective_ = len(machine.chosen), machine.objective
             if callback is not None and callback(self, self.n_iter_ * n):
                 return self
-            if not grew or before - machine.objective <= self.tol * machine.objective:
+            gains = -np.diff(objectives[-1 - ROUNDS :])
+            if not grew or (len(gains) == ROUNDS and gains.mean() <= self.tol * machine.objective):
                 return self
         if self.n_iter_ < n:
             message = f"ImportVectorMachine: the objective still falls at max_import_vectors={self.max_import_vectors}."

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from klr_bench import DualCDKLR, ImportVectorMachine, PrimalCDKLR
 from klr_bench.estimators.batch.dual import _step
 from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.experiment.data.synthetic import checkerboard
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
@@ -266,3 +267,13 @@ def test_import_vectors_come_near_the_solution():
     assert full.objective_ * (1 - 1e-6) <= machine.objective_ <= 1.02 * full.objective_
     assert machine.n_support_ < 100
     assert len(np.unique(machine.support_vectors_, axis=0)) == machine.n_support_
+
+
+def test_import_vectors_are_chosen_where_one_alone_says_nothing():
+    """On a checkerboard the first ones gain next to nothing each."""
+    X, y = checkerboard(1500, 4, 0.0, 0)
+    sizes = [
+        ImportVectorMachine(1e-4, gamma=6.0, n_candidates=10, random_state=seed).fit(X, y).n_support_
+        for seed in range(20)
+    ]
+    assert min(sizes) > 10
