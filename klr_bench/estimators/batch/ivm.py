@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
@@ -51,10 +51,10 @@ class ImportVectorMachine(ExpansionClassifier):
     n_candidates : int or None, default=None
         Number of rows, drawn at random, that are tried in each round; None is all rows.
     tol : float, default=1e-3
-        The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average;
-        tol >= 0.
+        The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average,
+        or when the import vectors depend on each other up to rounding; tol >= 0.
     kernel, gamma, degree, coef0, random_state, dtype, class_weight, verbose
-        See `DualCDKLR`; random_state draws the candidates, and the systems are always solved in float64.
+        See `DualCDKLR`; random_state draws the candidates, and the fit is always in float64.
 
     Attributes
     ----------
@@ -149,11 +149,11 @@ class ImportVectorMachine(ExpansionClassifier):
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
         operands = self._operands
-        rows = operands.rows(X)
+        rows = operands.rows(X.astype(np.float64))  # in single precision import vectors that are near look dependent
         left = operands.left(rows)
 
         def kernel_values(columns):
-            return operands.values(left, operands.right(rows[columns])).astype(np.float64)
+            return operands.values(left, operands.right(rows[columns]))
 
         machine = _Machine(kernel_values, signs, shares, usual_lam(total) if self.lam is None else self.lam)
         self.n_iter_, callback, objectives = 0, telling(self, callback), [machine.objective]
@@ -194,13 +194,19 @@ class _Machine:
         self.objective = np.log(2)
 
     def grow(self, candidates):
-        """Add the best candidate, after one Newton step; return False if none lowers the objective."""
+        """Add the best candidate, after one Newton step.
+
+        Return False if none lowers the objective, or if the import vectors depend on each other up to rounding.
+        """
         y, K, lam = self.y, self.K, self.lam
         s = np.exp(-np.logaddexp(0, y * self.f))
         w = self.shares * s * (1 - s)
         target = w * self.f + self.shares * y * s
         system = K.T @ (w[:, None] * K) + lam * K[self.chosen]
-        factor = cho_factor(system) if self.chosen else None
+        try:
+            factor = cho_factor(system) if self.chosen else None
+        except LinAlgError:
+            return False
         alone = self._solve(factor, K.T @ target)
         best = None
         for part in slices(len(candidates), CANDIDATES):

@@ -277,3 +277,11 @@ def test_import_vectors_are_chosen_where_one_alone_says_nothing():
         for seed in range(20)
     ]
     assert min(sizes) > 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_import_vectors_that_rounding_makes_dependent_are_enough(seed):
+    X, y = checkerboard(700, 4, 0.1, 0)
+    machine = ImportVectorMachine(1e-5, gamma=6.0, n_candidates=59, random_state=seed)
+    assert machine.fit(X.astype(np.float32), y).score(X, y) > 0.75
+    assert 20 < machine.n_support_ < 50
