@@ -101,7 +101,9 @@ class Task:
                 place = Path(config.results_dir) / config.name
                 self._take(place)
                 with self._watched(place):
-                    outcome = runner.run(config, console=console, quiet=self.quiet, dry_run=self.dry_run)
+                    outcome = runner.run(
+                        config, console=console, quiet=self.quiet, dry_run=self.dry_run, overrides=job.overrides.task
+                    )
         except BrokenPipeError:
             raise
         except BAD_INPUT as error:

@@ -41,6 +41,7 @@ def page(values: Mapping[str, str], formats: Sequence[str]) -> None:
             results_dir=folders[0],
             columns=columns,
             own_figures=is_true("own_figures", values.get("own_figures", "false")),
+            statistics=is_true("statistics", values.get("statistics", "false")),
         )
     _tell(written, opened=opened)
 

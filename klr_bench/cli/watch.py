@@ -27,12 +27,12 @@ def main(arguments: Sequence[str]) -> int:
     port, opened = _port(values.get("port", "0")), is_true("open", values.get("open", "false"))
     from klr_bench.report.watch.beside import yield_to_fits
     from klr_bench.report.watch.server import LOOPBACK, Server
-    from klr_bench.report.watch.table import fragment
+    from klr_bench.report.watch.table import held
     from klr_bench.report.watch.watched import Watched
 
     folder = Path(values.get("results_dir", "results")) / name
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-    with Server(Watched(folder, fragment), values.get("host", LOOPBACK), port) as server:
+    with Server(Watched(folder, held), values.get("host", LOOPBACK), port) as server:
         _say(f"{folder} at {server.url}  (Ctrl-C ends it)")
         if not server.is_loopback:
             _say(f"Everybody who reaches this machine by host={values['host']} can read it.")

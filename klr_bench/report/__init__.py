@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from klr_bench.report.load import Results
-    from klr_bench.report.render import Placing
+    from klr_bench.report.render import Document, Placing
     from klr_bench.report.table import Table
 
 __all__ = ["FORMATS", "report"]
@@ -56,7 +56,12 @@ def report(
         render.show(said, console)
     texts = render.table_files(built, said, formats, placing)
     if statistics:
-        texts |= _statistics(results, built, columns, formats, console)
+        document, table_of_all = compared(results, built, columns)
+        if "terminal" in formats:
+            console.print()
+            render.show(document, console)
+        texts |= {f"statistics.{name}": spell(document) for name, spell in render.WRITERS.items() if name in formats}
+        texts |= {"statistics.csv": table_of_all} if "csv" in formats else {}
     files = {name: text.encode() for name, text in texts.items()}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     drawn = draw_all(inputs, built.figures, own=own_figures, also=as_files(formats))
@@ -65,10 +70,8 @@ def report(
     return write_changed(output or folder / "report", files | drawn.files)
 
 
-def _statistics(
-    results: Results, table: Table, columns: Sequence[str] | None, formats: Sequence[str], console: Console
-) -> dict[str, str]:
-    """Show the comparisons of every two lines where the terminal is asked for; return their files."""
+def compared(results: Results, table: Table, columns: Sequence[str] | None) -> tuple[Document, str]:
+    """Return the comparisons of every two lines of a table, as a document and as CSV."""
     from klr_bench.report import pairwise, render
 
     metrics = pairwise.chosen_metrics(table, columns)
@@ -76,9 +79,4 @@ def _statistics(
         found for metric in metrics for found in pairwise.on_data_sets(results.records, results.manifest, table, metric)
     ]
     over = [pairwise.over_data_sets(table, metric) for metric in metrics]
-    said = render.statistics_document(table, data_sets, over)
-    if "terminal" in formats:
-        console.print()
-        render.show(said, console)
-    files = {f"statistics.{name}": spell(said) for name, spell in render.WRITERS.items() if name in formats}
-    return files | ({"statistics.csv": render.statistics_csv(data_sets, over)} if "csv" in formats else {})
+    return render.statistics_document(table, data_sets, over), render.statistics_csv(data_sets, over)

@@ -45,6 +45,9 @@ LONGEST_HEADER = 100_000
 """Bytes of the first line of a table."""
 
 
+Texts = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+
 @dataclass(frozen=True)
 class Results:
     """A results folder: its manifest, and a frame for each of its files; empty frames for files that there are not."""
@@ -55,6 +58,8 @@ class Results:
     traces: pd.DataFrame
     reliability: pd.DataFrame
     rows: pd.DataFrame
+    texts: Texts = ((), ())
+    """The names of the columns of records.csv, and its rows as they stand there."""
 
 
 def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
@@ -86,7 +91,7 @@ def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
     >>> bool(means.max() > 0.85)
     True
     """
-    files = [field.name for field in fields(Results) if field.name != "manifest"]
+    files = [field.name for field in fields(Results) if field.name not in ("manifest", "texts")]
     check_choice("file", file, files)
     frame: pd.DataFrame = getattr(read_results(Path(folder)), file)
     return frame
@@ -107,7 +112,8 @@ def read_results(folder: Path) -> Results:
         message = f"{folder}: no records.csv there.{advice}"
         raise KlrBenchError(message)
     manifest = read_manifest(folder)
-    records = read_records(path, manifest)
+    texts = read_texts(path)
+    records = read_records(path, manifest, texts)
     if records.empty:
         message = f"{path}: no rows in it. Make some with: klr-bench run experiment={folder.name}."
         raise KlrBenchError(message)
@@ -117,13 +123,17 @@ def read_results(folder: Path) -> Results:
         _checked_traces(_read_if_there(folder / "traces.csv", TRACE_COLUMNS), folder / "traces.csv"),
         _read_if_there(folder / "reliability.csv", RELIABILITY_COLUMNS),
         _read_if_there(folder / "rows.csv", ROWS_COLUMNS),
+        texts,
     )
 
 
-def read_records(path: Path, manifest: Manifest) -> pd.DataFrame:
-    """Return a records.csv as a frame.  Columns beside the declared ones are metrics of the user's own estimators."""
+def read_records(path: Path, manifest: Manifest, texts: Texts | None = None) -> pd.DataFrame:
+    """Return a records.csv as a frame, whose `texts` may be at hand.
+
+    Columns beside the declared ones are metrics of the user's own estimators.
+    """
     optional = {name: "" for name in (*METRICS, *LATER) if name in COLUMNS}
-    frame = _read(path, COLUMNS, optional, own=True)
+    frame = _read(path, COLUMNS, optional, own=True, texts=texts)
     for columns in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
         again = frame.duplicated(columns)
         if again.any():
@@ -151,11 +161,13 @@ def _checked_traces(traces: pd.DataFrame, path: Path) -> pd.DataFrame:
     return traces
 
 
-def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: bool = False) -> pd.DataFrame:
+def _read(
+    path: Path, columns: Sequence[str], optional: dict[str, str], *, own: bool = False, texts: Texts | None = None
+) -> pd.DataFrame:
     """Return a file as a frame whose columns are of the declared types."""
     import pandas as pd
 
-    header, rows = read_texts(path)
+    header, rows = texts or read_texts(path)
     expected = f"{path}: expected the columns {', '.join(columns)}, got "
     missing = [name for name in columns if name not in header and name not in optional]
     if missing:
@@ -168,8 +180,8 @@ def _read(path: Path, columns: Sequence[str], optional: dict[str, str], *, own: 
             raise KlrBenchError(message)
     names = [*columns, *(name for name in header if own and name not in columns)]
     places = {name: place for place, name in enumerate(header)}
-    texts = {name: [row[places[name]] for row in rows] if name in places else [""] * len(rows) for name in names}
-    return pd.DataFrame({name: _column(column, name, path) for name, column in texts.items()}, columns=names)
+    found = {name: [row[places[name]] for row in rows] if name in places else [""] * len(rows) for name in names}
+    return pd.DataFrame({name: _column(column, name, path) for name, column in found.items()}, columns=names)
 
 
 def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:

@@ -170,7 +170,7 @@ class Manifest(PartOfMore):
         return self.config.sweep.get(algorithm) or {}
 
 
-KEYS = {*(key.name for key in fields(Manifest)), "started", "updated", "git_commit", "changed", "versions"}
+KEYS = {*(key.name for key in fields(Manifest)), "started", "updated", "git_commit", "changed", "versions", "command"}
 """With those that a report has no use for."""
 CONFIG_KEYS = {key.name for key in fields(schema.Config)}
 

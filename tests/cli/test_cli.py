@@ -210,13 +210,13 @@ def test_flags_of_hydra(arguments: list[str], expected: str, stub: Runner, capsy
 def test_a_run_leaves_no_stray_files(stub: Runner, tmp_path: Path) -> None:
     assert main(["run"]) == 0
     assert [config.name for config in stub.configs] == ["quickstart"]
-    assert stub.options == [{"quiet": False, "dry_run": False}]
+    assert stub.options == [{"quiet": False, "dry_run": False, "overrides": []}]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_own_flags_do_not_reach_hydra(stub: Runner) -> None:
     assert main(["run", "--quiet", "repeats=2", "--dry-run"]) == 0
-    assert stub.options == [{"quiet": True, "dry_run": True}]
+    assert stub.options == [{"quiet": True, "dry_run": True, "overrides": ["repeats=2"]}]
     assert stub.configs[0].repeats == 2
 
 
@@ -266,7 +266,7 @@ def test_a_dry_multirun_writes_nothing(stub: Runner, tmp_path: Path) -> None:
 
 def test_a_dry_run_of_a_paper_counts_the_cells_of_each_experiment(stub: Runner) -> None:
     assert main(["run", "paper=prototype_klr", "--dry-run"]) == 0
-    assert stub.options == [{"quiet": True, "dry_run": True}] * len(stub.configs)
+    assert [(options["quiet"], options["dry_run"]) for options in stub.options] == [(True, True)] * len(stub.configs)
     assert {config.name for config in stub.configs} >= {"prototypes_curve", "prototypes_mnist"}
 
 

@@ -27,8 +27,9 @@ from klr_bench.experiment.records import Record
 from klr_bench.report.against import report_against
 from klr_bench.report.against.numbers import Number, Outcome, numbers_of
 from klr_bench.report.against.pages import documents
-from klr_bench.report.against.significance import corrected_interval, holm, welch_interval
+from klr_bench.report.against.significance import corrected_interval, welch_interval
 from klr_bench.report.against.two_runs import TwoRuns, compare
+from klr_bench.report.statistics.paired import holm
 from tests.experiment.composing import composed
 from tests.report.folders import record, write
 
@@ -523,7 +524,7 @@ def test_holm_is_the_largest_of_the_smaller_p_values_times_what_is_left(p_values
     expected = [0.0] * len(p_values)
     for place, index in enumerate(order):
         expected[index] = max(min(1.0, (len(p_values) - k) * p_values[order[k]]) for k in range(place + 1))
-    assert holm(p_values) == expected
+    assert holm(p_values).tolist() == pytest.approx(expected)
 
 
 def test_holm_on_an_example() -> None:

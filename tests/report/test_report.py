@@ -399,7 +399,7 @@ def test_records_without_a_row_are_refused(make: Make) -> None:
 
 def test_an_unknown_format_is_refused_before_anything_is_written(make: Make) -> None:
     folder = make()
-    message = r"format=texx: expected some of terminal, md, tex, csv, pdf\. Did you mean 'tex'\?"
+    message = r"format=texx: expected some of terminal, md, tex, csv, pdf, html\. Did you mean 'tex'\?"
     with pytest.raises(KlrBenchError, match=message):
         report(folder, console=quiet(), formats=["md", "texx"])
     assert not (folder / "report").exists()

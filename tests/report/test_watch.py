@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import http.client
 import json
 import os
@@ -27,11 +25,11 @@ from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.progress import NAME, Count, Failed, Progress, Running, birth
 from klr_bench.files import write_json
+from klr_bench.report.page.spelling import asset, layout
 from klr_bench.report.watch import watched as watched_module
 from klr_bench.report.watch.beside import beside
-from klr_bench.report.watch.page import asset, page
 from klr_bench.report.watch.server import Server, is_loopback_name
-from klr_bench.report.watch.table import fragment
+from klr_bench.report.watch.table import held
 from klr_bench.report.watch.watched import Watched
 from klr_bench.report.watch.words import described, sentence, span
 from tests.experiment.runner.test_interruptions import LEARNERS, Workplace, patiently
@@ -67,7 +65,7 @@ LIVE = Progress(
 @contextmanager
 def served(folder: Path, **options: Any) -> Iterator[Server]:
     """Serve the page of a folder while the block runs."""
-    with Server(Watched(folder, fragment), **options) as server:
+    with Server(Watched(folder, held), **options) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         yield server
@@ -137,22 +135,29 @@ def test_the_page_has_the_table_and_nothing_from_elsewhere(demo: Path) -> None:
     found = Tags(text)
     assert "81.0" in text
     assert "Demo &amp; co" in text
-    assert [name for name, _ in found.attributes if name in ("src", "srcset", "action") or name.startswith("on")] == []
-    assert [value for name, value in found.attributes if name == "href"] == ["data:,"]
+    addresses = {value for name, value in found.attributes if name in ("src", "href", "srcset", "action")}
+    own = {"page.js", "page.css", "watch.js", "watch.css", "plotly-basic.min.js", "plotly-LICENSE.txt"}
+    assert addresses - {"data:,", "#content"} == {f"/assets/{name}" for name in own}
+    assert [name for name, _ in found.attributes if name.startswith("on")] == []
     assert not re.search(r"https?://|@import|url\(", text)
 
 
-def test_the_policy_allows_the_scripts_and_styles_of_the_page_and_no_others(demo: Path) -> None:
+def test_the_policy_allows_the_scripts_of_the_server_and_no_others(demo: Path) -> None:
     with served(demo) as server:
         _, headers, text = ask(server, "/")
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
-    assert policy["default-src"] == "'none'"
-    assert policy["connect-src"] == "'self'"
-    inline = Tags(text).inline
-    for kind, texts in (("script-src", inline["script"]), ("style-src", inline["style"])):
-        assert len(texts) == 2
-        hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in texts]
-        assert sorted(policy[kind].split()) == sorted(f"'sha256-{one}'" for one in hashes)
+    assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
+    assert policy["connect-src"] == policy["script-src"] == "'self'"
+    assert [text for text in Tags(text).inline["script"] if not text.startswith('{"tables":')] == []
+
+
+@pytest.mark.parametrize("name", ["page.js", "watch.js", "watch.css", "plotly-basic.min.js"])
+def test_scripts_and_styles_are_served_as_such(demo: Path, name: str) -> None:
+    with served(demo) as server:
+        status, headers, text = ask(server, f"/assets/{name}")
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/css" if name.endswith("css") else "text/javascript")
+    assert text == asset(name)
 
 
 @pytest.mark.parametrize("path", ["/", "/state.json", "/table", "/nothing"])
@@ -173,7 +178,19 @@ def test_head_is_get_without_the_content(demo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/records.csv", "/../demo/records.csv", "/%2e%2e/demo/manifest.yaml", "//etc/passwd", "/table/", "*", "x"]
+    "path",
+    [
+        "/records.csv",
+        "/assets/",
+        "/assets/../page.js",
+        "/assets/watch.html",
+        "/../demo/records.csv",
+        "/%2e%2e/demo/manifest.yaml",
+        "//etc/passwd",
+        "/table/",
+        "*",
+        "x",
+    ],
 )
 def test_nothing_else_is_served(demo: Path, path: str) -> None:
     with served(demo) as server:
@@ -226,18 +243,17 @@ def test_hostile_names_stay_text(demo: Path) -> None:
     with served(demo) as server:
         _, _, text = ask(server, "/")
         _, headers, told = ask(server, "/state.json")
-    plain = Tags(page("demo", "", "").html).tags
     found = Tags(text).tags
-    assert found.count("script") == plain.count("script") == 2
+    assert found.count("script") == Tags(layout("", "demo", shared="/assets/", watched="")).tags.count("script") + 1
     assert {"img", "b"} & {*found} == set()
-    assert "&lt;script&gt;alert(&#x27;set&#x27;)&lt;/script&gt;" in text
+    assert "&lt;script&gt;alert(&#39;set&#39;)&lt;/script&gt;" in text
     assert "&lt;script&gt;alert(5)" in text
     assert headers["Content-Type"] == "application/json"
     assert json.loads(told)["failures"] == [[f"nc on {HOSTILE}, repeat 0", "error", "<script>alert(4)</script>"]]
 
 
 def test_the_header_sets_text_as_text() -> None:
-    script = asset("header.js")
+    script = asset("watch.js")
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", script)
 
 
@@ -448,13 +464,13 @@ def test_a_port_that_is_taken_is_said(demo: Path) -> None:
         served(demo) as server,
         pytest.raises(KlrBenchError, match=rf"port={server.server_port}: another process has it"),
     ):
-        Server(Watched(demo, fragment), port=server.server_port)
+        Server(Watched(demo, held), port=server.server_port)
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.1", "a" * 300, "\udcff"])
 def test_an_address_of_another_machine_is_said(demo: Path, host: str) -> None:
     with pytest.raises(KlrBenchError, match="expected an address of this machine"):
-        Server(Watched(demo, fragment), host)
+        Server(Watched(demo, held), host)
 
 
 def test_all_addresses_are_served_only_if_asked_for(demo: Path) -> None:

@@ -82,10 +82,12 @@ def run(
     quiet: bool = False,
     dry_run: bool = False,
     cluster: Cluster | None = None,
+    overrides: Sequence[str] = (),
 ) -> Outcome:
     """Compute what the results folder does not have yet, and write the tables and manifest.yaml.
 
-    The cells run on a `cluster` of the caller's, if there is one, else as the configuration says.
+    The cells run on a `cluster` of the caller's, if there is one, else as the configuration says.  `overrides` are the
+    words of the command line, for the manifest.
     With `dry_run` say what would run and what is done, and how long the committed reference took: estimators are
     imported and not called, and nothing is fetched, generated or written.  With `quiet` the cells are only counted.
     Raises KlrBenchError for bad input, before anything is written; KeyboardInterrupt passes through, with what is
@@ -97,7 +99,7 @@ def run(
     if dry_run:
         return Outcome(n_found=dry_run_of(cells, folder, config, console, quiet=quiet))
     check_stream_learners(cells)
-    return _Run(config, cells, folder, console, quiet=quiet, cluster=cluster).run()
+    return _Run(config, cells, folder, console, quiet=quiet, cluster=cluster, overrides=overrides).run()
 
 
 class _Run:
@@ -112,8 +114,10 @@ class _Run:
         *,
         quiet: bool,
         cluster: Cluster | None,
+        overrides: Sequence[str],
     ) -> None:
         self.config = config
+        self.overrides = overrides
         self.console = console
         self.quiet = quiet
         self.n_jobs = self._workers()
@@ -140,7 +144,7 @@ class _Run:
         started = time.monotonic()
         previous = self.store.read_manifest()
         self._fetch(cells)
-        self.store.write_manifest(manifest(self.config.plain(), self.n_jobs, previous))
+        self.store.write_manifest(manifest(self.config.plain(), self.n_jobs, previous, self.overrides))
         self.outcome.n_found = len(self.cells) - len(cells)
         with ProgressFile(self.store.folder, len(self.cells), self.outcome.n_found) as self.progress:
             try:

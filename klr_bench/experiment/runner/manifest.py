@@ -28,8 +28,14 @@ def library_versions() -> dict[str, str]:
     return {library: version(library) for library in LIBRARIES}
 
 
-def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a run that goes on from a `previous` one, or {}."""
+PLACES = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
+"""Keys of the command line, with those inside of them, that no result depends on."""
+
+
+def manifest(
+    config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any], overrides: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the manifest of a run that goes on from a `previous` one, or {}; `overrides` are its words."""
     labels = {
         group: {
             **_labels(previous, group),
@@ -45,6 +51,7 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
         "experiment": config["name"],
         "started": str(previous.get("started", now)),
         "updated": now,
+        "command": [word for word in overrides if not _is_place(word)],
         "git_commit": commit,
         "changed": changed,
         "versions": {
@@ -64,6 +71,11 @@ def manifest(config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any]
         "labels": labels,  # of all runs so far: a later one may be of a part
         "config": dict(config),
     }
+
+
+def _is_place(word: str) -> bool:
+    key = word.lstrip("+~").partition("=")[0]
+    return any(key == place or key.startswith(f"{place}.") for place in PLACES)
 
 
 def _descriptions(names: Sequence[str], folders: Sequence[Path]) -> dict[str, dict[str, Any]]:

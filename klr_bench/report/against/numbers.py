@@ -22,12 +22,12 @@ from klr_bench.report.against.significance import (
     LEVEL,
     Interval,
     corrected_interval,
-    holm,
     welch_interval,
 )
 from klr_bench.report.conditions import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.conditions import Conditions, conditions_of
 from klr_bench.report.manifest import Column
+from klr_bench.report.statistics.paired import holm
 from klr_bench.report.table import Entry
 
 Values = NDArray[Any]
@@ -234,7 +234,7 @@ def _corrected(blocks: Sequence[Block]) -> list[Block]:
     for number in numbers_of(blocks):
         if number.interval is not None:
             raw.setdefault(number.metric.name, []).append(number.interval.p)
-    waiting = {name: iter(holm(values)) for name, values in raw.items()}
+    waiting = {name: iter(holm(values).tolist()) for name, values in raw.items()}
 
     def corrected(number: Number) -> Number:
         return replace(number, p=next(waiting[number.metric.name])) if number.interval else number

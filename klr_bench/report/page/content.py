@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.report.figures import Drawn, Inputs, draw_all
-from klr_bench.report.load import Results, read_results, read_texts
+from klr_bench.report.load import Results, read_results
 from klr_bench.report.page.data import DataTable, plain_plot
 from klr_bench.report.page.facts import command_of, facts_of
 from klr_bench.report.render import Document, document
@@ -81,13 +81,15 @@ def experiment_part(
     *,
     columns: Sequence[str] | None = None,
     own_figures: bool = False,
+    statistics: bool = False,
     links: Mapping[str, str] | None = None,
 ) -> Part:
     """Return what a page shows of results/<experiment>.  KlrBenchError as for its report.
 
     `columns` are the metrics of the table, by default all that it has, `links` the pages of a site beside it.  With
-    `own_figures` the user's own figures are run.
+    `own_figures` the user's own figures are run, with `statistics` every two lines are compared.
     """
+    from klr_bench.report import compared
     from klr_bench.report.columns import asking_for, check_shown
 
     results = asking_for(read_results(folder), columns)
@@ -100,7 +102,7 @@ def experiment_part(
         kind="experiment",
         name=folder.name,
         title=built.title or folder.name,
-        documents=[document(built)],
+        documents=[document(built), *([compared(results, built, columns)[0]] if statistics else [])],
         tables=[records],
         facts=facts_of(folder),
         commands=command_of(folder, results.manifest),
@@ -159,7 +161,7 @@ def against_part(first: Path, second: Path, columns: Sequence[str] | None = None
 
 def _records(folder: Path, results: Results, built: Table) -> DataTable:
     """Return records.csv as it is; shown are at first who, which, and the metrics of the table."""
-    columns, rows = read_texts(folder / "records.csv")
+    columns, rows = results.texts
     manifest = results.manifest
     varied = [name for name in ("message",) if any(row[columns.index(name)] for row in rows)]
     shown = [*FIRST_COLUMNS, *varied, *(name for name in built.shown if name in columns), *LAST_COLUMNS]

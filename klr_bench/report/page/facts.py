@@ -45,10 +45,12 @@ def facts_of(folder: Path) -> list[tuple[str, str]]:
 
 def command_of(folder: Path, manifest: Manifest) -> list[str]:
     """Return the commands that make the results and the table again."""
-    run = ["klr-bench", "run", f"experiment={manifest.chosen}"]
-    if manifest.experiment != manifest.chosen:
+    words = read_yaml(folder / "manifest.yaml").get("command")
+    if not isinstance(words, list):  # an earlier version kept no command
+        words = [f"experiment={manifest.chosen}", f"repeats={manifest.config.repeats}"]
+    run = ["klr-bench", "run", *map(str, words)]
+    if manifest.experiment != manifest.chosen and not any(word.startswith("name=") for word in run):
         run.append(f"name={manifest.experiment}")
-    run += [f"repeats={manifest.config.repeats}"]
     report = ["klr-bench", "report", f"experiment={folder.name}", f"results_dir={folder.parent}"]
     return [shlex.join(run), shlex.join(report)]
 

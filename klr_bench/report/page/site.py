@@ -8,12 +8,13 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import folders
 from klr_bench.files import write_atomic
 from klr_bench.report.page.content import Part, experiment_part, paper_part, word
-from klr_bench.report.page.writing import LICENCE, PLOTS, SCRIPT, STYLE, asset, spelled
+from klr_bench.report.page.spelling import SHARED, asset, inside, layout
 from klr_bench.report.paper import paper_files
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.pages import all_papers_page
 
 ASSETS, INDEX = "assets", "index.html"
+TITLE = "Published numbers, and ours"
 
 
 def write_site(target: Path, results_dir: Path) -> list[Path]:
@@ -36,15 +37,13 @@ def write_site(target: Path, results_dir: Path) -> list[Path]:
     for whole in papers:
         part = paper_part(whole, links={name: f"../{_address('experiment', name)}" for name in whole.results})
         pages[_address("paper", whole.name)] = part
-    written = [_write(target / ASSETS / name, asset(name)) for name in (PLOTS, SCRIPT, STYLE, LICENCE)]
+    written = [_write(target / ASSETS / name, asset(name)) for name in SHARED]
     for address, part in pages.items():
-        text = spelled([part], part.title, shared=f"../{ASSETS}/", home=f"../{INDEX}")
+        text = layout(inside([part], part.title), part.title, shared=f"../{ASSETS}/", home=f"../{INDEX}")
         written.append(_write(target / address, text))
-    index = _index(papers, {address: part for address, part in pages.items() if part.kind == "experiment"})
-    return [
-        *written,
-        _write(target / INDEX, spelled(index, "Published numbers, and ours", shared=f"{ASSETS}/", home=INDEX)),
-    ]
+    first = _index(papers, {address: part for address, part in pages.items() if part.kind == "experiment"})
+    text = layout(inside(first, TITLE), TITLE, shared=f"{ASSETS}/", home=INDEX)
+    return [*written, _write(target / INDEX, text)]
 
 
 def _index(papers: list[WholePaper], experiments: dict[str, Part]) -> list[Part]:

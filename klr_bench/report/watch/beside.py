@@ -16,7 +16,7 @@ from pathlib import Path
 from klr_bench.errors import KlrBenchError
 from klr_bench.printing import error_message
 from klr_bench.report.watch.server import Server
-from klr_bench.report.watch.table import fragment
+from klr_bench.report.watch.table import held
 from klr_bench.report.watch.watched import Watched
 
 PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.report.watch.beside import serve; serve({!r}, {}, {})"
@@ -55,7 +55,7 @@ def serve(folder: str, port: int, parent: int) -> None:
     """Serve the page of a results folder as long as `parent`, which holds the other end of stdin, is there."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, with which this ends
     yield_to_fits()
-    watched = Watched(Path(folder), fragment)
+    watched = Watched(Path(folder), held)
     try:
         server = Server(watched, port=port)
     except KlrBenchError as error:

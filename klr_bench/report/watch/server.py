@@ -1,8 +1,9 @@
-"""The server of the page: three addresses that can be read, and nothing else.
+"""The server of the page: a few addresses that can be read, and nothing else.
 
-/             the page
-/state.json   how the run stands, and the version of its results
-/table        the HTML of the table; its version is in the header X-Version
+/               the page
+/state.json     how the run stands, and the version of its results
+/table          what the page holds, as HTML; its version is in the header X-Version
+/assets/NAME    its scripts and styles
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -23,7 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from klr_bench.errors import KlrBenchError, raised, shown
-from klr_bench.report.watch.page import page
+from klr_bench.report.page.spelling import SHARED, WATCH_SCRIPT, WATCH_STYLE, asset, layout, policy
 from klr_bench.report.watch.watched import Watched
 
 LOOPBACK = "127.0.0.1"
@@ -31,6 +33,8 @@ PATIENCE_S = 10.0
 """Seconds that a browser may take for its request."""
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
 """The policy of what is no page."""
+ASSETS = "/assets/"
+KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "txt": "text/plain; charset=utf-8"}
 HTML, JSON, TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
 
 Headers = dict[str, str]
@@ -80,12 +84,13 @@ class Handler(BaseHTTPRequestHandler):
     timeout = PATIENCE_S
 
     def do_GET(self) -> None:
-        """Answer with one of the three."""
+        """Answer with what there is at an address."""
         if self.server.is_loopback and not is_loopback_name(self.headers.get("Host", "")):
             # another site whose name was made to lead here (DNS rebinding) would read what only this machine may
             self._answer(HTTPStatus.FORBIDDEN, "This address is served to 127.0.0.1 and localhost alone.\n", TEXT)
             return
         answers: dict[str, Callable[[], None]] = {"/": self._page, "/state.json": self._state, "/table": self._table}
+        answers |= {f"{ASSETS}{name}": partial(self._asset, name) for name in (*SHARED, WATCH_SCRIPT, WATCH_STYLE)}
         answer = answers.get(self.path.partition("?")[0])
         if answer is None:
             self._answer(HTTPStatus.NOT_FOUND, "There is nothing here. The page is at /\n", TEXT)
@@ -95,9 +100,13 @@ class Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _page(self) -> None:
-        version, table = self.server.watched.table()
-        made = page(self.server.watched.folder.name, table, version)
-        self._answer(HTTPStatus.OK, made.html, HTML, {"Content-Security-Policy": made.policy})
+        version, held = self.server.watched.table()
+        text = layout(held, self.server.watched.folder.name, shared=ASSETS, watched=version)
+        headers = {"Content-Security-Policy": f"{policy(shared=True, watched=True)}; frame-ancestors 'none'"}
+        self._answer(HTTPStatus.OK, text, HTML, headers)
+
+    def _asset(self, name: str) -> None:
+        self._answer(HTTPStatus.OK, asset(name), KINDS[name.rpartition(".")[2]])
 
     def _state(self) -> None:
         self.server.asked = time.monotonic()

@@ -24,7 +24,7 @@ from klr_bench.experiment.config.schema import DataConfig, KernelConfig, Paralle
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash
 from klr_bench.experiment.runner import plan, reference, work
-from klr_bench.experiment.runner.manifest import git_state
+from klr_bench.experiment.runner.manifest import _is_place, git_state
 from klr_bench.experiment.runner.plan import group_folds, plan_cells
 from klr_bench.experiment.runner.pool import in_worker_process
 from klr_bench.experiment.runner.scores import ScoreStore
@@ -669,6 +669,17 @@ def test_a_classifier_needs_no_more_than_fit_and_predict(config, own_modules, ba
     outcome, text = run(replace(config, algorithms={"mine": mine}, sweep={}))
     assert outcome.n_computed == 2, text
     assert records(config).accuracy.min() > 0.3
+
+
+def test_the_manifest_keeps_the_words_that_a_result_depends_on():
+    words = [
+        "experiment=oskl_magic",
+        "seed=3",
+        "results_dir=/tmp/x",
+        "parallel.address=tcp://a:1",
+        "+algorithms.nc.estimator.R=1",
+    ]
+    assert [word for word in words if not _is_place(word)] == [words[0], words[1], words[4]]
 
 
 def test_the_manifest_names_the_changed_files_of_the_package(tmp_path):

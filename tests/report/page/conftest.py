@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -53,19 +54,24 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Return what opens a file, in a window of this width and colour scheme, with this behind the "#"."""
+    """Return what opens a file, or an address, in a window of a width and a colour scheme, with `hash` at its end."""
     contexts = []
 
-    def opened(path: Path, *, width: int = 1600, scheme: str = "light", hash: str = "") -> Opened:
+    def opened(
+        path: Path | str, *, width: int = 1600, scheme: Literal["dark", "light"] = "light", hash: str = ""
+    ) -> Opened:
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, accept_downloads=True
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            offline=isinstance(path, Path),
+            accept_downloads=True,
         )
         contexts.append(context)
         found = Opened(context.new_page())
         found.page.on("request", lambda request: found.requests.append(request.url))
         found.page.on("console", lambda message: found.said.append(message.text))
         found.page.on("pageerror", lambda error: found.said.append(str(error)))
-        found.page.goto(path.as_uri() + hash)
+        found.page.goto((path.as_uri() if isinstance(path, Path) else path) + hash)
         found.page.wait_for_selector("html[data-ready]")
         return found
 

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import threading
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page
 
+from klr_bench.experiment.records import Record
 from klr_bench.report.load import read_texts
 from klr_bench.report.page import write_page, write_site
+from klr_bench.report.watch.server import Server
+from klr_bench.report.watch.table import held
+from klr_bench.report.watch.watched import Watched
 from tests.report.folders import record, write
 from tests.report.page.conftest import Open
 
@@ -355,3 +360,45 @@ def test_a_page_of_5000_records_is_usable_within_two_seconds(open_page: Open, tm
         opened.page.locator(".plot .main-svg").first.wait_for()
         seconds.append((ready + opened.page.evaluate("performance.now()") - begun) / 1000)
     assert min(seconds) < 2
+
+
+def test_a_page_that_watches_a_run_fills_and_keeps_what_was_chosen(open_page: Open, tmp_path: Path) -> None:
+    config = {
+        "title": "Demo", "repeats": 60, "datasets": {"magic": {"label": "MAGIC"}}, "algorithms": {"oskl": {}},
+        "sweep": {"oskl": {"G": [1, 2, 3]}},
+    }  # fmt: skip
+
+    def fits(*repeats: int) -> list[Record]:
+        return [
+            record("oskl", f"G={value}", repeat, dataset="magic", accuracy=0.8 + 0.01 * value, n_support=10.0 * value)
+            for value in (1, 2, 3) for repeat in repeats
+        ]  # fmt: skip
+
+    folder = write(tmp_path / "demo", fits(0), config)
+    with Server(Watched(folder, held)) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        opened = open_page(server.url)
+        page, table = opened.page, table_of(opened.page, "demo")
+        opened.see_all()
+        page.wait_for_function("document.querySelector('#klr-watch').dataset.standing === 'none'")
+        table.get_by_role("searchbox").fill("G=1")
+        table.get_by_role("button", name="Accuracy").click()
+        page.locator("figure.plot").get_by_role("button", name="x: log").click()
+        assert "of 1 rows" in table.locator(".count").inner_text()
+        write(folder, fits(*range(1, 30)), config)
+        table.locator(".count", has_text="of 30 rows").wait_for()
+        assert table.get_by_role("searchbox").input_value() == "G=1"
+        assert table.locator('th[aria-sort="ascending"]').inner_text().strip() == "Accuracy"
+        assert page.locator("figure.plot").get_by_role("button", name="x: linear").is_visible()
+        assert "30/60" in page.locator("table.printed").inner_text()
+        assert page.locator("figure.plot .main-svg").count() > 0
+        serious = [one for one in Axe().run(page).response["violations"] if one["impact"] in ("serious", "critical")]
+        assert serious == []
+        assert opened.said == []
+        assert {url.split("?")[0].rpartition("/")[0] for url in opened.requests} <= {
+            server.url.rstrip("/"),
+            f"{server.url}assets",
+            "data:,",
+            "",
+        }
+        server.shutdown()

@@ -16,6 +16,7 @@ from klr_bench.cli import main
 from klr_bench.report.load import read_texts
 from klr_bench.report.page import html_page
 from klr_bench.report.page.data import DataTable, script_json
+from tests.report.folders import record, write
 
 REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
 MB = 10**6
@@ -132,6 +133,30 @@ def test_a_page_beside_other_formats_goes_into_their_folder(tmp_path: Path) -> N
     ]
     assert main(words) == 0
     assert {"report.html", "table.md"} <= {path.name for path in (tmp_path / "out").iterdir()}
+
+
+def test_a_page_has_the_command_of_the_run(tmp_path: Path) -> None:
+    rows = [record("oskl", "G=1", 0, dataset="magic", accuracy=0.8)]
+    config = {"title": "T", "repeats": 7, "datasets": {"magic": {}}, "algorithms": {"oskl": {}}, "sweep": {}}
+    folder = write(
+        tmp_path / "mine", rows, config | {"experiment": "oskl_magic"}, command=["experiment=oskl_magic", "seed=3"]
+    )
+    assert "klr-bench run experiment=oskl_magic seed=3 name=mine</code>" in html_page([folder])
+    earlier = write(tmp_path / "oskl_magic", rows, config | {"experiment": "oskl_magic"})
+    assert "klr-bench run experiment=oskl_magic repeats=7</code>" in html_page([earlier])
+
+
+def test_a_page_compares_every_two_lines_where_it_is_asked_to() -> None:
+    folder = REFERENCE / "oskl_magic"
+    assert "Holm" in html_page([folder], statistics=True)
+    assert len(html_page([folder], statistics=True)) > len(html_page([folder])) + 1000
+
+
+def test_two_runs_side_by_side_are_a_page(tmp_path: Path) -> None:
+    target = tmp_path / "both.html"
+    words = ["report", "experiment=budget_all", "against=budget_magic", f"results_dir={REFERENCE}", "format=html"]
+    assert main([*words, f"output={target}"]) == 0
+    assert "equal numbers in all 24 cells" in target.read_text(encoding="utf-8")
 
 
 def test_a_paper_comes_with_its_experiments(tmp_path: Path) -> None:

@@ -3,17 +3,18 @@
    text alone (textContent), never as markup. */
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
   const ROWS = 50,
-    MOST_REPEATS = 2000,
-    REDRAWN = [];
+    MOST_REPEATS = 2000;
+  /* The data of what the page holds, and what draws its tables and figures again. */
+  let data;
+  const redrawn = [];
 
   // ---- The address ---------------------------------------------------------------------------------------------
 
   let state = new URLSearchParams();
   const readAddress = () => {
     const hash = location.hash.slice(1);
-    if (hash.includes("=")) {
+    if (!hash || hash.includes("=")) {
       state = new URLSearchParams(hash);
       return true;
     }
@@ -47,7 +48,7 @@
     document.body.append(link);
     link.click();
     link.remove();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
   };
   const quoted = (text) => (/[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
   const asCsv = (rows) => rows.map((row) => row.map(quoted).join(",") + "\n").join("");
@@ -266,7 +267,7 @@
       element("div", { class: "tools pages" }, earlier, said, later),
     );
     read();
-    REDRAWN.push(read);
+    redrawn.push(read);
   };
 
   // ---- Figures -------------------------------------------------------------------------------------------------
@@ -590,8 +591,10 @@
     };
     const draw = () => {
       const gone = hidden();
-      for (const press of legend.querySelectorAll("button"))
+      for (const press of legend.querySelectorAll("button")) {
         press.setAttribute("aria-pressed", String(!gone.has(press.dataset.id)));
+        press.replaceChild(swatch({ ...known.get(press.dataset.id), kind: "mean" }), press.firstChild);
+      }
       for (const one of toggles) one.refresh();
       plot.facets.forEach((facet, at) => {
         const first = !places[at].classList.contains("js-plotly-plot");
@@ -647,30 +650,13 @@
       }
     };
     draw();
-    REDRAWN.push(draw);
-    dark.addEventListener("change", () => {
-      for (const [at, press] of [...legend.querySelectorAll("button")].entries())
-        press.replaceChild(swatch({ ...known.get(ids[at]), kind: "mean" }), press.firstChild);
-      draw();
-    });
+    redrawn.push(draw);
   };
 
   // ---- The page ------------------------------------------------------------------------------------------------
 
-  readAddress();
-  for (const place of document.querySelectorAll(".data-table")) drawTable(place, place.dataset.table);
-  for (const place of document.querySelectorAll(".command")) {
-    const text = place.textContent;
-    const press = button("Copy", async () => {
-      press.textContent = (await copy(text)) ? "Copied" : "Not copied";
-      setTimeout(() => {
-        press.textContent = "Copy";
-      }, 1500);
-    });
-    place.append(press);
-  }
   /* A figure is drawn when it comes into sight, and all of them before the page is printed. */
-  const waiting = new Set(document.querySelectorAll(".plot"));
+  const waiting = new Set();
   const draw = (figure) => {
     if (waiting.delete(figure)) {
       seen.unobserve(figure);
@@ -683,22 +669,88 @@
     },
     { rootMargin: "300px" },
   );
-  for (const figure of waiting) seen.observe(figure);
+  const content = document.getElementById("content");
+
+  /* Gives life to what the page holds; figures of these names are drawn at once. */
+  const begin = (drawn) => {
+    data = JSON.parse(document.getElementById("data")?.textContent ?? '{"tables":{},"plots":{}}');
+    redrawn.length = 0;
+    for (const place of content.querySelectorAll(".data-table")) drawTable(place, place.dataset.table);
+    for (const place of content.querySelectorAll(".command")) {
+      const text = place.textContent;
+      const press = button("Copy", async () => {
+        press.textContent = (await copy(text)) ? "Copied" : "Not copied";
+        setTimeout(() => {
+          press.textContent = "Copy";
+        }, 1500);
+      });
+      place.append(press);
+    }
+    waiting.clear();
+    for (const figure of content.querySelectorAll(".plot")) {
+      waiting.add(figure);
+      seen.observe(figure);
+      if (drawn.has(figure.dataset.plot)) draw(figure);
+    }
+  };
+
+  /* Puts newer content in the place of what is there; what is scrolled, unfolded or drawn stays so. */
+  const replace = (html) => {
+    const place = document.createElement("template");
+    place.innerHTML = html;
+    const scrolled = [...content.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
+    const unfolded = [...content.querySelectorAll("details")].map((one) => one.open);
+    const focused = [...content.querySelectorAll("button, input, summary, .scroll")].indexOf(document.activeElement);
+    const drawn = new Set([...content.querySelectorAll(".plot:has(.panel)")].map((one) => one.dataset.plot));
+    const down = scrollY;
+    hideTip();
+    content.style.minHeight = `${content.offsetHeight}px`;
+    content.replaceChildren(place.content);
+    begin(drawn);
+    content.querySelectorAll(".scroll").forEach((one, at) => (one.scrollLeft = scrolled[at] ?? 0));
+    content.querySelectorAll("details").forEach((one, at) => (one.open = unfolded[at] ?? one.open));
+    content.querySelectorAll("button, input, summary, .scroll")[focused]?.focus({ preventScroll: true });
+    content.style.minHeight = "";
+    scrollTo({ top: down, behavior: "instant" });
+  };
+
+  /* A page that watches a run is told of newer results. */
+  let fetching = false;
+  document.addEventListener("klr-results", async (event) => {
+    if (fetching || event.detail === content.dataset.version) return;
+    fetching = true;
+    try {
+      const answer = await fetch("/table", { cache: "no-store" });
+      if (answer.ok) {
+        replace(await answer.text());
+        content.dataset.version = answer.headers.get("X-Version");
+      }
+    } catch {
+      // its header says that there is no answer, and asks again
+    } finally {
+      fetching = false;
+    }
+  });
+  /* Places on the page are reached without their names in the address, which holds what was chosen. */
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    const target = link && document.getElementById(link.getAttribute("href").slice(1));
+    if (!target) return;
+    event.preventDefault();
+    target.scrollIntoView();
+    target.setAttribute("tabindex", "-1");
+    target.focus({ preventScroll: true });
+  });
   addEventListener("beforeprint", () => {
     for (const figure of [...waiting]) draw(figure);
   });
-  addEventListener("hashchange", () => {
-    if (readAddress() || !location.hash) for (const redraw of REDRAWN) redraw();
+  dark.addEventListener("change", () => {
+    for (const redraw of redrawn) redraw();
   });
-  /* Places on the page are reached without their names in the address, which holds what was chosen. */
-  for (const link of document.querySelectorAll('a[href^="#"]'))
-    link.addEventListener("click", (event) => {
-      const target = document.getElementById(link.getAttribute("href").slice(1));
-      if (!target) return;
-      event.preventDefault();
-      target.scrollIntoView();
-      target.setAttribute("tabindex", "-1");
-      target.focus({ preventScroll: true });
-    });
+  addEventListener("hashchange", () => {
+    if (readAddress()) for (const redraw of redrawn) redraw();
+  });
+  readAddress();
+  begin(new Set());
   document.documentElement.dataset.ready = "true";
 })();

@@ -5,8 +5,14 @@
   const EVERY_MS = 2000;
   const PATIENCE_MS = 10000;
   const SAID = {
-    running: "running", finished: "the run has ended", interrupted: "stopped", killed: "killed", silent: "no word",
-    none: "no run", unknown: "unknown", gone: "no answer from the watcher",
+    running: "running",
+    finished: "the run has ended",
+    interrupted: "stopped",
+    killed: "killed",
+    silent: "no word",
+    none: "no run",
+    unknown: "unknown",
+    gone: "no answer from the watcher",
   };
   const header = document.getElementById("klr-watch");
   const part = (name) => header.querySelector(`[data-part="${name}"]`);
@@ -44,11 +50,13 @@
     const numbers = Object.entries(state.numbers ?? {});
     const shown = part("numbers");
     if (shown.children.length !== numbers.length) {
-      shown.replaceChildren(...numbers.map(() => {
-        const pair = document.createElement("div");
-        pair.append(document.createElement("dt"), document.createElement("dd"));
-        return pair;
-      }));
+      shown.replaceChildren(
+        ...numbers.map(() => {
+          const pair = document.createElement("div");
+          pair.append(document.createElement("dt"), document.createElement("dd"));
+          return pair;
+        }),
+      );
     }
     numbers.forEach(([name, value], place) => {
       write(shown.children[place].firstChild, name);
