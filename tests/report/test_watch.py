@@ -25,7 +25,7 @@ from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.progress import NAME, Count, Failed, Progress, Running, birth
 from klr_bench.files import write_json
-from klr_bench.report.page.spelling import asset, layout
+from klr_bench.report.page.spelling import SHARED, asset, layout
 from klr_bench.report.watch import watched as watched_module
 from klr_bench.report.watch.beside import beside
 from klr_bench.report.watch.server import Server, is_loopback_name
@@ -136,7 +136,7 @@ def test_the_page_has_the_table_and_nothing_from_elsewhere(demo: Path) -> None:
     assert "81.0" in text
     assert "Demo &amp; co" in text
     addresses = {value for name, value in found.attributes if name in ("src", "href", "srcset", "action")}
-    own = {"page.js", "page.css", "watch.js", "watch.css", "plotly-basic.min.js", "plotly-LICENSE.txt"}
+    own = {*SHARED, "watch.js", "watch.css"}
     assert addresses - {"data:,", "#content"} == {f"/assets/{name}" for name in own}
     assert [name for name, _ in found.attributes if name.startswith("on")] == []
     assert not re.search(r"https?://|@import|url\(", text)

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
     from klr_bench.report.page.content import Part
 
-PLOTS, SCRIPT, STYLE, LICENCE = "plotly-basic.min.js", "page.js", "page.css", "plotly-LICENSE.txt"
+SCRIPTS = ("plotly-basic.min.js", "common.js", "tables.js", "figures.js", "page.js")
+"""In the order in which a page runs them."""
+STYLE, LICENCE = "page.css", "plotly-LICENSE.txt"
 WATCH_SCRIPT, WATCH_STYLE, WATCH_HEADER = "watch.js", "watch.css", "watch.html"
-SHARED = (PLOTS, SCRIPT, STYLE, LICENCE)
+SHARED = (*SCRIPTS, STYLE, LICENCE)
 """What the pages of a site share."""
 
 
@@ -69,11 +71,11 @@ def asset(name: str) -> str:
 
 @cache
 def policy(*, shared: bool, watched: bool = False) -> str:
-    """Return what a page may load: nothing but its own script, by its hash; of a site or a server, their own files.
+    """Return what a page may load: nothing but its own scripts, by their hashes; of a server or site, their own files.
 
     Styles are free, since plotly.js sets some on its elements.
     """
-    scripts = "'self'" if shared else " ".join(_hash(asset(name)) for name in (PLOTS, SCRIPT))
+    scripts = "'self'" if shared else " ".join(_hash(asset(name)) for name in SCRIPTS)
     allowed = [
         "default-src 'none'",
         f"script-src {scripts}",
@@ -100,7 +102,7 @@ def _environment() -> Environment:
         asset=lambda name: _trusted(asset(name)),
         marked=_marked,
         version=klr_bench.__version__,
-        **{"PLOTS": PLOTS, "SCRIPT": SCRIPT, "STYLE": STYLE, "LICENCE": LICENCE},
+        **{"SCRIPTS": SCRIPTS, "STYLE": STYLE, "LICENCE": LICENCE},
         **{"WATCH_SCRIPT": WATCH_SCRIPT, "WATCH_STYLE": WATCH_STYLE, "WATCH_HEADER": WATCH_HEADER},
     )
     return found

@@ -11,7 +11,7 @@ import threading
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -116,6 +116,18 @@ def test_the_site_asks_for_its_own_files_alone(open_page: Open, site: Path) -> N
             (site / path).parent,
             site / "assets",
         }
+
+
+@pytest.mark.parametrize("path", ["index.html", "papers/zhang2013icml.html", "experiments/budget_magic.html"])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1600, "dark")])
+def test_pages_of_a_site_fit_and_have_no_serious_fault(
+    open_page: Open, site: Path, path: str, width: int, scheme: Literal["dark", "light"]
+) -> None:
+    opened = open_page(site / path, width=width, scheme=scheme)
+    opened.see_all()
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    found = Axe().run(opened.page).response["violations"]
+    assert [fault["id"] for fault in found if fault["impact"] in ("serious", "critical")] == []
 
 
 def test_the_links_of_a_site_lead_somewhere(open_page: Open, site: Path) -> None:
@@ -336,6 +348,20 @@ def test_hostile_names_stay_text(open_page: Open, tmp_path: Path) -> None:
     assert HOSTILE in opened.page.locator(".legend").inner_text()
 
 
+USED = """async () => {
+    const ready = performance.getEntriesByName('ready')[0].startTime, begun = performance.now();
+    const table = document.querySelector('.data-table');
+    [...table.querySelectorAll('th button')].find(one => one.textContent === 'Accuracy').click();
+    const filter = table.querySelector('input[type=search]');
+    filter.value = 'oskl accuracy>0.58';
+    filter.dispatchEvent(new Event('input'));
+    document.querySelector('.plot').scrollIntoView({ behavior: 'instant' });
+    while (!document.querySelector('.plot .main-svg')) await new Promise(requestAnimationFrame);
+    return ready + performance.now() - begun;
+}"""
+"""Milliseconds from the beginning of loading until a page is ready, and of a sort, a filter and a figure."""
+
+
 def test_a_page_of_5000_records_is_usable_within_two_seconds(open_page: Open, tmp_path: Path) -> None:
     rows = [
         record(name, f"G={value}", repeat, dataset="magic", accuracy=0.5 + (repeat * 7919 % 1000) / 2500,
@@ -352,13 +378,9 @@ def test_a_page_of_5000_records_is_usable_within_two_seconds(open_page: Open, tm
         opened = open_page(page)
         table = table_of(opened.page, "many")
         assert "of 5000 rows" in table.locator(".count").inner_text()
-        ready = opened.page.evaluate("performance.now()")
-        begun = opened.page.evaluate("performance.now()")
-        table.get_by_role("button", name="Accuracy").click()
-        table.get_by_role("searchbox").fill("oskl accuracy>0.7")
-        opened.page.locator(".plot").scroll_into_view_if_needed()
-        opened.page.locator(".plot .main-svg").first.wait_for()
-        seconds.append((ready + opened.page.evaluate("performance.now()") - begun) / 1000)
+        seconds.append(opened.page.evaluate(USED) / 1000)
+        fitting = 10 * sum(0.5 + (repeat * 7919 % 1000) / 2500 > 0.58 for repeat in range(100))
+        assert f"of {fitting} rows" in table.locator(".count").inner_text()
     assert min(seconds) < 2
 
 

@@ -1,0 +1,397 @@
+"use strict";
+/* Figures to hover, zoom and choose from; plotly.js draws them. */
+Object.assign(
+  klr,
+  (() => {
+    const { element, button, save, asCsv, chosen, choose, numberOf, short, asParameters } = klr;
+    const MOST_REPEATS = 2000;
+
+    const dark = matchMedia("(prefers-color-scheme: dark)"),
+      coarse = matchMedia("(pointer: coarse)");
+    /* The colours of Okabe and Ito, lighter on a dark ground. */
+    const ON_DARK = { "#000000": "#f0f0f0", "#0072B2": "#5ab4f0", "#D55E00": "#ff8a3c", "#009E73": "#2fd3a5" };
+    const colour = (name) => (dark.matches ? ON_DARK[name] || name : name);
+    const SHAPES = {
+      circle: "M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0",
+      square: "M2 2h8v8h-8z",
+      "triangle-up": "M6 1.5l5 8.5h-10z",
+      diamond: "M6 1l5 5-5 5-5-5z",
+      "triangle-down": "M6 10.5l5-8.5h-10z",
+      cross: "M4.5 1h3v3.500h3.500v3h-3.500v3.500h-3v-3.500h-3.500v-3h3.500z",
+      x: "M2 3.500l1.500-1.500 2.500 2.500 2.500-2.500 1.500 1.500-2.500 2.500 2.500 2.500-1.500 1.500-2.500-2.500-2.500 2.500-1.500-1.500 2.500-2.500z",
+      "triangle-left": "M1.500 6l8.500-5v10z",
+      "triangle-right": "M10.500 6l-8.500-5v10z",
+      pentagon: "M6 1l5 3.800-2 5.700h-6l-2-5.700z",
+      hexagon: "M3.500 1.500h5l2.500 4.500-2.500 4.500h-5l-2.500-4.500z",
+      star: "M6 .5l1.600 3.700 4 .4-3 2.600.9 3.900-3.500-2.100-3.500 2.100.9-3.900-3-2.600 4-.4z",
+    };
+    const swatch = (one) => {
+      const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      drawing.setAttribute("viewBox", "0 0 12 12");
+      drawing.setAttribute("aria-hidden", "true");
+      const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      path.setAttribute("d", SHAPES[one.symbol] || SHAPES.circle);
+      path.setAttribute("fill", one.kind === "published" ? "none" : colour(one.colour));
+      path.setAttribute("stroke", colour(one.colour));
+      drawing.append(path);
+      return drawing;
+    };
+
+    /* Plotly reads some markup in its texts; here all of it is text. */
+    const plainText = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+    const meanOf = (numbers) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+    const spreadOf = (numbers) => {
+      const mean = meanOf(numbers);
+      return Math.sqrt(numbers.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (numbers.length - 1));
+    };
+
+    /* What is said of a point: of one fit all that its record has, of several the means of their numbers. */
+    const SILENT = new Set([
+      "key",
+      "experiment",
+      "dataset",
+      "algorithm",
+      "variant",
+      "params",
+      "repeat",
+      "seed",
+      "status",
+      "message",
+      "host",
+      "cpu",
+    ]);
+    const saidOf = (table, one, point) => {
+      const rows = (one.fits[point] || []).map((at) => table.rows[at]);
+      const at = (name) => table.columns.findIndex((column) => column.name === name);
+      const found = { title: one.names[point] || one.name, lines: [], numbers: [] };
+      if (one.kind === "published") found.lines.push("published");
+      if (!rows.length || one.kind === "published") return found;
+      found.lines.push(rows.length === 1 ? `repeat ${rows[0][at("repeat")]}` : `mean of ${rows.length} repeats`);
+      const params = new Set(rows.map((row) => row[at("params")]));
+      found.lines.push(params.size === 1 ? asParameters([...params][0]) : "parameters differ between the repeats");
+      table.columns.forEach((column, place) => {
+        if (SILENT.has(column.name) || !column.numeric) return;
+        const values = rows
+          .map((row) => row[place])
+          .filter((text) => text !== "")
+          .map(numberOf);
+        if (!values.length) return;
+        const spread = values.length > 1 ? ` ± ${short(String(Number(spreadOf(values).toPrecision(2))))}` : "";
+        found.numbers.push([column.name, short(String(meanOf(values))) + spread]);
+      });
+      return found;
+    };
+
+    const tip = element("div", { class: "tip", hidden: "" });
+    document.body.append(tip);
+    const hideTip = () => {
+      tip.hidden = true;
+    };
+    addEventListener("scroll", hideTip, { passive: true });
+    const showTip = (event, said) => {
+      tip.replaceChildren(
+        element("strong", {}, said.title),
+        ...said.lines.map((line) => element("div", {}, line)),
+        element(
+          "dl",
+          {},
+          ...said.numbers.map(([name, text]) =>
+            element("div", {}, element("dt", {}, name), " ", element("dd", {}, text)),
+          ),
+        ),
+      );
+      tip.hidden = false;
+      const box = tip.getBoundingClientRect(),
+        room = 14;
+      const beside =
+        event.clientX + room + box.width <= innerWidth ? event.clientX + room : event.clientX - room - box.width;
+      tip.style.left = `${Math.max(4, Math.min(beside, innerWidth - box.width - 4))}px`;
+      const below = event.clientY + room,
+        above = event.clientY - room - box.height;
+      tip.style.top = `${below + box.height <= innerHeight ? below : Math.max(4, above)}px`;
+    };
+
+    /* Ticks of a logarithmic axis, written out: 1, 2, 5, ... over a few decades, else powers of ten. */
+    const logTicks = (numbers) => {
+      const positive = numbers.filter((one) => one > 0).map(Math.log10);
+      if (!positive.length) return {};
+      const low = positive.reduce((a, b) => Math.min(a, b)),
+        high = positive.reduce((a, b) => Math.max(a, b));
+      const within = high - low < 1 ? [1, 1.5, 2, 3, 4, 5, 6, 8] : high - low < 3 ? [1, 2, 5] : [1];
+      const step = Math.max(1, Math.ceil((high - low) / 8)),
+        values = [];
+      for (let decade = Math.floor(low) - 1; decade <= Math.ceil(high) + 1; decade += 1)
+        if (decade % step === 0) for (const one of within) values.push(Number(`${one}e${decade}`));
+      const text = (one) =>
+        one >= 1e-3 && one < 1e6
+          ? one.toLocaleString("en", { maximumSignificantDigits: 3 })
+          : one.toExponential(0).replace("+", "");
+      return { tickvals: values, ticktext: values.map(text), tickmode: "array" };
+    };
+
+    const drawFigure = (figure) => {
+      const plot = klr.data.plots[figure.dataset.plot],
+        table = klr.data.tables[plot.table],
+        prefix = plot.name + ".";
+      const every = plot.facets.flatMap((facet) => facet.series);
+      const known = new Map();
+      for (const one of every) if (!known.has(one.id)) known.set(one.id, one);
+      const ids = [...known.keys()];
+      const hasRepeats = every.some((one) => one.kind === "repeat"),
+        hasPublished = every.some((one) => one.kind === "published");
+      const few =
+        every.filter((one) => one.kind === "repeat").reduce((sum, one) => sum + one.x.length, 0) <= MOST_REPEATS;
+      const repeatsAtFirst = hasRepeats && few && every.every((one) => !one.connected) ? "1" : "0";
+      const hidden = () =>
+        new Set(
+          chosen(prefix + "hidden", "")
+            .split("-")
+            .filter(Boolean)
+            .map((at) => ids[Number(at)]),
+        );
+      const scale = (axis, log) => chosen(prefix + axis, log ? "log" : "linear");
+      const setHidden = (wanted) => {
+        choose(prefix + "hidden", ids.flatMap((id, at) => (wanted.has(id) ? [at] : [])).join("-"), "");
+        draw();
+      };
+
+      const switches = element("div", { class: "tools" });
+      const toggle = (text, isOn, press) => {
+        const made = button(text(), () => {
+          press();
+          made.textContent = text();
+          draw();
+        });
+        made.refresh = () => {
+          made.textContent = text();
+        };
+        switches.append(made);
+        return made;
+      };
+      const yLog = plot.facets[0].y.log;
+      const toggles = [
+        toggle(
+          () => `x: ${scale("x", plot.x.log)}`,
+          null,
+          () =>
+            choose(prefix + "x", scale("x", plot.x.log) === "log" ? "linear" : "log", plot.x.log ? "log" : "linear"),
+        ),
+        toggle(
+          () => `y: ${scale("y", yLog)}`,
+          null,
+          () => choose(prefix + "y", scale("y", yLog) === "log" ? "linear" : "log", yLog ? "log" : "linear"),
+        ),
+      ];
+      if (hasRepeats)
+        toggles.push(
+          toggle(
+            () => (chosen(prefix + "repeats", repeatsAtFirst) === "1" ? "hide repeats" : "show repeats"),
+            null,
+            () =>
+              choose(
+                prefix + "repeats",
+                chosen(prefix + "repeats", repeatsAtFirst) === "1" ? "0" : "1",
+                repeatsAtFirst,
+              ),
+          ),
+        );
+      const panels = element("div", { class: "panels" + (plot.facets.length > 1 ? " several" : "") });
+      const legend = element("ul", { class: "legend", "aria-label": "Legend: press a name to hide or show it" });
+      switches.append(
+        button("whole range", () => {
+          plot.facets.forEach((_, at) => choose(`${prefix}zoom${at}`, "", ""));
+          draw();
+        }),
+        button("SVG", () => saveDrawings()),
+        button("CSV", () => save(`${plot.name}.csv`, asCsv(shownPoints()), "text/csv"), {
+          title: "The points that are shown",
+        }),
+      );
+      for (const [id, one] of known) {
+        const press = button(
+          "",
+          () => {
+            const now = hidden();
+            if (now.has(id)) now.delete(id);
+            else now.add(id);
+            setHidden(now);
+          },
+          { title: "Hide or show; press twice to show it alone" },
+        );
+        press.addEventListener("dblclick", () => setHidden(new Set(ids.filter((other) => other !== id))));
+        press.append(swatch({ ...one, kind: "mean" }), " " + one.name);
+        press.dataset.id = id;
+        legend.append(element("li", {}, press));
+      }
+      if (hasPublished)
+        legend.append(
+          element(
+            "li",
+            { class: "published" },
+            swatch({ symbol: "circle", colour: "#888888", kind: "published" }),
+            " hollow: published",
+          ),
+        );
+      if (plot.diagonal) legend.append(element("li", { class: "published" }, "grey line: calibrated"));
+      figure.append(switches, panels, legend);
+      const places = plot.facets.map((facet) => {
+        const place = element("div", {
+          class: "panel",
+          role: "img",
+          "aria-label": `${facet.title}: ${facet.y.label} against ${plot.x.label} of ${[...new Set(facet.series.map((one) => one.name))].join(", ")}. The numbers are in the table of records.`,
+        });
+        panels.append(place);
+        return place;
+      });
+
+      /* The means come last: they lie on top, and are what the mouse finds first. */
+      const LAYERS = { repeat: 0, published: 1, mean: 2 };
+      const shownSeries = (facet) =>
+        facet.series
+          .filter(
+            (one) =>
+              !hidden().has(one.id) && (one.kind !== "repeat" || chosen(prefix + "repeats", repeatsAtFirst) === "1"),
+          )
+          .sort((a, b) => LAYERS[a.kind] - LAYERS[b.kind]);
+      const shownPoints = () => [
+        ["panel", "series", "kind", plot.x.label, "value", "standard deviation", "what"],
+        ...plot.facets.flatMap((facet) =>
+          shownSeries(facet).flatMap((one) =>
+            one.x.map((x, at) => [
+              facet.title,
+              one.name,
+              one.kind,
+              String(x ?? ""),
+              String(one.y[at] ?? ""),
+              String(one.spread[at] ?? ""),
+              `${facet.y.label}: ${one.names[at] ?? ""}`,
+            ]),
+          ),
+        ),
+      ];
+
+      const traceOf = (one) => {
+        const own = colour(one.colour),
+          faint = one.kind === "repeat",
+          hollow = one.kind === "published";
+        return {
+          type: "scatter",
+          name: plainText(one.name),
+          x: one.x,
+          y: one.y,
+          showlegend: false,
+          hoverinfo: "none",
+          mode: one.connected ? (faint ? "lines" : "lines+markers") : "markers",
+          opacity: faint ? 0.35 : 1,
+          line: { color: own, dash: one.dash, width: faint ? 1 : 1.6 },
+          marker: {
+            color: hollow ? "rgba(0,0,0,0)" : own,
+            symbol: one.symbol,
+            size: faint ? 5 : hollow ? 12 : 8,
+            line: { color: own, width: hollow ? 1.5 : 0 },
+          },
+          error_y: one.spread.length ? { array: one.spread, color: own, thickness: 1, width: 2 } : undefined,
+          error_x: one.xSpread.length ? { array: one.xSpread, color: own, thickness: 1, width: 2 } : undefined,
+        };
+      };
+      const layoutOf = (facet, at) => {
+        const style = getComputedStyle(document.body),
+          ink = style.color,
+          grid = style.getPropertyValue("--line").trim();
+        const numbers = (which) => facet.series.flatMap((one) => one[which]);
+        const side = (label, log, which, range) => ({
+          title: { text: plainText(label) },
+          type: log,
+          gridcolor: grid,
+          linecolor: grid,
+          zeroline: false,
+          automargin: true,
+          ...(log === "log" ? logTicks(numbers(which)) : { nticks: 7, exponentformat: "e" }),
+          ...(range ? { range, autorange: false } : { autorange: true }),
+        });
+        const zoom = chosen(`${prefix}zoom${at}`, "").split("_").map(Number);
+        const whole = zoom.length !== 4 || zoom.some(Number.isNaN);
+        return {
+          title: { text: plainText(facet.title), font: { size: 14 }, y: 0.97, yanchor: "top" },
+          font: { color: ink, family: "system-ui, sans-serif", size: 12 },
+          paper_bgcolor: "rgba(0,0,0,0)",
+          plot_bgcolor: "rgba(0,0,0,0)",
+          margin: { l: 60, r: 12, t: 34, b: 48 },
+          height: 340,
+          hovermode: "closest",
+          dragmode: coarse.matches ? false : "zoom",
+          xaxis: side(plot.x.label, scale("x", plot.x.log), "x", whole ? null : zoom.slice(0, 2)),
+          yaxis: side(facet.y.label, scale("y", facet.y.log), "y", whole ? null : zoom.slice(2)),
+          shapes: plot.diagonal
+            ? [{ type: "line", x0: 0, y0: 0, x1: 1, y1: 1, line: { color: "#999999", width: 1 }, layer: "below" }]
+            : [],
+        };
+      };
+      const draw = () => {
+        const gone = hidden();
+        for (const press of legend.querySelectorAll("button")) {
+          press.setAttribute("aria-pressed", String(!gone.has(press.dataset.id)));
+          press.replaceChild(swatch({ ...known.get(press.dataset.id), kind: "mean" }), press.firstChild);
+        }
+        for (const one of toggles) one.refresh();
+        plot.facets.forEach((facet, at) => {
+          const first = !places[at].classList.contains("js-plotly-plot");
+          Plotly.react(places[at], shownSeries(facet).map(traceOf), layoutOf(facet, at), {
+            responsive: true,
+            displayModeBar: false,
+            doubleClick: false,
+          });
+          if (first)
+            places[at].on("plotly_relayout", (change) => {
+              if (change["xaxis.range[0]"] === undefined && change["yaxis.range[0]"] === undefined) return;
+              const now = places[at].layout;
+              choose(
+                `${prefix}zoom${at}`,
+                [...now.xaxis.range, ...now.yaxis.range].map((one) => Number(one.toPrecision(6))).join("_"),
+                "",
+              );
+            });
+          if (first)
+            for (const name of ["plotly_hover", "plotly_click"])
+              places[at].on(name, (found) => {
+                const { curveNumber, pointNumber } = found.points[0],
+                  one = shownSeries(facet)[curveNumber];
+                const said = saidOf(table, one, pointNumber);
+                said.lines.push(
+                  `${plot.x.label}: ${short(String(one.x[pointNumber]))}`,
+                  `${facet.y.label}: ${short(String(one.y[pointNumber]))}`,
+                );
+                showTip(found.event, said);
+              });
+          if (first) places[at].on("plotly_unhover", hideTip);
+          if (first)
+            places[at].on("plotly_doubleclick", () => {
+              choose(`${prefix}zoom${at}`, "", "");
+              draw();
+            });
+        });
+      };
+      const saveDrawings = async () => {
+        for (const [at, facet] of plot.facets.entries()) {
+          const layout = {
+            ...layoutOf(facet, at),
+            showlegend: true,
+            paper_bgcolor: dark.matches ? "#14181d" : "#ffffff",
+          };
+          const traces = shownSeries(facet).map((one) => ({ ...traceOf(one), showlegend: one.kind === "mean" }));
+          const address = await Plotly.toImage({ data: traces, layout }, { format: "svg", width: 800, height: 500 });
+          save(
+            plot.name + (plot.facets.length > 1 ? `-${at + 1}` : "") + ".svg",
+            decodeURIComponent(address.slice(address.indexOf(",") + 1)),
+            "image/svg+xml",
+          );
+        }
+      };
+      draw();
+      klr.redrawn.push(draw);
+    };
+
+    return { drawFigure, hideTip, dark };
+  })(),
+);

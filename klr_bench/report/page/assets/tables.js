@@ -1,0 +1,179 @@
+"use strict";
+/* Tables that sort, filter and give what they show as CSV. */
+klr.drawTable = (() => {
+  const { element, button, save, asCsv, chosen, choose, numberOf, short, printed } = klr;
+  const ROWS = 50;
+
+  const TEST = /^([A-Za-z_]\w*)(<=|>=|!=|<|>|=)(.*)$/;
+  const COMPARED = {
+    "=": (a, b) => a === b,
+    "!=": (a, b) => a !== b,
+    "<": (a, b) => a < b,
+    ">": (a, b) => a > b,
+    "<=": (a, b) => a <= b,
+    ">=": (a, b) => a >= b,
+  };
+
+  /* A filter is words; a row must have each of them in some cell, or fulfil it: accuracy>0.85 algorithm=oskl */
+  const filterOf = (table, text) => {
+    const tests = text
+      .trim()
+      .split(/\s+/)
+      .filter(Boolean)
+      .map((word) => {
+        const parts = TEST.exec(word);
+        const place = parts ? table.columns.findIndex((column) => column.name === parts[1]) : -1;
+        if (place < 0) {
+          const wanted = word.toLowerCase();
+          return (row) => row.some((_, place) => printed(table, row, place).toLowerCase().includes(wanted));
+        }
+        const compare = COMPARED[parts[2]],
+          number = Number(parts[3]);
+        if (table.columns[place].numeric && parts[3] !== "" && !Number.isNaN(number))
+          return (row) => row[place] !== "" && compare(numberOf(row[place]), number);
+        return (row) => compare(row[place], parts[3]);
+      });
+    return (row) => tests.every((test) => test(row));
+  };
+
+  const drawTable = (place, name) => {
+    const table = klr.data.tables[name],
+      prefix = name + ".";
+    let visible,
+      sort,
+      page = 0,
+      rows = [];
+    const head = element("tr"),
+      body = element("tbody"),
+      said = element("span", { class: "count", role: "status" });
+    const earlier = button("Earlier", () => {
+        page -= 1;
+        show();
+      }),
+      later = button("Later", () => {
+        page += 1;
+        show();
+      });
+    const filter = element("input", {
+      type: "search",
+      spellcheck: "false",
+      placeholder: "words, or accuracy>0.85",
+      "aria-label": "Filter " + table.title,
+      oninput: () => {
+        choose(prefix + "filter", filter.value, "");
+        page = 0;
+        find();
+      },
+    });
+    const boxes = element("div", { class: "columns" });
+    table.columns.forEach((column, at) => {
+      const box = element("input", { type: "checkbox", value: String(at) });
+      box.addEventListener("change", () => {
+        const now = [...boxes.querySelectorAll("input:checked")].map((one) => one.value).join("-");
+        choose(prefix + "columns", now, table.shown.join("-"));
+        read();
+      });
+      boxes.append(element("label", {}, box, " " + column.title));
+    });
+
+    const read = () => {
+      const wanted = new Set(
+        chosen(prefix + "columns", table.shown.join("-"))
+          .split("-")
+          .map(Number),
+      );
+      visible = [...table.shown, ...table.columns.keys()].filter(
+        (at, i, all) => wanted.has(at) && all.indexOf(at) === i,
+      );
+      for (const box of boxes.querySelectorAll("input")) box.checked = wanted.has(Number(box.value));
+      sort = chosen(prefix + "sort", "");
+      filter.value = chosen(prefix + "filter", "");
+      find();
+    };
+    const find = () => {
+      rows = table.rows.filter(filterOf(table, filter.value));
+      const at = table.columns.findIndex((column) => column.name === sort.replace(/^-/, ""));
+      if (at >= 0) {
+        const sign = sort.startsWith("-") ? -1 : 1,
+          numeric = table.columns[at].numeric;
+        const value = numeric ? (row) => numberOf(row[at]) : (row) => printed(table, row, at);
+        const compare = numeric ? (a, b) => a - b : (a, b) => a.localeCompare(b, "en", { numeric: true });
+        const filled = rows.filter((row) => row[at] !== "").map((row) => [value(row), row]);
+        filled.sort((a, b) => sign * compare(a[0], b[0]));
+        rows = [...filled.map((pair) => pair[1]), ...rows.filter((row) => row[at] === "")];
+      }
+      show();
+    };
+    const show = () => {
+      page = Math.max(0, Math.min(page, Math.ceil(rows.length / ROWS) - 1));
+      head.replaceChildren(
+        ...visible.map((at) => {
+          const column = table.columns[at],
+            here = sort.replace(/^-/, "") === column.name;
+          const order = here ? (sort.startsWith("-") ? "descending" : "ascending") : "none";
+          const next = !here ? column.name : sort.startsWith("-") ? "" : "-" + column.name;
+          const press = button(
+            column.title,
+            () => {
+              sort = next;
+              choose(prefix + "sort", sort, "");
+              page = 0;
+              find();
+              head.querySelectorAll("button")[visible.indexOf(at)].focus();
+            },
+            { title: "Sort by " + column.name },
+          );
+          return element("th", { scope: "col", "aria-sort": order, class: column.numeric ? "number" : null }, press);
+        }),
+      );
+      body.replaceChildren(
+        ...rows.slice(page * ROWS, (page + 1) * ROWS).map((row) =>
+          element(
+            "tr",
+            {},
+            ...visible.map((at) => {
+              const numeric = table.columns[at].numeric,
+                text = printed(table, row, at);
+              return element(
+                "td",
+                { class: numeric ? "number" : text.length > 30 ? "long" : null, title: numeric ? text : null },
+                numeric ? short(text) : text,
+              );
+            }),
+          ),
+        ),
+      );
+      const last = Math.min(rows.length, (page + 1) * ROWS);
+      said.textContent = rows.length ? `${page * ROWS + 1} to ${last} of ${rows.length} rows` : "no rows";
+      if (rows.length < table.rows.length) said.textContent += ` (${table.rows.length} in all)`;
+      earlier.disabled = page === 0;
+      later.disabled = last >= rows.length;
+    };
+
+    const csv = button(
+      "CSV",
+      () => save(table.file, asCsv([table.columns.map((column) => column.name), ...rows]), "text/csv"),
+      { title: "The rows that are shown, with all columns and all digits" },
+    );
+    const scroll = element(
+      "div",
+      { class: "scroll", role: "region", tabindex: "0", "aria-label": table.title },
+      element("table", { class: "records" }, element("thead", {}, head), body),
+    );
+    place.append(
+      element(
+        "div",
+        { class: "tools" },
+        filter,
+        element("details", { class: "choose" }, element("summary", {}, "Columns"), boxes),
+        csv,
+      ),
+      scroll,
+      element("div", { class: "tools pages" }, earlier, said, later),
+    );
+    read();
+    klr.redrawn.push(read);
+  };
+
+  return drawTable;
+})();
