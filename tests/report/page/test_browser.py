@@ -220,6 +220,9 @@ def test_the_address_brings_back_what_was_seen(open_page: Open, pages: dict[str,
     names = second.evaluate("document.querySelector('.js-plotly-plot').data.map(one => one.name)")
     assert "OSKL" in names
     assert "Pegasos" not in names
+    assert second.evaluate(
+        "[...document.querySelectorAll('.legend button')].every(one => one.querySelectorAll('svg').length === 1)"
+    )
     second.go_back()
     assert second.url == "about:blank"  # what is chosen fills no history
 

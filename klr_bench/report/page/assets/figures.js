@@ -220,7 +220,7 @@ Object.assign(
           { title: "Hide or show; press twice to show it alone" },
         );
         press.addEventListener("dblclick", () => setHidden(new Set(ids.filter((other) => other !== id))));
-        press.append(swatch({ ...one, kind: "mean" }), " " + one.name);
+        press.replaceChildren(swatch({ ...one, kind: "mean" }), " " + one.name);
         press.dataset.id = id;
         legend.append(element("li", {}, press));
       }
