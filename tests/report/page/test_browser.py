@@ -316,6 +316,19 @@ def test_a_figure_is_given_as_svg_and_csv(open_page: Open, pages: dict[str, Path
     assert [float(row["value"]) for row in means] == [pytest.approx(86.0384, rel=1e-4)]
 
 
+def test_a_dark_page_is_printed_on_white(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["figure5"], scheme="dark").page
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.locator(".panel .main-svg").nth(2).wait_for()
+    colours = "document.querySelector('.panel').data.map(one => one.line.color)"
+    assert "#000000" in page.evaluate(colours)
+    assert page.evaluate("document.querySelector('.panel').layout.font.color") == "#000000"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert "#000000" not in page.evaluate(colours)
+
+
 def test_pictures_of_prototypes_are_on_the_page(open_page: Open, pages: dict[str, Path]) -> None:
     page = open_page(pages["plane"]).page
     pictures = page.locator("figure.picture img")

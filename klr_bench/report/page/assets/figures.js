@@ -8,9 +8,16 @@ Object.assign(
 
     const dark = matchMedia("(prefers-color-scheme: dark)"),
       coarse = matchMedia("(pointer: coarse)");
+    /* Paper is white, whatever the screen is. */
+    let printing = false;
+    const isDark = () => dark.matches && !printing;
+    const print = (on) => {
+      printing = on;
+      for (const redraw of klr.redrawn) redraw();
+    };
     /* The colours of Okabe and Ito, lighter on a dark ground. */
     const ON_DARK = { "#000000": "#f0f0f0", "#0072B2": "#5ab4f0", "#D55E00": "#ff8a3c", "#009E73": "#2fd3a5" };
-    const colour = (name) => (dark.matches ? ON_DARK[name] || name : name);
+    const colour = (name) => (isDark() ? ON_DARK[name] || name : name);
     const SHAPES = {
       circle: "M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0",
       square: "M2 2h8v8h-8z",
@@ -297,8 +304,8 @@ Object.assign(
       };
       const layoutOf = (facet, at) => {
         const style = getComputedStyle(document.body),
-          ink = style.color,
-          grid = style.getPropertyValue("--line").trim();
+          ink = printing ? "#000000" : style.color,
+          grid = printing ? "#bbbbbb" : style.getPropertyValue("--line").trim();
         const numbers = (which) => facet.series.flatMap((one) => one[which]);
         const side = (label, log, which, range) => ({
           title: { text: plainText(label) },
@@ -377,7 +384,7 @@ Object.assign(
           const layout = {
             ...layoutOf(facet, at),
             showlegend: true,
-            paper_bgcolor: dark.matches ? "#14181d" : "#ffffff",
+            paper_bgcolor: isDark() ? "#14181d" : "#ffffff",
           };
           const traces = shownSeries(facet).map((one) => ({ ...traceOf(one), showlegend: one.kind === "mean" }));
           const address = await Plotly.toImage({ data: traces, layout }, { format: "svg", width: 800, height: 500 });
@@ -392,6 +399,6 @@ Object.assign(
       klr.redrawn.push(draw);
     };
 
-    return { drawFigure, hideTip, dark };
+    return { drawFigure, hideTip, dark, print };
   })(),
 );

@@ -1,7 +1,7 @@
 "use strict";
 /* Gives life to a page: its tables, its figures, and newer content where it watches a run. */
 (() => {
-  const { button, copy, readAddress, drawTable, drawFigure, hideTip, dark } = klr;
+  const { button, copy, readAddress, drawTable, drawFigure, hideTip, dark, print } = klr;
 
   /* A figure is drawn when it comes into sight, and all of them before the page is printed. */
   const waiting = new Set();
@@ -91,7 +91,9 @@
   });
   addEventListener("beforeprint", () => {
     for (const figure of [...waiting]) draw(figure);
+    print(true);
   });
+  addEventListener("afterprint", () => print(false));
   dark.addEventListener("change", () => {
     for (const redraw of klr.redrawn) redraw();
   });
