@@ -1,6 +1,6 @@
 """OSKL with a budget: it samples support vectors until there are B, and from then on learns on these.
 
-Zhang, Yi, Jin, Lin, He (ICML 2013) announce such a method as future work; this one is ours: docs/budget_oskl.md.
+Zhang, Yi, Jin, Lin, He (ICML 2013) announce such a method as future work; this is ours: docs/methods/budget_oskl.md.
 """
 
 from __future__ import annotations

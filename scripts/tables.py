@@ -1,20 +1,15 @@
 """Write the tables of README.md and docs/ that are made of results/reference.
 
-    python scripts/readme.py
+    python scripts/tables.py
 
-A table stands between the lines <!-- NAME --> and <!-- end of NAME -->.  In README.md they say what became of the
-papers' numbers and claims (numbers, claims, failing) and how fast the engine is (floor, bits, threads, peers, speed: of
-results/reference/benchmark), in docs/defaults.md how the estimators do without a setting (accuracy, log_loss, time,
-verdict), in docs/clusters.md what the driver of a large cluster has to do (far_end), in
-docs/budget_oskl.md how OSKL with a budget and the others with one do (budget_oskl, budget_all), in docs/streams.md how
-fast learners go through a file that need not fit into memory (stream_learners).
+A table stands between the lines <!-- NAME --> and <!-- end of NAME -->; PAGES says which page has which.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -41,12 +36,19 @@ LARGE = 2000
 """Rows to train on from which times count."""
 
 
-def tables(results_dir: Path) -> dict[str, str]:
-    """Return the tables by name."""
-    papers = [WholePaper(name, folder, results_dir) for name, folder in paper_files([config_dir()]).items()]
-    numbers, claims = numbers_and_claims(papers)
-    grids = {"numbers": numbers, "claims": claims, "failing": claims_that_fail(papers)}
-    return {name: pipe_table(grid) for name, grid in grids.items()}
+def scoreboard(results_dir: Path) -> dict[str, str]:
+    """Return what became of the papers' numbers, and how many of their claims hold."""
+    numbers, claims = numbers_and_claims(_papers(results_dir))
+    return {"numbers": pipe_table(numbers), "claims": pipe_table(claims)}
+
+
+def claims(results_dir: Path) -> dict[str, str]:
+    """Return the claims that do not hold."""
+    return {"failing": pipe_table(claims_that_fail(_papers(results_dir)))}
+
+
+def _papers(results_dir: Path) -> list[WholePaper]:
+    return [WholePaper(name, folder, results_dir) for name, folder in paper_files([config_dir()]).items()]
 
 
 def defaults(folder: Path) -> dict[str, str]:
@@ -318,17 +320,25 @@ def with_tables(text: str, made: dict[str, str]) -> str:
     return text
 
 
+PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
+    "README.md": ((scoreboard, ""),),
+    "docs/papers/running.md": ((claims, ""),),
+    "docs/methods/defaults.md": ((defaults, "defaults"),),
+    "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all")),
+    "docs/scale/clusters.md": ((far_end, "benchmark"),),
+    "docs/scale/speed.md": ((benchmark, "benchmark"), (speed, "benchmark")),
+    "docs/scale/streams.md": ((stream_learners, "benchmark"),),
+}
+"""Makers of the tables of each page, and the folder of results/reference that each reads."""
+
+
+def made_for(page: str, reference: Path) -> dict[str, str]:
+    """Return the tables of a page by name."""
+    return {name: table for maker, folder in PAGES[page] for name, table in maker(reference / folder).items()}
+
+
 if __name__ == "__main__":
-    reference = ROOT / "results" / "reference"
-    measured = reference / "benchmark"
-    in_readme = tables(reference) | benchmark(measured) | speed(measured)
-    pages = {
-        "README.md": in_readme,
-        "docs/defaults.md": defaults(reference / "defaults"),
-        "docs/clusters.md": far_end(measured),
-        "docs/budget_oskl.md": budget_oskl(reference) | budget_all(reference / "budget_all"),
-        "docs/streams.md": stream_learners(measured),
-    }
-    for page, made in pages.items():
+    for page in PAGES:
         file = ROOT / page
+        made = made_for(page, ROOT / "results" / "reference")
         file.write_text(with_tables(file.read_text(encoding="utf-8"), made), "utf-8")
