@@ -1,6 +1,7 @@
 """Results as rows: a JSON file for each finished cell, and the tables that are rebuilt from them.
 
     results/<experiment>/cells/<key>.json    one cell: record, checkpoints, bins, rows, hash of its configuration
+    results/<experiment>/cells.index         the lines of a thousand cells or more, so that a rebuild reads what is new
     results/<experiment>/records.csv         one row a cell: COLUMNS, always, in this order, then the user's own metrics
     results/<experiment>/traces.csv          key, t, elapsed_s, metric, value
     results/<experiment>/reliability.csv     key, bin, n, predicted, positive: of the test rows, by their probability
@@ -13,19 +14,16 @@ are read as well: `first_schema` says what differs.
 
 from __future__ import annotations
 
-import csv
 import gc
-import io
-import json
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import chain
+from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -35,7 +33,6 @@ from klr_bench.experiment.cells import (
     FIELDS,
     FINISHED,
     IDENTITY,
-    LATER,
     RELIABILITY_COLUMNS,
     ROWS_COLUMNS,
     SCHEMA_VERSION,
@@ -49,9 +46,10 @@ from klr_bench.experiment.cells import (
     parse_cell,
 )
 from klr_bench.experiment.first_schema import variant_values
-from klr_bench.experiment.variants import Variant, VariantOrder, variant_text
+from klr_bench.experiment.lines import Lines, Stamped, csv_text, lines_of, read_index, record_lines, write_index
+from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.files import Stamp, read_stamped_json, stamp_of, unwritable, write_atomic, write_json
-from klr_bench.printing import no_formula, printable, shortened
+from klr_bench.printing import shortened
 from klr_bench.yaml_file import read_yaml
 
 __all__ = [
@@ -59,8 +57,12 @@ __all__ = [
     "TRACE_COLUMNS", "Bin", "CellFile", "Checkpoint", "PlanePoint", "Record", "Store", "Summary", "read_variant",
 ]  # fmt: skip
 
+T = TypeVar("T")
+
 LOCK_TIMEOUT_S = 60.0
 STALE_S = 3600.0  # a temporary file this old was left by a process that was killed while it wrote
+INDEX_FROM, INDEX_SHARE = 1000, 0.1
+"""Files read since the index was written, and their share of all, from which it is written anew."""
 LONGEST_NOTE = 500
 """Characters of the names in a note."""
 
@@ -96,9 +98,16 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.cells = self.folder / "cells"
-        self._known: dict[str, tuple[Stamp, CellFile]] = {}
+        self._index = self.folder / "cells.index"
+        self._n_read = 0
+        """Files that were read since the index was."""
         self._variants: dict[str, Variant] = {}
         """The variants of cells by their spelling: cells of one column share one, with its order and its text."""
+
+    @cached_property
+    def _known(self) -> dict[str, Stamped]:
+        """The lines of the cells that are known, with the stamps of their files, by the names of these."""
+        return read_index(self._index)
 
     def write_cell(self, cell: CellFile) -> None:
         """Write a finished cell, in place of an earlier one with the same key."""
@@ -109,13 +118,18 @@ class Store:
 
         Raises KlrBenchError where another version of klr-bench has written it, and for what is no regular file.
         """
-        cell = self._cell(f"{self.cells}/{key}.json", f"{key}.json")
+        cell = _read(f"{self.cells}/{key}.json", key)[1]
         return cell.record if cell else None
 
     def finished(self, key: str) -> bool:
-        """Say whether a cell needs no further work."""
-        record = self.read_cell(key)
-        return record is not None and record.status in FINISHED
+        """Say whether a cell needs no further work.  Raises as `read_cell`."""
+        lines = self._lines(f"{self.cells}/{key}.json", f"{key}.json")
+        return lines is not None and lines.status in FINISHED
+
+    def metric(self, key: str, name: str) -> float | None:
+        """Return a number of a cell; None where it has none.  Raises as `read_cell`."""
+        lines = self._lines(f"{self.cells}/{key}.json", f"{key}.json")
+        return lines.metric(name) if lines else None
 
     def rebuild(self, current: Collection[str] = ()) -> Summary:
         """Write records.csv, traces.csv and reliability.csv from the cells; several processes may do so at once.
@@ -140,47 +154,52 @@ class Store:
             raise unwritable(self.folder, error) from error
 
     def _rebuild(self, current: frozenset[str]) -> Summary:
-        cells, unreadable = self.load()
-        columns_of: dict[tuple[str, str, Variant], list[CellFile]] = {}
+        cells, unreadable = self._all_lines()
+        columns_of: dict[tuple[str, str, Variant], list[Lines]] = {}
         for cell in cells:
-            columns_of.setdefault(cell.record.column, []).append(cell)
-        listed: list[CellFile] = []
-        left_out: list[CellFile] = []
+            columns_of.setdefault(cell.column, []).append(cell)
+        listed: list[Lines] = []
+        left_out: list[Lines] = []
         for found in columns_of.values():
             newest = max(found, key=lambda cell: _age(cell, current)).config_hash
             for cell in found:
                 (listed if cell.config_hash == newest else left_out).append(cell)
-        listed.sort(key=_order)
+        listed.sort(key=attrgetter("order"))
         older: dict[tuple[str, str, Variant, str], int] = {}
-        for cell in sorted(left_out, key=_order):
-            name = (*cell.record.column, cell.config_hash)
+        for cell in sorted(left_out, key=attrgetter("order")):
+            name = (*cell.column, cell.config_hash)
             older[name] = older.get(name, 0) + 1
-        own = sorted(set().union(*(cell.record.metrics for cell in listed)) - set(COLUMNS))
-        columns = (*COLUMNS, *own)
-        self._write("records", columns, (_row(cell.record, columns) for cell in listed))
-        self._write("traces", TRACE_COLUMNS, ([c.record.key, *point] for c in listed for point in c.checkpoints))
-        self._write_numbers("reliability", RELIABILITY_COLUMNS, ((cell.record.key, cell.bins) for cell in listed))
+        own = sorted({name for cell in listed for name in cell.own})
+        self._write("records", (*COLUMNS, *own), record_lines(listed, own))
+        self._write("traces", TRACE_COLUMNS, (cell.traces for cell in listed))
+        self._write("reliability", RELIABILITY_COLUMNS, (cell.reliability for cell in listed))
         if any(cell.rows for cell in listed):
-            self._write_numbers("rows", ROWS_COLUMNS, ((cell.record.key, cell.rows) for cell in listed))
+            self._write("rows", ROWS_COLUMNS, (cell.rows for cell in listed))
+        if self._n_read >= max(INDEX_FROM, INDEX_SHARE * len(cells)):
+            with suppress(KlrBenchError):  # without an index a rebuild takes longer, and no more
+                write_index(self._index, self._known)
+            self._n_read = 0
         return Summary(len(listed), older, tuple(unreadable))
 
-    def _write(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        write_atomic(self.folder / f"{name}.csv", _csv(header, rows))
-
-    def _write_numbers(
-        self, name: str, header: Sequence[str], entries: Iterable[tuple[str, Sequence[Sequence[float]]]]
-    ) -> None:
-        """Write entries of cells that are numbers, of which there may be millions: without the writer of csv."""
-        form = f"{',%r' * (len(header) - 1)}\n"
-        lines = (
-            (f"{_quoted(key).replace('%', '%%')}{form}" * len(found)) % tuple(chain.from_iterable(found))
-            for key, found in entries
-        )
-        write_atomic(self.folder / f"{name}.csv", "".join([f"{','.join(header)}\n", *lines]).encode())
+    def _write(self, name: str, header: Sequence[str], lines: Iterable[str]) -> None:
+        content = "".join([csv_text([header]), *lines])
+        write_atomic(self.folder / f"{name}.csv", content.encode("utf-8", "backslashreplace"))
 
     def load(self) -> tuple[list[CellFile], list[str]]:
-        """Return the cells, parsing only files that changed since the last time, and the unreadable names."""
-        cells: list[CellFile] = []
+        """Return the cells, and the names of the files that cannot be read."""
+        return self._scan(lambda path, name: _read(path, name.removesuffix(".json"))[1])
+
+    def _all_lines(self) -> tuple[list[Lines], list[str]]:
+        """Return the lines of all cells, and the names of the files that cannot be read."""
+        cells, unreadable = self._scan(self._lines)
+        if len(self._known) > len(cells):
+            there = {f"{cell.key}.json" for cell in cells}
+            self._known = {name: known for name, known in self._known.items() if name in there}
+        return cells, unreadable
+
+    def _scan(self, read: Callable[[str, str], T | None]) -> tuple[list[T], list[str]]:
+        """Return what `read` makes of the path and the name of each cell's file, and the names where it is None."""
+        cells: list[T] = []
         unreadable: list[str] = []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
             if entry.name.endswith(".part"):
@@ -188,29 +207,28 @@ class Store:
             if not entry.name.endswith(".json") or entry.name.startswith("."):
                 continue
             try:
-                cell = self._cell(entry.path, entry.name) if entry.is_file() else None
+                cell = read(entry.path, entry.name) if entry.is_file() else None
             except OSError:  # a link that leads to itself
                 continue
             if cell:
                 cells.append(cell)
             elif os.path.exists(entry.path):  # else another process has just removed it, or it is a link to nowhere
                 unreadable.append(entry.name)
-        if len(self._known) > len(cells):
-            there = {f"{cell.record.key}.json" for cell in cells}
-            self._known = {name: known for name, known in self._known.items() if name in there}
         return cells, unreadable
 
-    def _cell(self, path: str, name: str) -> CellFile | None:
-        """Return the cell of a file, parsed only if it has changed since the last time; None where it holds none."""
+    def _lines(self, path: str, name: str) -> Lines | None:
+        """Return the lines of a file, read only if it has changed since the last time; None where it is no cell."""
         known = self._known.get(name)
         if known and known[0] == stamp_of(path):
             return known[1]
         stamp, cell = _read(path, name.removesuffix(".json"))
-        if cell and stamp:
-            variant = cell.record.variant
-            cell.record.variant = self._variants.setdefault(repr(variant), variant)
-            self._known[name] = (stamp, cell)
-        return cell
+        if not (cell and stamp):
+            return None
+        variant = cell.record.variant
+        lines = lines_of(cell, self._variants.setdefault(repr(variant), variant))
+        self._known[name] = (stamp, lines)
+        self._n_read += 1
+        return lines
 
     def write_manifest(self, content: Mapping[str, Any]) -> None:
         """Write manifest.yaml; the schema version is added."""
@@ -281,38 +299,6 @@ def read_variant(text: str) -> Variant:
     return Variant(variant_values(text))
 
 
-def _age(cell: CellFile, current: Collection[str]) -> tuple[bool, float, str]:
+def _age(cell: Lines, current: Collection[str]) -> tuple[bool, float, str]:
     """Return what is larger the newer a configuration is."""
     return cell.config_hash in current, cell.created, cell.config_hash
-
-
-def _order(cell: CellFile) -> tuple[str, str, VariantOrder, int, str]:
-    record = cell.record
-    return record.dataset, record.algorithm, record.variant.order(), record.repeat, record.key
-
-
-def _row(record: Record, columns: Sequence[str]) -> list[Any]:
-    values = vars(record) | record.metrics
-    for name in ("message", *LATER):
-        values[name] = _said(values[name])
-    values["variant"], values["params"] = record.variant.json, json.dumps(record.params)
-    return list(map(values.get, columns))
-
-
-@lru_cache
-def _said(text: str) -> str:
-    """Return a text that many cells have in common as a CSV file may hold it."""
-    return no_formula(printable(text))
-
-
-def _quoted(text: str) -> str:
-    """Return a text as a CSV file holds it."""
-    return text if text.isalnum() else _csv([text], ()).decode().rstrip("\n")
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")  # writes floats with repr, None as nothing
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")

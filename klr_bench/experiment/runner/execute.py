@@ -328,8 +328,8 @@ class _Run:
 
     def _score_of_all(self) -> float | None:
         metric = self.config.selection.score
-        records = [record for cell in self.cells if (record := self.store.read_cell(cell.key))]
-        found = [record.metrics[metric] for record in records if metric in record.metrics]
+        numbers = (self.store.metric(cell.key, metric) for cell in self.cells)
+        found = [number for number in numbers if number is not None]
         return sum(found) / len(found) if found else None
 
     def _say(self, text: str, style: str | None = None) -> None:
