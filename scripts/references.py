@@ -1,0 +1,203 @@
+"""Make the references again: real runs of every experiment, whose records and tables are kept in results/reference.
+
+    scripts/references [NAME...] [--list] [--anew] [--busy]
+
+NAME    an experiment, a paper (all experiments of its tables, figures and claims), benchmark (all its parts), or one
+        part, such as benchmark/floor; without a name everything that results/reference holds, the quickest first
+--list  say what there is to do and how long each took the last time, and do nothing
+--anew  forget what is done, and begin again with the commit that is checked out now
+--busy  run although other processes use this machine; reports then name the share that they had
+
+Everything runs in build/references, in a clone of the commit that was checked out when it began, so that all
+references are of one commit, whatever is edited here meanwhile.  It can be stopped at any time: the same command goes
+on where it was, with that commit.  A reference is replaced in results/reference as soon as it is complete.  Data come
+from the mirror or are fetched, into data/ of this checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from klr_bench.experiment.config.files import config_dir
+from klr_bench.report.paper import paper_files
+from klr_bench.report.whole import experiments_of
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "results" / "reference"
+WORK = ROOT / "build" / "references"
+CLONE, RESULTS, DONE = WORK / "checkout", WORK / "results", WORK / "done"
+TIMES = KEPT / "times.csv"
+"""Seconds that each reference took, in all, with cross-validation and on how many cores; written by this script."""
+PART = "benchmark/"
+IDLE = 0.3
+"""Load (processes at work, averaged over a minute) above which a machine is not idle."""
+TABLES = ("records", "traces", "reliability", "rows")
+
+
+def names_of(wanted: Sequence[str]) -> list[str]:
+    """Return the references that are asked for, the quickest first.  Raises ValueError for a name that is none."""
+    parts = [f"{PART}{path.stem}" for path in sorted((KEPT / "benchmark").glob("*.csv")) if path.stem != "machine"]
+    experiments = sorted(path.parent.name for path in KEPT.glob("*/manifest.yaml"))
+    papers = {name: experiments_of(name) for name in paper_files([config_dir()])}
+    groups = {"benchmark": parts} | {name: [one for one in of if one in experiments] for name, of in papers.items()}
+    known = {path.stem for path in (config_dir() / "experiment").glob("*.yaml")} | {*parts}
+    found: dict[str, None] = {}
+    for name in wanted or [*experiments, *parts]:
+        if name not in known and name not in groups:
+            message = f"expected experiments, papers, benchmark or its parts, got {name!r}; --list names them"
+            raise ValueError(message)
+        found |= dict.fromkeys(groups.get(name, [name]))
+    seconds = times()
+    return sorted(found, key=lambda name: (name.startswith(PART), seconds.get(name, 0.0), name))
+
+
+def times() -> dict[str, float]:
+    """Return the seconds that references took; of one that this script has not made, what its records tell."""
+    found = {}
+    for path in KEPT.glob("*/records.csv"):
+        columns = pd.read_csv(path, usecols=lambda name: name in ("fit_time_s", "predict_time_s"))
+        found[path.parent.name] = columns.sum().sum() / (os.cpu_count() or 1)
+    if TIMES.exists():
+        with TIMES.open(encoding="utf-8") as file:
+            found |= {row["reference"]: float(row["seconds"]) for row in csv.DictReader(file)}
+    return found
+
+
+def prepare(anew: bool) -> str:
+    """Make the clone if there is none; return its commit."""
+    if anew and WORK.exists():
+        shutil.rmtree(WORK)
+    if not CLONE.exists():
+        half = CLONE.with_name("half")
+        shutil.rmtree(half, ignore_errors=True)
+        half.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(half)], check=True)
+        (half / "data").symlink_to(ROOT / "data")
+        half.rename(CLONE)
+    here, there = commit_of(ROOT), commit_of(CLONE)
+    print(f"All references are made with commit {there[:10]}.", end=" ")
+    print("" if here == there else f"Checked out is {here[:10]} now: --anew begins again with it.")
+    return there
+
+
+def commit_of(folder: Path) -> str:
+    """Return the commit that is checked out in a folder."""
+    done = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def run(name: str) -> bool:
+    """Run an experiment, or a part of the benchmark; say whether it is complete."""
+    if name.startswith(PART):
+        part = name.removeprefix(PART)
+        return called("scripts/benchmark", part, f"output={RESULTS / 'benchmark'}")
+    complete = called("-m", "klr_bench", "run", f"experiment={name}", "--quiet")
+    return called("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv") and complete
+
+
+def called(*arguments: str) -> bool:
+    """Call the clone's Python code, in the folder with its results; say whether it ended well."""
+    first, *others = arguments
+    script = str(CLONE / first) if first.startswith("scripts/") else first
+    environment = {**os.environ, "PYTHONPATH": str(CLONE)}
+    return subprocess.run([sys.executable, script, *others], cwd=WORK, env=environment, check=False).returncode == 0
+
+
+def keep(name: str, seconds: float) -> None:
+    """Put a reference in its place in results/reference, and its seconds into times.csv."""
+    if name.startswith(PART):
+        (KEPT / "benchmark").mkdir(exist_ok=True)
+        for file in ("machine.csv", f"{name.removeprefix(PART)}.csv"):
+            shutil.copy(RESULTS / "benchmark" / file, KEPT / "benchmark" / file)
+    else:
+        new, old = KEPT / f".{name}.new", KEPT / f".{name}.old"
+        for folder in (new, old):
+            shutil.rmtree(folder, ignore_errors=True)
+        new.mkdir()
+        shutil.copy(RESULTS / name / "manifest.yaml", new)
+        for table in TABLES:
+            if (RESULTS / name / f"{table}.csv").exists():
+                shutil.copy(RESULTS / name / f"{table}.csv", new)
+        shutil.copytree(RESULTS / name / "report", new / "report")
+        if (KEPT / name).exists():
+            (KEPT / name).rename(old)
+        new.rename(KEPT / name)
+        shutil.rmtree(old, ignore_errors=True)
+    rows = [(one, f"{taken:.0f}", os.cpu_count()) for one, taken in sorted((done() | {name: seconds}).items())]
+    with TIMES.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("reference", "seconds", "cores"), *rows])
+
+
+def done() -> dict[str, float]:
+    """Return the seconds of the references that are complete."""
+    states = {path.stem.replace("--", "/"): json.loads(path.read_text("utf-8")) for path in DONE.glob("*.json")}
+    return {name: state["seconds"] for name, state in states.items() if state["complete"]}
+
+
+def make(name: str) -> float | None:
+    """Run a reference, or go on with it; return the seconds that it took in all, None where it is not complete."""
+    DONE.mkdir(exist_ok=True)
+    path = DONE / f"{name.replace('/', '--')}.json"
+    before = json.loads(path.read_text("utf-8"))["seconds"] if path.exists() else 0.0
+    started, complete = time.monotonic(), False
+    try:
+        complete = run(name)
+        if complete:
+            keep(name, before + time.monotonic() - started)
+    finally:
+        seconds = before + time.monotonic() - started
+        path.write_text(json.dumps({"seconds": seconds, "complete": complete}), "utf-8")
+    return seconds if complete else None
+
+
+def main() -> int:
+    """Make references; return 1 where one of them is incomplete."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    for flag in ("--list", "--anew", "--busy"):
+        parser.add_argument(flag, action="store_true")
+    asked = parser.parse_args()
+    try:
+        names, seconds = names_of(asked.names), times()
+    except ValueError as error:
+        parser.error(str(error))
+    finished = {} if asked.anew else done()
+    for name in names if asked.list else ():
+        print(f"{'done' if name in finished else 'to do':6} {name:26} {seconds.get(name, 0.0) / 60:7.1f} min")
+    left = [name for name in names if name not in finished]
+    print(f"{len(left)} of {len(names)} to do; they took {sum(seconds.get(name, 0.0) for name in left) / 3600:.1f} h.")
+    if asked.list or not left:
+        return 0
+    if os.getloadavg()[0] > IDLE and not asked.busy:
+        parser.error(f"expected an idle machine, got a load of {os.getloadavg()[0]:.1f}; wait, or use --busy")
+    prepare(asked.anew)
+    failed = []
+    for number, name in enumerate(left, start=1):
+        print(f"[{number}/{len(left)}] {name}", flush=True)
+        taken = make(name)
+        if taken is None:
+            failed.append(name)
+        else:
+            print(f"[{number}/{len(left)}] {name}: {taken / 60:.1f} min", flush=True)
+    subprocess.run([sys.executable, "scripts/tables.py"], cwd=ROOT, check=True)
+    if failed:
+        print(f"Not complete, and left as they were: {', '.join(failed)}. The same command tries them again.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("\nStopped; the same command goes on.")
