@@ -83,6 +83,7 @@ def prepare(anew: bool) -> str:
         shutil.rmtree(half, ignore_errors=True)
         half.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(half)], check=True)
+        (ROOT / "data").mkdir(exist_ok=True)
         (half / "data").symlink_to(ROOT / "data")
         half.rename(CLONE)
     here, there = commit_of(ROOT), commit_of(CLONE)
@@ -102,7 +103,7 @@ def run(name: str) -> bool:
     if name.startswith(PART):
         part = name.removeprefix(PART)
         return called("scripts/benchmark", part, f"output={RESULTS / 'benchmark'}")
-    complete = called("-m", "klr_bench", "run", f"experiment={name}", "--quiet")
+    complete = called("-m", "klr_bench", "run", f"experiment={name}")
     return called("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv") and complete
 
 
@@ -168,6 +169,7 @@ def main() -> int:
     for flag in ("--list", "--anew", "--busy"):
         parser.add_argument(flag, action="store_true")
     asked = parser.parse_args()
+    os.chdir(ROOT)  # elsewhere a folder configs/ would count as the user's own
     try:
         names, seconds = names_of(asked.names), times()
     except ValueError as error:

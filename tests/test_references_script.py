@@ -1,0 +1,115 @@
+"""scripts/references: of one commit, made in a clone; after a stop the same command goes on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+LEARNER = """
+import time
+
+
+class Slow:
+    def fit(self, X, y):
+        time.sleep(0.5)
+        self.classes_ = sorted(set(y))
+        return self
+
+    def predict(self, X):
+        return [self.classes_[0]] * len(X)
+"""
+ALGORITHM = """# @package algorithms.slow
+label: Slow
+estimator: {_target_: slow.Slow}
+"""
+EXPERIMENT = """# @package _global_
+defaults:
+  - override /dataset: [moons]
+  - override /algorithm: [slow]
+  - _self_
+title: A small one
+repeats: 4
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the working tree of this one, a slow learner, and one reference."""
+    folder = tmp_path_factory.mktemp("references") / "checkout"
+    for name in ("klr_bench", "configs", "scripts"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / ".gitignore").write_text("/build/\n/data/\n__pycache__/\n", "utf-8")
+    (folder / "klr_bench" / "slow.py").write_text(LEARNER, "utf-8")
+    (folder / "configs" / "algorithm" / "slow.yaml").write_text(ALGORITHM.replace("slow.Slow", "klr_bench.slow.Slow"))
+    (folder / "configs" / "experiment" / "small.yaml").write_text(EXPERIMENT, "utf-8")
+    (folder / "results" / "reference" / "benchmark").mkdir(parents=True)
+    (folder / "scripts" / "tables.py").write_text("", "utf-8")
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "one")
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def script(checkout: Path, *arguments: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    command = [sys.executable, str(checkout / "scripts" / "references.py"), *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def cells(checkout: Path) -> dict[str, int]:
+    folder = checkout / "build" / "references" / "results" / "small" / "cells"
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+
+
+def test_a_name_that_is_none_is_refused(checkout: Path) -> None:
+    process = script(checkout, "smal", "--busy")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2, said
+    assert "got 'smal'" in said
+    assert not (checkout / "build").exists()
+
+
+def test_it_goes_on_where_it_was_with_the_commit_of_its_beginning(checkout: Path) -> None:
+    first = script(checkout, "small", "--busy")
+    limit = time.monotonic() + 60
+    while not cells(checkout) and time.monotonic() < limit:
+        time.sleep(0.05)
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+    before, began = cells(checkout), git(checkout, "rev-parse", "HEAD")
+    assert 0 < len(before) < 4
+    assert not (checkout / "results" / "reference" / "small").exists()
+
+    (checkout / "configs" / "experiment" / "small.yaml").write_text(EXPERIMENT.replace("4", "5"), "utf-8")
+    git(checkout, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--all", "--message", "two")
+    said, _ = script(checkout, "small", "--busy").communicate(timeout=60)
+    kept = checkout / "results" / "reference" / "small"
+    manifest = yaml.safe_load((kept / "manifest.yaml").read_text("utf-8"))
+    assert (manifest["git_commit"], manifest["changed"]) == (began, []), said
+    with (kept / "records.csv").open(encoding="utf-8") as file:
+        assert [row["status"] for row in csv.DictReader(file)] == ["ok"] * 4
+    assert before.items() <= cells(checkout).items()
+    assert (kept / "report" / "table.md").exists()
+    assert (checkout / "results" / "reference" / "times.csv").read_text("utf-8").startswith("reference,seconds,cores\n")
+
+    done = checkout / "build" / "references" / "done" / "small.json"
+    assert json.loads(done.read_text("utf-8"))["complete"]
+    said, _ = script(checkout, "small", "--busy").communicate(timeout=60)
+    assert said.startswith("0 of 1 to do")
