@@ -21,7 +21,9 @@ from klr_bench.report.paper import paper_files
 from klr_bench.report.render.layout import Grid
 from klr_bench.report.render.markdown import pipe_table
 from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.pages import claims_that_fail, numbers_and_claims
+from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN
+from klr_bench.report.whole.pages import claims_that_fail
+from klr_bench.report.whole.scoreboard import counts
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
@@ -37,9 +39,23 @@ LARGE = 2000
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
-    """Return what became of the papers' numbers, and how many of their claims hold."""
-    numbers, claims = numbers_and_claims(_papers(results_dir))
-    return {"numbers": pipe_table(numbers), "claims": pipe_table(claims)}
+    """Return what became of the papers' numbers and claims, in a line a paper."""
+    rows = []
+    for whole in _papers(results_dir):
+        found = counts(one for judged in whole.judged.values() for one in judged)
+        verdicts = [claim.verdict for claim in whole.claims]
+        numbers = [
+            found["beside ours"],
+            found["within"] + found["compatible"],
+            found["explained"],
+            found["off"],
+            found["times"] + found["other data"],
+        ]
+        held = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
+        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
+    head = ["source", "numbers beside ours", "agree", "differ, cause known", "differ", "times or other data"]
+    head += ["claims that hold", "do not hold", "cannot be judged"]
+    return {"scoreboard": pipe_table(Grid(head, rows, [], []))}
 
 
 def claims(results_dir: Path) -> dict[str, str]:
@@ -323,6 +339,7 @@ def with_tables(text: str, made: dict[str, str]) -> str:
 
 PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "README.md": ((scoreboard, ""),),
+    "docs/index.md": ((scoreboard, ""),),
     "docs/papers/running.md": ((claims, ""),),
     "docs/methods/defaults.md": ((defaults, "defaults"),),
     "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all")),

@@ -105,6 +105,9 @@ class Manifest(PartOfMore):
     machine: Machine | None = None
     labels: Labels | None = None
     own_metrics: dict[str, Metric] = field(default_factory=dict)
+    git_commit: Any = None
+    """The commit of the source that ran; with `changed`, the files that differed from it, only to be shown."""
+    changed: Any = None
 
     @property
     def chosen(self) -> str:
@@ -170,7 +173,7 @@ class Manifest(PartOfMore):
         return self.config.sweep.get(algorithm) or {}
 
 
-KEYS = {*(key.name for key in fields(Manifest)), "started", "updated", "git_commit", "changed", "versions", "command"}
+KEYS = {*(key.name for key in fields(Manifest)), "started", "updated", "versions", "command"}
 """With those that a report has no use for."""
 CONFIG_KEYS = {key.name for key in fields(schema.Config)}
 

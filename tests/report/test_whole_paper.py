@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from klr_bench.report.paper import Printed, Published, paper_files
 from klr_bench.report.table import Entry
 from klr_bench.report.whole import report_papers
 from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.whole.origin import origin
 from klr_bench.report.whole.pages import numbers_csv, scoreboard_page, table_page
 from klr_bench.report.whole.pictures import draw_figures
 from klr_bench.report.whole.scoreboard import counts
@@ -194,6 +196,24 @@ def test_the_scoreboard_counts_each_number_once(make: Callable[..., WholePaper])
     assert total["numbers"] == str(len(LINES))
     verdicts = ("within", "compatible", "explained", "off", "times", "other data", "absent", "not run")
     assert [total.get(verdict, "0") for verdict in verdicts] == list("21101111")
+
+
+def test_the_scoreboard_says_of_what_commit_and_machine_the_records_are(make: Callable[..., WholePaper]) -> None:
+    whole = make()
+    (results,) = whole.behind.values()
+    assert origin({}) == []
+    frame = results.records.assign(host="vm", cpu="EPYC")
+    one = replace(results, records=frame, manifest=replace(results.manifest, git_commit="a" * 40))
+    two = replace(results, manifest=replace(results.manifest, git_commit="b" * 40, changed=["x.py"]))
+    sentence = "Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."
+    assert origin({"one": one}) == [sentence]
+    assert origin({"one": one, "three": one, "two": two}) == [
+        "Records of 3 experiments. 2 commits: aaaaaaaaaa, 2 experiments; bbbbbbbbbb with changes, 1 experiment. "
+        "2 machines: EPYC (vm), 2 experiments; not known, 1 experiment."
+    ]
+    assert (
+        scoreboard_page(whole).caption[-1] == "Records of 1 experiment. One commit: not known. One machine: not known."
+    )
 
 
 def test_every_number_is_a_row_of_csv(make: Callable[..., WholePaper]) -> None:

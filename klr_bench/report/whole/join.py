@@ -84,9 +84,7 @@ class WholePaper:
     @cached_property
     def claims(self) -> list[JudgedClaim]:
         """The claims, judged."""
-        names = dict.fromkeys(name for claim in self.paper.claims for name in claim.experiments)
-        found = {name: self.results.get(name) or read_results(self._results_dir / name) for name in self._run(names)}
-        tables = {name: table_beside(results, Comparison()) for name, results in found.items()}
+        tables = {name: table_beside(results, Comparison()) for name, results in self._results_of_claims.items()}
         return [judge(claim, tables, METRICS) for claim in self.paper.claims]
 
     @cached_property
@@ -96,6 +94,16 @@ class WholePaper:
         names = dict.fromkeys(name for entry in entries for name in entry.experiments)
         wanted = [name for name in names if self._only is None or name in self._only]
         return {name: read_results(self._results_dir / name) for name in self._run(wanted)}
+
+    @cached_property
+    def _results_of_claims(self) -> dict[str, Results]:
+        names = dict.fromkeys(name for claim in self.paper.claims for name in claim.experiments)
+        return {name: self.results.get(name) or read_results(self._results_dir / name) for name in self._run(names)}
+
+    @property
+    def behind(self) -> dict[str, Results]:
+        """The results of all experiments that a verdict on a number or on a claim rests on."""
+        return self.results | self._results_of_claims
 
     def _run(self, names: Iterable[str]) -> list[str]:
         """Return those of some experiments that were run."""

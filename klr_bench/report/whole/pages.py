@@ -12,6 +12,7 @@ from klr_bench.report.render import Document
 from klr_bench.report.render.layout import Grid
 from klr_bench.report.whole.claims import CLAIM_VERDICTS, FAILS
 from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.whole.origin import origin
 from klr_bench.report.whole.printed import as_printed, described, ours, theirs
 from klr_bench.report.whole.scoreboard import COMPATIBLE, MEANINGS, scoreboard
 from klr_bench.report.whole.verdict import Judged, Verdict
@@ -45,7 +46,8 @@ def scoreboard_page(whole: WholePaper) -> Document:
     """Return how many numbers of a paper came out how."""
     lines = {f"table {number}": judged for number, judged in whole.judged.items()}
     title = f"{whole.paper.reference}: what became of its numbers"
-    return Document(title, [scoreboard(whole.name, lines, "all")], [f"{meaning}." for meaning in MEANINGS])
+    said = [f"{meaning}." for meaning in MEANINGS] + origin(whole.behind)
+    return Document(title, [scoreboard(whole.name, lines, "all")], said)
 
 
 def claims_page(whole: WholePaper) -> Document:
@@ -62,7 +64,8 @@ def claims_page(whole: WholePaper) -> Document:
 
 def all_papers_page(papers: Sequence[WholePaper]) -> Document:
     """Return a line a paper: what became of its numbers, and of its claims."""
-    said = [f"{meaning}." for meaning in MEANINGS]
+    behind = {name: results for whole in papers for name, results in whole.behind.items()}
+    said = [f"{meaning}." for meaning in MEANINGS] + origin(behind)
     return Document("What became of the published numbers and claims", [*numbers_and_claims(papers)], said)
 
 
