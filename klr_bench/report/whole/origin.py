@@ -1,0 +1,50 @@
+"""Of what source, and of what machine, the records are that stand beside the papers' numbers and claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from klr_bench.report.load import Results
+
+UNKNOWN = "not known"
+SHOWN = 10
+"""Characters of a commit."""
+
+
+def origin(found: Mapping[str, Results]) -> list[str]:
+    """Return a sentence on the commits and machines of some experiments, [] where there is no experiment."""
+    if not found:
+        return []
+    commits = Counter(_commit(results) for results in found.values())
+    machines: Counter[str] = Counter()
+    for results in found.values():
+        machines.update({_machine(*names) for names in _names(results)} or {UNKNOWN})
+    total = _counted(len(found))
+    return [f"Records of {total}. {_spread('commit', commits)}. {_spread('machine', machines)}."]
+
+
+def _commit(results: Results) -> str:
+    commit, changed = results.manifest.git_commit, results.manifest.changed
+    return (str(commit)[:SHOWN] + (" with changes" if changed else "")) if commit else UNKNOWN
+
+
+def _names(results: Results) -> set[tuple[str, str]]:
+    columns = [results.records[name].fillna("").astype(str) for name in ("host", "cpu") if name in results.records]
+    return set(zip(*columns, strict=True)) if len(columns) == 2 else set()
+
+
+def _machine(host: str, cpu: str) -> str:
+    return f"{cpu} ({host})" if host or cpu else UNKNOWN
+
+
+def _spread(what: str, counted: Counter[str]) -> str:
+    """Return the one value that all have, or each with the number of experiments that have it."""
+    if len(counted) == 1:
+        return f"One {what}: {next(iter(counted))}"
+    listed = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    return f"{len(counted)} {what}s: " + "; ".join(f"{value}, {_counted(count)}" for value, count in listed)
+
+
+def _counted(number: int) -> str:
+    return f"{number} experiment" + ("" if number == 1 else "s")
