@@ -65,23 +65,28 @@ class Results:
 def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
     """Return a file of a results folder as a pandas frame, each value of the type that it was written as.
 
+    Every number is checked: it must be in the range of its column.  Columns that an experiment has not measured are
+    NaN.
+
     Parameters
     ----------
     folder : str or Path
-        results/<experiment>, or a folder of results/reference.
+        ``results/<experiment>``, or a folder of ``results/reference``.
     file : {"records", "traces", "reliability", "rows"}, default="records"
-        "records" has a row a fit: names, `variant` (a mapping that can be grouped by), `params` (a dict) and metrics as
-        float64, rates as fractions and times in seconds, NaN where there is none; "traces" a row a number at a
-        checkpoint, "reliability" a row a bin of predicted probabilities, "rows" training rows of data in the plane.
+        "records" has one row per fit: names, ``variant`` (a mapping that can be grouped by), ``params`` (a dict) and
+        metrics as float64, rates as fractions and times in seconds, NaN where there is none; "traces" one row per
+        number at a checkpoint, "reliability" one row per bin of predicted probabilities, "rows" training rows of data
+        in the plane.
 
     Returns
     -------
     DataFrame
+        The rows of the file in their order; no rows where the folder has no such file, but for "records".
 
     Raises
     ------
     KlrBenchError
-        Where there is no such folder or file, and where a value is not what it should be.
+        If the folder has no records, if ``file`` is none of the four, or if a value is not what it should be.
 
     Examples
     --------

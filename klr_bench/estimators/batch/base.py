@@ -21,7 +21,43 @@ from klr_bench.estimators.core.weights import row_weights
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
-    """A classifier f = sum_i dual_coef_[i] k(support_vectors_[i], .) with P(second class | x) = sigma(f(x))."""
+    r"""A kernel classifier given by coefficients of training rows.
+
+    .. math::
+
+        f(x) = \sum_i b_i k(x_i, x), \qquad P(\text{second class} \mid x) = \frac{1}{1 + e^{-f(x)}}
+
+    With more than two classes there is one such f_k for each, which tells it from the rest; the probabilities are the
+    shares of the ``1 / (1 + exp(-f_k(x)))``.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.  "rbf" suits features of a common scale,
+        so standardise them or scale them to [0, 1]; "linear" is a test of whether a kernel is needed at all.
+    gamma : float, {"scale", "median"} or None, default="scale"
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()) as in
+        scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  "scale" is what all 14 data sets of
+        docs/methods/defaults.md have.  Zhang et al. take 1 / (2 s^2), s the 5th (2012) or the 20th (2013) percentile of
+        the distances: a narrower kernel than "median".
+    degree : float, default=3
+        Degree > 0 of the poly kernel.  Zhang et al. (2012, table 2) take 2 for the texts of RCV1.
+    coef0 : float, default=1.0
+        Constant of the poly kernel, any number.  With gamma=1 the default gives the ``(x'z + 1)^2`` of that table.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k.  The published experiments have None; "balanced" shifts the probabilities towards
+        the rarer class.
+    verbose : int or bool, default=False
+        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    n_features_in_ : int
+        Number of features.
+    """
 
     @decides
     def decision_function(self, X):
@@ -78,70 +114,66 @@ def usual_lam(n):
 
 
 class BatchKLR(ExpansionClassifier):
-    """Kernel logistic regression by epochs of coordinate steps over all rows.
+    r"""Kernel logistic regression by epochs of coordinate steps over all rows.
 
-    The problem is  min_f (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).  With weights w it is
-    min_f (lam/2) ||f||^2 + sum_i (w_i / sum_j w_j) log(1 + exp(-y_i f(x_i))).  With more than two classes there is one
-    such problem for each, against the rest; all are solved together, and each kernel value is computed once for all.
+    .. math::
 
-    A subclass returns from `_solver(blocks, signs, lam, random, b, shares)`, where the signs are (m, n) of m problems
-    and the shares (n,) are the w_i / sum_j w_j, an object with the coefficients `b` (m, n), float64; `epoch()`, which
-    goes through all rows and yields the number of rows done after each block; and `objectives()`, which ends an epoch
-    and returns the primal and the dual objectives, (m,).
+        \min_f \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)})
+
+    lambda is the parameter ``lam``.  With weights of rows, ``w_i / sum_j w_j`` stands for 1/n.  With more than two
+    classes there is one such problem for each, against the rest; all are solved together, and each kernel value is
+    computed once for all.
+
+    A subclass returns from ``_solver(blocks, signs, lam, random, b, shares)``, where the signs are (m, n) of m problems
+    and the shares (n,) are the ``w_i / sum_j w_j``, an object with the coefficients ``b`` (m, n), float64; ``epoch()``,
+    which goes through all rows and yields the number of rows done after each block; and ``objectives()``, which ends an
+    epoch and returns the primal and the dual objectives, (m,).
 
     Parameters
     ----------
     lam : float or None, default=None
         Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
-        if rows have weights.
+        if rows have weights.  That is C = 10 of an SVM; with C = 1 accuracies were up to two points lower
+        (docs/methods/defaults.md).  The paper's grid is 1e-5, 1e-4, ..., 1; in the reference of klr_figure5
+        cross-validation chose 1e-4 on a9a and on mushrooms, and 1e-5, the least, on ijcnn1.
     tol : float, default=1e-3
-        The fit ends when (primal - dual) / primal <= tol, in all problems; tol >= 0.
+        The fit ends when (primal - dual) / primal <= tol, in all problems; tol >= 0.  The experiments have 1e-3.  The
+        bounds of the online learners, which need the norm of f, are computed with 1e-4.
     max_iter : int, default=1000
-        Largest number of epochs.
+        Largest number of epochs, >= 1.  In the reference of klr_figure5 fits end after 3 or 4.
     cache_size : float, default=200
         MB of kernel values kept at a time, > 0.  If the whole matrix does not fit, its values are computed again in
-        each epoch, in blocks that fit.
+        each epoch, in blocks that fit.  200 MB hold all values of 5,000 rows in float64, of 7,000 in float32.  Below
+        256 rows per block, that is for more than 97,000 rows in float64, a warning says that the fit is slower.
     warm_start : bool, default=False
-        Start from the coefficients of the last fit, which must have had as many rows.
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median"
-        1 / (2 m^2) with the median distance m of rows.
-    degree : float, default=3
-        Degree > 0 of the poly kernel.
-    coef0 : float, default=1.0
-        Constant of the poly kernel.
+        Start from the coefficients of the last fit, which must have had as many rows.  Along a grid of lam, True saves
+        epochs.
+    kernel, gamma, degree, coef0, class_weight, verbose
+        See `ExpansionClassifier`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the order of the rows, which is drawn again for every epoch.
+        Seed of the order of the rows, which is drawn again for every epoch.  It does not change the solution, only the
+        way to it; a number makes the fit repeatable to the last digit.
     dtype : {"float32", "float64"} or None, default=None
         Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  f and the
         coefficients are always float64.  With float32 kernel values a gap below about 1e-6 is not meaningful.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
-        n_k) for n_k rows of class k.
     n_jobs : int or None, default=None
         Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.  The result does
         not depend on it.
-    verbose : int or bool, default=False
-        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order.
+    classes_, n_features_in_
+        See `ExpansionClassifier`.
     support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
-        All training rows.
+        All training rows, in the precision of the kernel values.
     dual_coef_ : ndarray of shape (n_samples,), or (n_classes, n_samples) for more than two classes, float64
-        b of f = sum_i b_i k(x_i, .).
+        b of f = sum_i b_i k(x_i, .).  At the solution b_i = y_i sigma(-y_i f(x_i)) / (n lam).
     n_support_ : int
         Number of training rows.
     n_iter_ : int
         Number of whole epochs.
     objective_, dual_objective_, duality_gap_ : float, or ndarray of shape (n_classes,) for more than two classes
         Primal and dual objective and (primal - dual) / primal after the last whole epoch.
-    n_features_in_ : int
-        Number of features.
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
@@ -195,12 +227,13 @@ class BatchKLR(ExpansionClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
-            `callback(estimator, t)` is called after each block of rows, t rows after the start (n_samples per epoch).
+            ``callback(estimator, t)`` is called after each block of rows, t rows after the start (n_samples per epoch).
             The coefficients are then the current ones, the objectives those of the last whole epoch.  Returning True
             ends the fit.
 

@@ -160,29 +160,38 @@ class _Ascent:
 
 
 class DualCDKLR(BatchKLR):
-    """Kernel logistic regression by dual coordinate ascent.
+    r"""Kernel logistic regression by dual coordinate ascent.
 
-    An epoch takes time O(n^2 d), memory for the data and at most `cache_size` MB of kernel values.  Few epochs are
-    needed, unless 1 / (n lam) is in the thousands and rows are nearly equal.  A warm start clips the coefficients to 0
-    < b_i y_i n lam < 1.
+    It minimises ``(lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))`` to a duality gap, by its dual:
+
+    .. math::
+
+        & \max_{0 < a_i < 1} \; -\frac{\lambda}{2} {\lVert f \rVert}^2
+        - \frac{1}{n} \sum_i \left[ a_i \log a_i + (1 - a_i) \log(1 - a_i) \right] \\
+        & f = \sum_i \frac{a_i y_i}{n \lambda} k(x_i, \cdot)
+
+    Each step solves the problem in one a_i, by Newton steps that stay inside (0, 1).  An epoch takes time O(n^2 d),
+    memory for the data and at most ``cache_size`` MB of kernel values.  Few epochs are needed, unless 1 / (n lam) is in
+    the thousands and rows are nearly equal.  A warm start clips the coefficients to 0 < b_i y_i n lam < 1.
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, verbose, n_jobs
+    lam, tol, max_iter, cache_size, warm_start, random_state, dtype, n_jobs
         See `BatchKLR`.
-    kernel, gamma, degree, coef0, random_state, dtype, class_weight
-        See `BatchKLR`.
+    kernel, gamma, degree, coef0, class_weight, verbose
+        See `ExpansionClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, n_features_in_
-        See `BatchKLR`.
-    objective_, dual_objective_, duality_gap_
+    classes_, n_features_in_
+        See `ExpansionClassifier`.
+    support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
         See `BatchKLR`.
 
     References
     ----------
-    Keerthi, Duan, Shevade, Poo, Machine Learning 2005; Yu, Huang, Lin, Machine Learning 2011, algorithm 5.
+    Keerthi, Duan, Shevade, Poo, Machine Learning 2005: the dual.  Yu, Huang, Lin, Machine Learning 2011, algorithm 5:
+    the steps, for linear models.  It is the "DCD" of Zhang, Jin, Chen, Bu, He, AAAI 2012, figure 5.
 
     Examples
     --------

@@ -37,29 +37,46 @@ ROUNDS = 3
 
 
 class ImportVectorMachine(ExpansionClassifier):
-    """Kernel logistic regression on greedily chosen import vectors.
+    r"""Kernel logistic regression on greedily chosen import vectors.
 
-    With more than two classes there is one machine for each, which tells it from the rest, in `estimators_`.
+    f is a sum over a few rows S, the import vectors; each round adds the row that lowers the objective most, after one
+    Newton step:
+
+    .. math::
+
+        & \min_{S, b} \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
+        & f = \sum_{j \in S} b_j k(x_j, \cdot)
+
+    lambda is the parameter ``lam``; with weights of rows, their shares stand for 1/n.  With more than two classes there
+    is one machine for each, which tells it from the rest, in ``estimators_``.
 
     Parameters
     ----------
     lam : float or None, default=None
-        Weight > 0 of the squared norm: min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))), where weights of
-        rows, as shares, stand for 1/n; None is 1 / (10 n_samples), or 1 / (10 times the sum of the weights).
+        Weight of the squared norm, > 0; None is 1 / (10 n_samples), or 1 / (10 times the sum of the weights), as for
+        `DualCDKLR`.  Its grid is that of `DualCDKLR`, 1e-5, 1e-4, ..., 1 (configs/algorithm/ivm.yaml).
     max_import_vectors : int, default=100
-        Largest number of import vectors; with more than two classes, of each.
+        Largest number of import vectors, >= 1; with more than two classes, of each.  The q-th round takes time O(n q)
+        for every candidate; where a warning says that the objective still falls, raise it.
     n_candidates : int or None, default=None
-        Number of rows, drawn at random, that are tried in each round; None is all rows.
+        Number of rows, drawn at random, that are tried in each round, >= 1; None is all rows, with time O(n^2 q) for a
+        round.  With 59 the best of them is among the best 5 % of all rows with probability 0.95: that is what
+        configs/algorithm/ivm.yaml has.
     tol : float, default=1e-3
         The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average,
-        or when the import vectors depend on each other up to rounding; tol >= 0.
-    kernel, gamma, degree, coef0, random_state, dtype, class_weight, verbose
-        See `DualCDKLR`; random_state draws the candidates, and the fit is always in float64.
+        or when the import vectors depend on each other up to rounding; tol >= 0.  1e-2 gives fewer import vectors.
+    kernel, gamma, degree, coef0, class_weight, verbose
+        See `ExpansionClassifier`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the candidates; of no effect with ``n_candidates=None``.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of X, and so of ``support_vectors_``; None follows X: float32 stays float32, all else is float64.  The
+        fit itself is always in float64.
 
     Attributes
     ----------
     classes_, n_features_in_
-        See `DualCDKLR`.
+        See `ExpansionClassifier`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
         The import vectors, in the order in which they were chosen; of all classes, where there are more than two, in
         the order of the rows.
@@ -134,12 +151,13 @@ class ImportVectorMachine(ExpansionClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
-            `callback(estimator, t)` is called after each round, t = rounds x n_samples; returning True ends the fit.
+            ``callback(estimator, t)`` is called after each round, t = rounds x n_samples; returning True ends the fit.
 
         Returns
         -------

@@ -117,22 +117,32 @@ class _Descent:
 
 
 class PrimalCDKLR(BatchKLR):
-    """Kernel logistic regression by primal coordinate descent.
+    r"""Kernel logistic regression by primal coordinate descent.
 
-    A coordinate step takes O(n) time and n exponentials: an epoch takes about ten times as long as one of `DualCDKLR`.
+    It solves the problem of `DualCDKLR` with Newton steps on one coefficient of f = sum_i b_i k(x_i, .) at a time:
+
+    .. math::
+
+        & b_i \leftarrow b_i - \frac{\lambda f(x_i) - \frac{1}{n} \sum_j k_{ij} y_j s_j}
+        {\lambda k_{ii} + \frac{1}{n} \sum_j k_{ij}^2 s_j (1 - s_j)} \\
+        & s_j = \frac{1}{1 + e^{y_j f(x_j)}}
+
+    A step is limited so that no margin moves by more than 1.  It takes O(n) time and n exponentials: an epoch takes
+    about ten times as long as one of `DualCDKLR`, which is the one to prefer; the solution is the same.  After each
+    epoch there is one more step, along the gradient of the objective in f.
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, verbose, n_jobs
+    lam, tol, max_iter, cache_size, warm_start, random_state, dtype, n_jobs
         See `BatchKLR`.
-    kernel, gamma, degree, coef0, random_state, dtype, class_weight
-        See `BatchKLR`.
+    kernel, gamma, degree, coef0, class_weight, verbose
+        See `ExpansionClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, n_features_in_
-        See `BatchKLR`.
-    objective_, dual_objective_, duality_gap_
+    classes_, n_features_in_
+        See `ExpansionClassifier`.
+    support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
         See `BatchKLR`.
 
     References

@@ -13,12 +13,60 @@ from klr_bench.estimators.online.passes import OnlineClassifier
 
 
 class FeatureDescentClassifier(OnlineClassifier):
-    """A classifier f(x) = w'z(x) on features z, which online gradient descent w <- w - eta l'(y, f(x)) z(x) learns.
+    r"""A classifier that online gradient descent learns on features z of the rows.
 
-    A subclass has `_rows_of_chunk()`, the number of rows whose features are computed at once where there is no
-    callback, and `_new_state`.  The state has `learn(loss, eta, X, y, weights)`; `coefficients(average=...)`, which
-    returns (n_functions, n); `counts`, as in `klr_bench.estimators.features.descent`; `last_value`, the last f; and
-    `dtype`, the precision of the rows.
+    .. math::
+
+        f(x) = w^T z(x), \qquad w \leftarrow w - \eta \, \ell'(y, f(x)) \, z(x)
+
+    With more than two classes it learns one f_k for each, which tells it from the rest, on the same features.
+
+    A subclass has ``_rows_of_chunk()``, the number of rows whose features are computed at once where there is no
+    callback, and ``_new_state``.  The state has ``learn(loss, eta, X, y, weights)``; ``coefficients(average=...)``,
+    which returns (n_functions, n); ``counts``, as in ``klr_bench.estimators.features.descent``; ``last_value``, the
+    last f; and ``dtype``, the precision of the rows.
+
+    Parameters
+    ----------
+    eta : float, default=0.5
+        Step size > 0; a step moves f as one of `KernelOGD` does with the same eta.  The grid of the experiments is
+        0.01, 0.1, 0.5, 1; in the reference of budget_all cross-validation chose 0.1 to 1 for `FOGD`, mostly 0.5, and 1
+        for `NOGD`, but for one fit, on MAGIC and on Adult.
+    loss : {"logit", "hinge", "square"}, default="logit"
+        ``log(1 + exp(-y f))``, ``max(0, 1 - y f)`` or ``(y - f)^2``.  The experiments have "hinge"; probabilities need
+        "logit".
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.  Where there are several passes the average is
+        that of the last one.
+    gamma : float, {"scale", "median"} or None, default="scale"
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median" 1 / (2
+        m^2) with the median distance m of rows; by the rows of the fit, or of the first call of ``partial_fit``.  The
+        experiments have 1 / (2 s^2) with the 20th percentile s of the distances.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the rows.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the features; None follows X: float32 stays float32, all else is float64.  w is always float64.
+    n_epochs : int, default=1
+        Passes of ``fit`` over the rows, >= 1.  The paper makes one.
+    shuffle : bool, default=True
+        Whether ``fit`` draws an order of the rows for each pass, from ``random_state``; otherwise it learns in their
+        order, as ``partial_fit`` does.  False is for rows that are in random order already, as in the experiments.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k, and is for ``fit`` only: ``partial_fit`` does not have all rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    n_updates_ : int
+        Number of steps with l'(y, f(x)) other than 0, added over all f_k.
+    n_mistakes_ : int
+        Number of rows with y f_t(x) <= 0 at their own step, added over all f_k.
+    t_ : int
+        Number of rows seen.
+    n_features_in_ : int
+        Number of features of X.
     """
 
     _parameter_constraints = OnlineClassifier._parameter_constraints | {

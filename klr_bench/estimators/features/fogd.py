@@ -19,47 +19,41 @@ from klr_bench.estimators.features.descent import Descent, rows_of_chunk
 
 
 class FOGD(Progressive, FeatureDescentClassifier):
-    """Online gradient descent on random Fourier features of the kernel exp(-gamma ||x - z||^2).
+    r"""Online gradient descent on random Fourier features of the rbf kernel.
 
-    f(x) = w'z(x), and w <- w - eta l'(y, f(x)) z(x) for each example.  The features z_j(x) = sqrt(2/D) cos(omega_j'x +
-    b_j) are drawn once; memory and the time for a row do not depend on the number of rows.  The paper has the features
-    cos(omega_j'x) and sin(omega_j'x), whose products have the same mean but for a factor: z is not divided by the root
-    of the number of the omega_j, so that the paper's step size is our eta divided by that number.
+    .. math::
+
+        & z_j(x) = \sqrt{\frac{2}{D}} \cos(\omega_j^T x + b_j), \qquad j = 1, \ldots, D \\
+        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
+
+    The omega_j ~ N(0, 2 gamma I) and b_j ~ U(0, 2 pi) are drawn once; the products z(x)'z(x') estimate
+    ``exp(-gamma ||x - x'||^2)``.  Memory and the time for a row do not depend on the number of rows.  The paper has the
+    features cos(omega_j'x) and sin(omega_j'x), whose products have the same mean but for a factor: z is not divided by
+    the root of the number of the omega_j, so that the paper's step size is our eta divided by that number.
 
     With more than two classes it learns one f_k for each, which tells it from the rest, on the same features.
 
     Parameters
     ----------
     n_components : int, default=500
-        Number D of features, at most a million.
-    eta : float, default=0.5
-        Step size > 0; a step moves f as one of `KernelOGD` does with the same eta.
-    loss : {"logit", "hinge", "square"}, default="logit"
-        log(1 + e^-yf), max(0, 1 - yf) or (y - f)^2.
-    average : bool, default=False
-        Predict with the average of the w_t; otherwise with the last one.
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median" 1 / (2 m^2) with the median
-        distance m of rows; by the rows of the fit, or of the first call of `partial_fit`.
+        Number D of features, 1 to a million.  The error of the kernel falls as 1 / sqrt(D).  In the reference of
+        budget_all 414 features are as accurate on Adult as 3,443 (84.5 %).
+    eta, loss, average, gamma, dtype, n_epochs, shuffle, class_weight
+        See `FeatureDescentClassifier`.
     random_state : int, RandomState instance or None, default=None
         Seed of the features and of the order of the rows.
-    dtype : {"float32", "float64"} or None, default=None
-        Precision of the features; None follows X: float32 stays float32, all else is float64.  w is always float64.
-    n_epochs, shuffle, class_weight
-        See `KernelOGD`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_components,), or (n_classes, n_components) for more than two classes, float64
         w, the average of the w_t or the last one.
-    n_updates_ : int
-        Number of steps with l'(y, f(x)) other than 0, added over all f_k.
-    classes_, n_mistakes_, t_, n_features_in_
-        See `KernelOGD`.
+    classes_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `FeatureDescentClassifier`.
 
     References
     ----------
-    Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithm 1.  Random Fourier features: Rahimi, Recht, NIPS 2007.
+    Lu, Hoi, Wang, Zhao, Liu, "Large scale online kernel learning", JMLR 17(47), 2016, algorithm 1.  Random Fourier
+    features: Rahimi, Recht, NIPS 2007.
 
     Examples
     --------

@@ -21,48 +21,54 @@ SHARE = 0.2
 
 
 class NOGD(FeatureDescentClassifier):
-    """Kernel online gradient descent until there are `budget` support vectors, then on `rank` features that they span.
+    r"""Kernel online gradient descent until a budget is full, then on the features that its support vectors span.
 
-    With room, an example with l'(y, f(x)) other than 0 becomes a support vector with the coefficient -eta l', as in
-    `KernelOGD`.  Then the largest eigenvalues D_k and eigenvectors V_k of the support vectors' kernel matrix give the
-    features z(x) = D_k^-1/2 V_k' (k(x, x_j))_j, f becomes its projection onto their span, and w <- w - eta l' z(x).  No
-    support vector is ever replaced: memory and the time for a row do not depend on the number of rows.
+    .. math::
+
+        & z(x) = D_k^{-1/2} V_k^T (k(x, x_1), \ldots, k(x, x_B))^T \\
+        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
+
+    With room, a row with l'(y, f(x)) other than 0 becomes a support vector with the coefficient -eta l', as in
+    `KernelOGD`.  Then the k = ``rank`` largest eigenvalues D_k and their eigenvectors V_k of the support vectors'
+    kernel matrix give the features z, and f becomes its projection onto their span.  No support vector is ever
+    replaced: memory and the time for a row do not depend on the number of rows.
 
     With more than two classes it learns one f_k for each, which tells it from the rest, on the same support vectors:
-    the examples at which any of them has a step to make.
+    the rows at which any of them has a step to make.
 
     Parameters
     ----------
     budget : int, default=100
-        Number B of support vectors, >= 1; takes 8 B (B + 2 rank) bytes.
+        Number B of support vectors, >= 1; takes 8 B (B + 2 rank) bytes.  In the reference of budget_all 414 give 85.1 %
+        accuracy on Adult, 3,443 give 85.3 % in 110 times the time.
     rank : int or None, default=None
-        Number k of features, at most B; None is a fifth of B.  Eigenvalues that are 0 but for rounding give none.
-    eta : float, default=0.5
-        Step size > 0.
-    loss : {"logit", "hinge", "square"}, default="logit"
-        log(1 + e^-yf), max(0, 1 - yf) or (y - f)^2.
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight
-        See `KernelOGD`.
+        Number k of features, 1 to B; None is a fifth of B, as in the authors' code.  Eigenvalues that are 0 but for
+        rounding give none.
+    eta, loss, average, gamma, random_state, dtype, n_epochs, shuffle, class_weight
+        See `FeatureDescentClassifier`.
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.
+    degree : float, default=3
+        Degree > 0 of the poly kernel.
+    coef0 : float, default=1.0
+        Constant of the poly kernel, any number.
 
     Attributes
     ----------
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        The first examples with a step to make, in their order; both classifiers, average and last, are sums of their
-        kernel values.
+        The first rows with a step to make, in their order; both classifiers, average and last, are sums of their kernel
+        values.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_ : int
-        Number of support vectors; `budget`, unless there were fewer such examples.
-    n_updates_ : int
-        Number of steps with l'(y, f(x)) other than 0, added over all f_k.
-    classes_, n_mistakes_, t_, n_features_in_
-        See `KernelOGD`.
+        Number of support vectors; ``budget``, unless there were fewer such rows.
+    classes_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `FeatureDescentClassifier`.
 
     References
     ----------
-    Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithm 2.  Nystroem features: Williams, Seeger, NIPS 2000.
+    Lu, Hoi, Wang, Zhao, Liu, "Large scale online kernel learning", JMLR 17(47), 2016, algorithm 2.  Nystroem features:
+    Williams, Seeger, NIPS 2000.
 
     Examples
     --------
@@ -124,7 +130,7 @@ class NOGD(FeatureDescentClassifier):
 
     @property
     def support_vectors_(self):
-        """The support vectors, (n_support_, n_features)."""
+        """The support vectors, (n_support, n_features)."""
         if getattr(self, "_state", None) is None:
             message = f"{type(self).__name__} has no support vectors before a fit."
             raise AttributeError(message)

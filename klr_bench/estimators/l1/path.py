@@ -14,7 +14,14 @@ from klr_bench.estimators.l1.estimator import L1KLR, checked_lambda_max
 
 @working()
 def lambda_max(X, y, **parameters):
-    """Return the smallest lambda for which w = 0 is the optimum of `L1KLR`.
+    r"""Return the smallest lambda for which w = 0 is the optimum of `L1KLR`.
+
+    .. math::
+
+        \lambda_{\max} = \max_j \left| \sum_{i=1}^n (t_i - p) z_{ij} \right|
+
+    t_i is 1 for the rows of the second class and 0 for those of the first, p the mean of the t_i, or 1/2 without an
+    intercept, and z_i the features of row i: equation 16 of Qin et al. (2011).
 
     Parameters
     ----------
@@ -23,11 +30,17 @@ def lambda_max(X, y, **parameters):
     y : array of shape (n_samples,)
         Their classes, two.
     **parameters
-        Parameters of `L1KLR`; those that define the features and `fit_intercept` matter.
+        Parameters of `L1KLR`; those that define the features and ``fit_intercept`` matter.
 
     Returns
     -------
     float
+        lambda_max > 0, in the scale of ``lam``: for a sum of losses, not for their mean.
+
+    Raises
+    ------
+    ValueError
+        If parameters or data are refused, or if features are not finite.
 
     Examples
     --------
@@ -44,28 +57,40 @@ def lambda_max(X, y, **parameters):
 
 @working()
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
-    """Fit one `L1KLR` per lambda, from the largest to the smallest; each fit starts from the solution before.
+    r"""Fit one `L1KLR` per lambda, from the largest to the smallest; each fit starts from the solution before.
 
-    Continuation of Qin et al. (2011), lines 322-324.
+    .. math::
+
+        & w_k = \operatorname{argmin}_w \; \sum_{i=1}^n \log(1 + e^{-y_i w^T z_i}) + \lambda_k {\lVert w \rVert}_1 \\
+        & \lambda_1 > \lambda_2 > \ldots
+
+    The features are computed once, for all of them.  This is the continuation of Qin et al. (2011), section 4.2.3.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
-        Training rows; their features are computed once.
+        Training rows.
     y : array of shape (n_samples,)
         Their classes, two.
     lams : float or sequence of floats, default=(0.5, 0.2, 0.1, 0.05)
-        Values > 0: multiples of lambda_max, or with relative=False values of lambda.
+        Values > 0: multiples of lambda_max, or with relative=False values of lambda.  The default has the values of the
+        paper's tables 2 and 3; at 1 and above all coefficients are 0.
     relative : bool, default=True
         Whether lams are multiples of lambda_max.
     callback : callable, default=None
-        As for `L1KLR.fit`; returning True ends the fit of one lambda.
+        As for ``L1KLR.fit``; returning True ends the fit of one lambda.
     **parameters
         Parameters of `L1KLR`.
 
     Returns
     -------
-    list of L1KLR, fitted, in decreasing order of lambda
+    list of L1KLR
+        The fitted models in decreasing order of lambda.
+
+    Raises
+    ------
+    ValueError
+        If lams has no numbers or one that is not above 0, or if parameters or data are refused.
 
     Examples
     --------

@@ -20,16 +20,25 @@ def passive_aggressive(m, v, parameters):
 
 
 class PassiveAggressive(Weighted, OnlineLinearClassifier):
-    """w <- w + tau y x with the hinge loss l = max(0, 1 - y w'x); there is no covariance.
+    r"""Passive-aggressive learning: the smallest change of the weights that gives a row a margin of 1.
 
-    The weight of a row multiplies C, and in PA, which has none, tau.
+    .. math::
+
+        w \leftarrow w + \tau \, y \, x, \qquad \ell = \max(0, 1 - y \, w^T x)
+
+    tau is that of ``variant``; there is no covariance.  The weight of a row multiplies C, and in PA, which has none,
+    tau.
 
     Parameters
     ----------
     variant : {0, 1, 2}, default=0
-        0, PA: tau = l / ||x||^2.  1, PA-I: the same, at most C.  2, PA-II: tau = l / (||x||^2 + 1/(2C)).
+        0, PA: ``tau = l / ||x||^2``.  1, PA-I: the same, at most C.  2, PA-II: ``tau = l / (||x||^2 + 1/(2C))``.  With
+        noisy labels choose 1: on Covertype, 35.2 % error of PA, 25.8 % of PA-I, 31.7 % of PA-II (reference of
+        cw_covtype).
     C : float, default=1.0
-        Aggressiveness > 0 of PA-I and PA-II.
+        Aggressiveness > 0 of PA-I and PA-II; PA ignores it.  The usual grid, that of configs/algorithm, is 2^-4, 2^-3,
+        ..., 2^4.  On Covertype cross-validation chose 2^-4, the least, in nearly all repeats; the noisier the labels,
+        the smaller it should be.
     n_epochs
         See `OnlineLinearClassifier`.
     class_weight
@@ -42,7 +51,7 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
 
     References
     ----------
-    Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, JMLR 7, 2006, figure 1.
+    Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, "Online passive-aggressive algorithms", JMLR 7, 2006, figure 1.
 
     Examples
     --------

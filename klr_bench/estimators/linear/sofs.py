@@ -110,41 +110,42 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
 
 
 class SOFS(Weighted, IncrementalClassifier):
-    """AROW with variances s only, on rows of norm 1; after each example only B features keep their weights.
+    r"""Second-order online feature selection: only the B features with the smallest variances keep their weights.
 
-    If the margin m is below 1, with v = sum_j s_j x_j^2 and beta = 1/(v + r):
+    It is `AROW` with variances s only, on rows of norm 1.  A row with a margin m below 1 gives
 
-        w_j += (1 - m) beta y s_j x_j,      s_j -= beta (s_j x_j)^2.
+    .. math::
 
-    The B features with the smallest s_j are kept, the first ones among equals; the weights of the others become 0.  All
-    variances are updated, kept or not.  A feature therefore enters when its variance falls below that of a kept
-    feature, and its weight then comes from that example alone.
+        & w_j \leftarrow w_j + (1 - m) \, \beta \, y \, s_j x_j, \qquad s_j \leftarrow s_j - \beta (s_j x_j)^2 \\
+        & \beta = \frac{1}{r + \sum_j s_j x_j^2}
+
+    and the weights of all but the B features with the smallest s_j become 0, the first ones being kept among equals.
+    All variances are updated, kept or not.  A feature therefore enters when its variance falls below that of a kept
+    feature, and its weight then comes from that row alone.
 
     Parameters
     ----------
     n_features_to_select : int, default=100
-        Number B of features that are kept.
+        Number B >= 1 of features that are kept.  In the reference of sbcw_rcv1, with 23,748 texts of 47,000 features,
+        30, 120, 500 and 1,000 give 74, 86, 92 and 94 % accuracy.
     r : float, default=1.0
-        Regularisation of AROW, > 0; the weight of a row divides it.
+        Regularisation of AROW, > 0; the weight of a row divides it.  The grid of the experiments is 0.1, 1, 10, of
+        which cross-validation chose 0.1 or 1 on RCV1.
     n_epochs : int, default=1
-        Passes of `fit` over the rows.
+        Passes of ``fit`` over the rows, >= 1.  The paper makes one.
     class_weight
         See `Weighted`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The classes in sorted order.
-    coef_ : ndarray of shape (n_features,), float64
-        The weights for rows of norm 1; the norm of a row does not change its predicted class.
+    classes_, coef_, n_features_in_
+        See `LinearClassifier`; the weights in coef_ are for rows of norm 1; the norm changes no predicted class.
     variance_ : ndarray of shape (n_features,), float64
         The variance of each weight.
-    selected_features_ : ndarray of shape (<= B,)
+    selected_features_ : ndarray of shape (<= B,), int64
         The kept features in ascending order.
     n_updates_, n_mistakes_, t_ : int
-        Number of examples with an update, with m <= 0 at their own step, and in all.
-    n_features_in_ : int
-        Number of features.
+        Number of rows with an update, with m <= 0 at their own step, and in all.
 
     References
     ----------

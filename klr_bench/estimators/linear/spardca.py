@@ -55,56 +55,57 @@ def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z)
 
 
 class SparDCA(LinearClassifier):
-    """A sparse linear SVM: min_w (1/2) ||w||^2 + l1 ||w||_1 + C sum_i max(0, 1 - y_i w'x_i)^q.
+    r"""A sparse linear support vector machine by proximal dual coordinate ascent.
 
-    It is solved by coordinate ascent on its dual
+    .. math::
 
-        max_a sum_i a_i - [q = 2] sum_i a_i^2/(4 C) - (1/2) ||w||^2,   w = soft(sum_i a_i y_i x_i, l1)
+        \min_w \; \frac{1}{2} {\lVert w \rVert}^2 + \lambda_1 {\lVert w \rVert}_1
+        + C \sum_{i=1}^n \max(0, 1 - y_i w^T x_i)^q
 
-    with a_i >= 0 (and <= C if q = 1), and soft(z, l1) = sign(z) max(|z| - l1, 0).  With weights, that of row i
+    lambda_1 is the parameter ``l1``.  Each step maximises the dual in one a_i >= 0 (and <= C if q = 1); the weights are
+    ``w = soft(sum_i a_i y_i x_i, l1)`` with ``soft(z, l1) = sign(z) max(|z| - l1, 0)``.  With weights, that of row i
     multiplies its C.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss, > 0.
+        Weight of the loss, > 0.  The experiments have 1 and change l1.
     l1 : float, default=1.0
-        Weight of the L1 norm, >= 0.  With `l1_relative` it is a multiple of the smallest value for which w = 0,
-        q C max_j |sum_i y_i x_ij|.
+        Weight of the L1 norm, >= 0.  With ``l1_relative`` it is a multiple of the smallest value for which w = 0,
+        ``q C max_j |sum_i y_i x_ij|``.  In the reference of sbcw_rcv1 the multiples 0.2, 0.1, 0.04 and 0.01 keep 21,
+        72, 188 and 614 of 47,000 features with 83, 89, 92 and 95 % accuracy.
     l1_relative : bool, default=False
-        Whether l1 is such a multiple.
+        Whether l1 is such a multiple.  True, as in the experiments, makes a grid that suits any data set.
     q : {1, 2}, default=2
-        1 for the hinge loss, 2 for its square.
+        1 for the hinge loss, 2 for its square, as in the experiments.
     tol : float, default=1e-3
-        The fit ends when the duality gap is at most tol times the primal objective.
+        The fit ends when the duality gap is at most tol times the primal objective; tol >= 0.
     max_iter : int, default=1000
-        Largest number of passes over the rows, each in a random order.
+        Largest number of passes over the rows, each in a random order, >= 1.  In the reference of sbcw_rcv1 8 passes
+        reach the default gap; in that of sbcw_url, on addresses, 100 do not, and a warning says so.
     random_state : int, RandomState instance or None, default=None
-        Seed of these orders.
+        Seed of these orders.  It does not change the minimum, only the way to it.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
-        n_k rows of class k.
+        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k.
     verbose : int or bool, default=False
         Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The classes in sorted order.
-    coef_ : ndarray of shape (n_features,), float64
-        The weights w.
+    classes_, coef_, n_features_in_
+        See `LinearClassifier`.
     n_iter_ : int
         Number of passes.
     objective_, duality_gap_ : float
         The primal objective, and the duality gap relative to it.
     converged_ : bool
         Whether the gap is at most tol.
-    n_features_in_ : int
-        Number of features.
 
     References
     ----------
-    Shalev-Shwartz, Zhang, arXiv:1211.2717, 2012, section 5; the sparDCA of Tan et al., AAAI 2016.
+    Shalev-Shwartz, Zhang, "Proximal stochastic dual coordinate ascent", arXiv:1211.2717, 2012, section 5; the sparDCA
+    of Tan et al., AAAI 2016.
 
     Examples
     --------
@@ -162,12 +163,13 @@ class SparDCA(LinearClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows; each multiplies C in the loss of its row.
         callback : callable, default=None
-            `callback(estimator, t)` is called after pass t; returning True ends the fit.
+            ``callback(estimator, t)`` is called after pass t; returning True ends the fit.
 
         Returns
         -------

@@ -11,16 +11,17 @@ from klr_bench.estimators.core.weights import refuse_balanced
 
 
 class Weighted:
-    """The `fit` and `partial_fit` of an `IncrementalClassifier` that takes weights; it stands before that class.
+    """The ``fit`` and ``partial_fit`` of an `IncrementalClassifier` that takes weights; it stands before that class.
 
-    A subclass has the parameter `class_weight`, and its `_learn(X, signs, callback, weights)` gets the weights (n,) of
-    the rows, all above 0, or None.
+    A subclass has the parameter ``class_weight``, and its ``_learn(X, signs, callback, weights)`` gets the weights (n,)
+    of the rows, all above 0, or None.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
-        n_k rows of class k.
+        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k, and is for ``fit`` only: ``partial_fit`` does not have all rows.  The published
+        comparisons have None.
     """
 
     _parameter_constraints = {"class_weight": CLASS_WEIGHT}  # noqa: RUF012
@@ -33,12 +34,13 @@ class Weighted:
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows; each multiplies the weight of the loss in the step of its row.
         callback : callable, default=None
-            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
+            ``callback(estimator, t)`` is called after each block of examples; returning True ends the fit.
 
         Returns
         -------

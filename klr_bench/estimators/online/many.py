@@ -23,16 +23,17 @@ def _streams(learners):
 
 
 def fit_many(learners, X, y, sample_weight=None):
-    """Fit several online learners in one pass; they must share kernel, dtype and number of epochs.
+    """Fit several online learners in one pass over the rows; each kernel value is computed once for all of them.
 
-    The learners may be of any classes of `klr_bench.estimators.online`.  Each gets the result of its own `fit`, up to
-    rounding.  If y has more than two classes, or if they do not all go through the rows in one order (those that
-    shuffle do with equal whole numbers as `random_state`), they are fitted one by one.
+    The learners may be of any classes of ``klr_bench.estimators.online``, in any mixture, but must share kernel, dtype,
+    n_epochs and class_weight.  Each gets the result of its own ``fit``, up to rounding.  If y has more than two
+    classes, or if they do not all go through the rows in one order (those that shuffle do with equal whole numbers as
+    ``random_state``), they are fitted one by one.
 
     Parameters
     ----------
     learners : sequence of estimators
-        The learners, which are fitted in place.
+        The learners, which are fitted in place: different objects, such as one for each point of a grid.
     X : array or CSR matrix of shape (n_samples, n_features)
         Training rows.
     y : array of shape (n_samples,)
@@ -42,13 +43,14 @@ def fit_many(learners, X, y, sample_weight=None):
 
     Returns
     -------
-    list of the learners
+    list of estimators
+        The learners, in the given order.
 
     Raises
     ------
     ValueError
-        If there are none, if they do not share kernel, dtype, n_epochs and class_weight, or if one of them refuses its
-        parameters or an example.
+        If there are none, if one is there twice or is no online learner, if they do not share kernel, dtype, n_epochs
+        and class_weight, or if one of them refuses its parameters or a row.
 
     Examples
     --------

@@ -48,11 +48,13 @@ def stream(
         A file, a list of files, or a pattern such as ``"part-*.csv"``, whose files are sorted by name.  Files are plain
         or compressed with xz, gzip or bzip2, and follow one another as if they were one.
     chunk_rows : int, default=10000
-        Rows of a chunk; the last chunk may have fewer.
+        Rows of a chunk, >= 1; the last chunk may have fewer.  The memory needed is that of a chunk; below some hundred
+        rows the learners are slower, because they compute kernel values in blocks.
     format : {"svmlight", "csv"} or None, default=None
         None looks at the first file.
     n_features : int or None, default=None
-        Number of features.  That of CSV is known from the first line.
+        Number of features, >= 1.  That of CSV is known from the first line.  Give it for svmlight, with ``classes``, to
+        spare the first pass over the text.
     zero_based : bool or None, default=None
         Whether the indices of svmlight begin at 0, or at 1.  None: at 1, but where there is a first pass and it finds
         the index 0, at 0.
@@ -61,28 +63,28 @@ def stream(
     positive : str, number or None, default=None
         The label that becomes +1, all others become -1.  None leaves labels as they are.
     classes : sequence or None, default=None
-        All labels.
+        All labels, each once, such as [-1, 1].
     cache : str, Path or None, default=None
         Folder for the parsed rows.  A pass to the end of the files writes them, unless another process is about it, and
-        later streams of the same files read them instead of the text.  Names, sizes and times of the files, `format`
-        and `label_column` must be the same for that; all else may differ.  None keeps nothing.
+        later streams of the same files read them instead of the text.  Names, sizes and times of the files, ``format``
+        and ``label_column`` must be the same for that; all else may differ.  None keeps nothing.
     skip_rows : int, default=0
-        Rows at the beginning that are left out, for example those that a fit that was stopped has seen.
+        Rows at the beginning that are left out, >= 0, for example those that a fit that was stopped has seen.
 
     Returns
     -------
     Stream
         Iterates over chunks (X, y), each time from the beginning.  X is float32 (n, n_features), an array for CSV, CSR
-        with sorted indices for svmlight; y (n,) the labels: numbers, or texts where a label is no number.  `classes`
-        are all labels, sorted; `n_features` the columns of X.  Without the parameter `classes`, or for svmlight without
-        `n_features`, the whole text is read a first time to find them out, when they are first needed, unless a cache
-        remembers them.
+        with sorted indices for svmlight; y (n,) the labels: numbers, or texts where a label is no number.  ``classes``
+        are all labels, sorted; ``n_features`` the columns of X.  Without the parameter ``classes``, or for svmlight
+        without ``n_features``, the whole text is read a first time to find them out, when they are first needed, unless
+        a cache remembers them.
 
     Raises
     ------
     KlrBenchError
-        For a file that cannot be read, and for a line that is malformed, has a label not among `classes` or an index
-        beyond `n_features`; it names the file and the line.
+        For a file that cannot be read, and for a line that is malformed, has a label not among ``classes`` or an index
+        beyond ``n_features``; it names the file and the line.
 
     Examples
     --------
