@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -26,6 +27,10 @@ from klr_bench.report.whole.pages import claims_that_fail
 from klr_bench.report.whole.scoreboard import counts
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from shown import magic, other_columns, own_file, quickstart, records_columns  # noqa: E402
+
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
 SAID = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
@@ -340,6 +345,9 @@ def with_tables(text: str, made: dict[str, str]) -> str:
 PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "README.md": ((scoreboard, ""),),
     "docs/index.md": ((scoreboard, ""),),
+    "docs/get_started.md": ((quickstart, "quickstart"), (magic, "oskl_magic")),
+    "docs/your_data.md": ((own_file, "own_file"),),
+    "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),
     "docs/papers/running.md": ((claims, ""),),
     "docs/methods/defaults.md": ((defaults, "defaults"),),
     "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all")),

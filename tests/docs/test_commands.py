@@ -1,0 +1,182 @@
+"""The commands of docs/get_started.md and docs/your_data.md run as they stand, and say what the pages say they do.
+
+`<!-- tested -->` stands above a block of commands that is run, `<!-- said -->` above lines that the last one has
+printed.  A Python block below the name of a file is that file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from klr_bench.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+STEP = re.compile(
+    r"`(?P<file>\w+\.py)`:\n\n```python\n(?P<code>.*?)^```$"
+    r"|<!-- tested -->\n\n```sh\n(?P<commands>.*?)^```$"
+    r"|<!-- said -->\n\n```output\n(?P<said>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+SMALL = ["repeats=2", "selection.folds=2", "algorithm=[auxiliary_default,lr_linear]", "n_jobs=2", "data.cache=cache"]
+"""Settings with which a run takes seconds; the page's own come after them and win."""
+PROBLEMS = (DOCS / "your_data" / "problems.md").read_text(encoding="utf-8")
+
+
+class Reader:
+    """Somebody who does in an empty folder what a page shows."""
+
+    def __init__(self, folder: Path, output: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.output = folder, output
+        self.printed: dict[str, str] = {}
+        """What each command has printed."""
+
+    def follow(self, page: str) -> dict[str, str]:
+        """Write the files and run the commands of a page; compare what it says that they print."""
+        for step in STEP.finditer((DOCS / page).read_text(encoding="utf-8")):
+            if step["file"]:
+                (self.folder / step["file"]).write_text(step["code"], encoding="utf-8")
+            elif step["commands"]:
+                self.printed |= {command: self.run(command) for command in step["commands"].splitlines()}
+            else:
+                *_, last = self.printed.values()
+                missing = [line for line in step["said"].splitlines() if line not in last]
+                assert not missing, f"{page}: not printed: {missing}; this was: {last}"
+        return self.printed
+
+    def run(self, command: str) -> str:
+        """Run a command; `klr-bench` in this process, which has imported already what it needs."""
+        program, *words = shlex.split(command)
+        if program == "klr-bench":
+            small = SMALL if words[0] == "run" else []
+            status = main([words[0], *small, *words[1:]])
+        else:
+            assert program == "python"
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # in place of an installation
+            done = subprocess.run(
+                [sys.executable, *words], cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+            )
+            status = done.returncode
+            sys.stdout.write(done.stderr + done.stdout)
+        printed = self.output.readouterr()
+        assert status == 0, f"{command}\n{printed.err}{printed.out}"
+        return printed.err + printed.out
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Reader]:
+    """Return a reader in an empty folder, at a terminal of 120 columns."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    handler = signal.getsignal(signal.SIGTERM)
+    yield Reader(tmp_path, capfd)
+    signal.signal(signal.SIGTERM, handler)
+
+
+def test_the_first_quarter_of_an_hour(tmp_path: Path, reader: Reader) -> None:
+    shutil.copytree(ROOT / "results" / "reference" / "quickstart", tmp_path / "results" / "quickstart")
+    printed = reader.follow("get_started.md")
+    assert list(printed) == [
+        "klr-bench --version",
+        "klr-bench report experiment=quickstart",
+        "klr-bench report experiment=quickstart format=html output=quickstart.html",
+        "python first.py",
+    ]
+    assert "OSKL G=4" in printed["klr-bench report experiment=quickstart"]
+    assert "Checkerboard" in (tmp_path / "quickstart.html").read_text(encoding="utf-8")
+    accuracy, _, kept = printed["python first.py"].splitlines()
+    assert float(accuracy.split()[-1]) > 0.9
+    assert 0 < int(kept.split()[0]) < 1000
+
+
+def test_from_a_file_to_a_table_and_a_page(tmp_path: Path, reader: Reader) -> None:
+    printed = reader.follow("your_data.md")
+    assert len(printed) == 7
+    assert (tmp_path / "customers.csv").read_bytes() == (DOCS / "_static" / "customers.csv").read_bytes()
+    (line,) = [
+        line.split()
+        for line in printed["klr-bench report experiment=own_file"].splitlines()
+        if line.startswith("AuxiliaryKLR() ")
+    ]
+    assert float(line[line.index("±") - 1]) > 73.6  # the share of customers who stay
+    assert "AuxiliaryKLR()" in (tmp_path / "customers.html").read_text(encoding="utf-8")
+    assert "data.scale" in printed["klr-bench report experiment=own_file against=minmax"]
+    assert printed["python use.py"].startswith("[")
+
+
+def settings() -> list[str]:
+    """Return the settings of the table of what to change."""
+    table = (DOCS / "your_data.md").read_text(encoding="utf-8").split("| you want | add |\n")[1].split("\n\n")[0]
+    found = [setting for row in table.splitlines()[1:] for setting in re.findall(r"`([^`]*=[^`]*)`", row)]
+    return [setting for setting in found if not setting.startswith("klr-bench")]
+
+
+def test_the_table_of_settings_is_found() -> None:
+    assert len(settings()) >= 10
+
+
+@pytest.mark.parametrize("setting", settings())
+def test_a_setting_that_the_page_names_is_taken(
+    setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(DOCS / "_static" / "customers.csv", tmp_path)
+    words = ["run", "experiment=own_file", "data.path=customers.csv", "data.cache=cache", *shlex.split(setting)]
+    assert main([*words, "--dry-run"]) == 0, capfd.readouterr().err
+
+
+def rows(header: str, *, to: int = 30, **at: str) -> str:
+    """Return a CSV file of rows with two classes; `at` are other lines, as in line5="1,ja"."""
+    lines = {f"line{n}": f"{n}.5,{'ja' if n % 3 else 'nein'}" for n in range(2, to + 2)}
+    return "\n".join([header, *(lines | at).values()]) + "\n"
+
+
+CASES = {
+    "lft": ("customers.csv", None, ["data.label=lft"]),
+    "numbers": ("numbers.csv", "a,b\n" + "".join(f"{n % 7},{n}\n" for n in range(120)), []),
+    "nolabel": ("nolabel.csv", rows("temp,broken", line3="3.5,"), []),
+    "positive": ("sensor.csv", rows("temp,broken"), ["data.positive=yes"]),
+    "comma": ("comma.csv", rows("temp,broken", line5='"12,5",ja'), []),
+    "huge": ("huge.csv", rows("temp,broken", line2="1e22,ja"), []),
+    "columns": ("sensor.csv", rows("temp,broken"), ["data.columns={temprature: text}"]),
+    "short": ("short.csv", rows("temp,broken", line4="12"), []),
+    "notes": ("notes.csv", rows("note,broken", line2='"a\nb",ja'), []),
+    "key": ("sensor.csv", rows("temp,broken"), ["data.colums={temp: text}"]),
+    "score": ("sensor.csv", rows("temp,broken"), ["selection.score=f2"]),
+    "nothere": ("nothere.csv", "", []),
+}
+"""File, its content (None: the customers; "": there is none), and settings, that lead to a message of the page."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_message_is_the_one_that_the_page_shows(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, content, changes = CASES[case]
+    if content is None:
+        shutil.copy(DOCS / "_static" / "customers.csv", tmp_path)
+    elif content:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert main(["run", "experiment=own_file", f"data.path={name}", "data.cache=cache", "n_jobs=1", *changes]) == 2
+    said = capfd.readouterr().err.splitlines()[-1].replace(str(tmp_path), "/home/you")
+    assert said in shown()
+
+
+def shown() -> list[str]:
+    """Return the messages of the page."""
+    return [line for line in PROBLEMS.splitlines() if line.startswith("error: ")]
+
+
+def test_each_message_of_the_page_has_its_case() -> None:
+    assert len(shown()) == len(CASES)
