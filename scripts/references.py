@@ -8,7 +8,7 @@ NAME    an experiment, a paper (all experiments of its tables, figures and claim
 --anew  forget what is done, and begin again with the commit that is checked out now
 --busy  run although other processes use this machine; reports then name the share that they had
 
-Everything runs in build/references, in a clone of the commit that was checked out when it began, so that all
+Everything runs in a clone in build/references, of the commit that was checked out when it began, so that all
 references are of one commit, whatever is edited here meanwhile.  It can be stopped at any time: the same command goes
 on where it was, with that commit.  A reference is replaced in results/reference as soon as it is complete.  Data come
 from the mirror or are fetched, into data/ of this checkout.
@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+import yaml
 
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.report.paper import paper_files
@@ -36,7 +37,8 @@ from klr_bench.report.whole import experiments_of
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "reference"
 WORK = ROOT / "build" / "references"
-CLONE, RESULTS, DONE = WORK / "checkout", WORK / "results", WORK / "done"
+CLONE, DONE = WORK / "checkout", WORK / "done"
+RESULTS = CLONE / "results"
 TIMES = KEPT / "times.csv"
 """Seconds that each reference took, in all, with cross-validation and on how many cores; written by this script."""
 PART = "benchmark/"
@@ -102,17 +104,22 @@ def run(name: str) -> bool:
     """Run an experiment, or a part of the benchmark; say whether it is complete."""
     if name.startswith(PART):
         part = name.removeprefix(PART)
-        return called("scripts/benchmark", part, f"output={RESULTS / 'benchmark'}")
-    complete = called("-m", "klr_bench", "run", f"experiment={name}")
+        return called("scripts/benchmark", part)
+    complete = called("-m", "klr_bench", "run", *asked(name))
     return called("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv") and complete
 
 
+def asked(name: str) -> list[str]:
+    """Return what the run of an experiment is asked for: the same as that of its reference, if there is one."""
+    path = KEPT / name / "manifest.yaml"
+    words = yaml.safe_load(path.read_text("utf-8")).get("command") if path.exists() else None
+    return words or [f"experiment={name}"]
+
+
 def called(*arguments: str) -> bool:
-    """Call the clone's Python code, in the folder with its results; say whether it ended well."""
-    first, *others = arguments
-    script = str(CLONE / first) if first.startswith("scripts/") else first
+    """Call the clone's Python code in the clone; say whether it ended well."""
     environment = {**os.environ, "PYTHONPATH": str(CLONE)}
-    return subprocess.run([sys.executable, script, *others], cwd=WORK, env=environment, check=False).returncode == 0
+    return subprocess.run([sys.executable, *arguments], cwd=CLONE, env=environment, check=False).returncode == 0
 
 
 def keep(name: str, seconds: float) -> None:

@@ -21,8 +21,8 @@ from klr_bench.report.load import read_results
 from klr_bench.report.paper import paper_files
 from klr_bench.report.render.layout import Grid
 from klr_bench.report.render.markdown import pipe_table
-from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN
+from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.pages import claims_that_fail
 from klr_bench.report.whole.scoreboard import counts
 

@@ -50,7 +50,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("klr_bench", "configs", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
-    (folder / ".gitignore").write_text("/build/\n/data/\n__pycache__/\n", "utf-8")
+    (folder / ".gitignore").write_text("/build/\n/data\n/results/*\n!/results/reference/\n__pycache__/\n", "utf-8")
     (folder / "klr_bench" / "slow.py").write_text(LEARNER, "utf-8")
     (folder / "configs" / "algorithm" / "slow.yaml").write_text(ALGORITHM.replace("slow.Slow", "klr_bench.slow.Slow"))
     (folder / "configs" / "experiment" / "small.yaml").write_text(EXPERIMENT, "utf-8")
@@ -74,7 +74,7 @@ def script(checkout: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def cells(checkout: Path) -> dict[str, int]:
-    folder = checkout / "build" / "references" / "results" / "small" / "cells"
+    folder = checkout / "build" / "references" / "checkout" / "results" / "small" / "cells"
     return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
 
 
