@@ -85,7 +85,7 @@ def encoded(
     """Return y (n,) and the labels of its values: two classes, or all of them with ``multiclass: true``.
 
     With two classes y is -1 or +1 (see `binary`).  With more it numbers the labels from 0, sorted as numbers if all are
-    numbers, otherwise as text.  Raises KlrBenchError.
+    numbers, otherwise as text.  ``labels_in`` says where in a table the labels stand.  Raises KlrBenchError.
     """
     if not spec.get("multiclass") or len(labels.spellings) == 2:
         return binary(codes, labels, spec.get("positive"), where, n_train)
@@ -93,7 +93,10 @@ def encoded(
     missing = set(range(len(names))) - set(codes[:n_train].tolist())
     if missing or not 2 <= len(names) <= MOST_CLASSES:
         without = f", and none of {some([labels.spellings[code] for code in sorted(missing)])}" if missing else ""
-        message = f"{where}: {len(names)} classes{without} in the training file; 2 to {MOST_CLASSES} are expected."
+        classes = "1 class" if len(names) == 1 else f"{len(names):,} classes"
+        message = f"{where}: {classes}{without} in the training file; 2 to {MOST_CLASSES} are expected."
+        if "labels_in" in spec:
+            message += f" The labels are those of {spec['labels_in']}; data.label=NAME takes another column."
         raise KlrBenchError(message)
     place = np.array([names.index(name) for name in labels.spellings], dtype=np.int8)
     return place[codes], tuple(names)

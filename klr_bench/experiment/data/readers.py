@@ -64,6 +64,8 @@ def _read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
     said: tuple[str, ...] = ()
     if kind == "csv" and spec.get("table"):
         parts, said = _table(paths, labels, spec)
+        layout = layout_of(paths[0], spec.get("label_column"), unnamed=True)
+        spec = {**spec, "labels_in": layout.named(layout.label)}
     else:
         parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, spec)
     if spec.get("only"):

@@ -74,12 +74,13 @@ class Table:
     columns: tuple[Column, ...]
 
     def said(self) -> list[str]:
-        """Return what was done with the columns, in words; nothing where all are numbers and none is missing."""
+        """Return where the labels stand, and what was done with the other columns unless all are whole and numbers."""
         numbers, texts, left = ([one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT))
         missing = [one for one in self.columns if one.n_missing and one.kind != LEAVE_OUT]
+        found = [f"labels: {self.layout.named(self.layout.label)}"]
         if not (texts or left or missing):
-            return []
-        found = [f"{_columns_of(numbers)} of numbers: {_names(numbers)}"] if numbers else []
+            return found
+        found += [f"{_columns_of(numbers)} of numbers: {_names(numbers)}"] if numbers else []
         if texts:
             width = sum(one.width for one in texts)
             of = _listed([f"{one.name} ({one.width})" for one in texts])

@@ -97,7 +97,7 @@ def test_some_classes_of_a_text_file_alone(tmp_path: Path) -> None:
         (1, idx(DIGITS[:4]), r"labels: 4 labels, expected 5 as .*images has rows"),
         (1, idx(images()), r"labels: an array of \(5, 2, 3\) \(uint8\), expected a whole number for each example"),
         (1, idx(DIGITS.astype("f4")), r"labels: an array of \(5,\) \(float32\), expected a whole number"),
-        (1, idx(DIGITS * 0), r"1 classes in the training file; 2 to 100 are expected"),
+        (1, idx(DIGITS * 0), r"1 class in the training file; 2 to 100 are expected"),
     ],
 )
 def test_what_is_no_pair_is_refused(tmp_path: Path, which: int, content: bytes, message: str) -> None:

@@ -65,6 +65,7 @@ def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
         np.testing.assert_allclose(X[i], [age, *cities, row["sex"] == "m", float(row["x"])], rtol=1e-6)
     assert codes.tolist() == [int(i % 3 != 0) for i in range(N)]
     assert table.said() == [
+        "labels: column 9 ('class')",
         "2 columns of numbers: age, x",
         "2 columns of text as 5 of 0 and 1: city (4), sex (1)",
         "values are missing in 2 columns: age (4), city (8); for a number stands the median of the training rows, "
@@ -74,12 +75,12 @@ def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
     ]
 
 
-def test_numbers_alone_are_read_as_they_are_and_nothing_is_said(tmp_path: Path) -> None:
+def test_numbers_alone_are_read_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("a,b,class\n1,2.5,x\n-3,1e3,y\n0,+7,x\n")
     X, _, table = read(path)
     np.testing.assert_array_equal(X, np.float32([[1, 2.5], [-3, 1000], [0, 7]]))
-    assert table.said() == []
+    assert table.said() == ["labels: column 3 ('class')"]
 
 
 def test_what_columns_are_can_be_said(tmp_path: Path) -> None:
