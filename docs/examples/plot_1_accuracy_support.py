@@ -1,0 +1,89 @@
+"""
+Accuracy against the number of support vectors
+==============================================
+
+The time and the memory of a prediction grow with the number of support vectors.  What does a learner give up in
+accuracy if it keeps fewer of them?  Five learners, each with several values of the parameter that controls its
+sparsity, answer on two sets of data, one with clean labels and one with noisy ones.
+"""
+
+# %%
+# *Digits* are 8 x 8 images of scikit-learn; odd digits are to be told from even ones.  *Checkerboard* has nine fields
+# of two colours in the plane, and one label in ten is wrong.  Half of the rows of each are for training.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.svm import SVC
+
+from klr_bench import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
+
+random = np.random.default_rng(0)
+images, digit = load_digits(return_X_y=True)
+points = random.uniform(0, 3, (4000, 2))
+colour = np.floor(points).sum(axis=1) % 2
+colour = np.where(random.random(len(points)) < 0.1, 1 - colour, colour)
+datasets = {"Digits, odd or even": (images / 16, digit % 2, 0.1), "Checkerboard, 10 % wrong": (points, colour, 4.0)}
+
+# %%
+# Four online learners decide for each row whether it becomes a support vector, in one pass as in the papers:
+#
+# - :class:`~klr_bench.NonConservativeKLR` (NC) takes every row;
+# - :class:`~klr_bench.MarginKLR` takes a row with a probability that decreases with its margin, and fewer rows the
+#   nearer the step size eta is to 2;
+# - :class:`~klr_bench.AuxiliaryKLR`, with the bound of the loss that is used here, takes a row if its margin is at most
+#   delta;
+# - :class:`~klr_bench.OSKL` takes a row with a probability that is the slope of its loss divided by G.
+#
+# OSKL is also fitted in five passes.  ``SVC`` solves the problem of the support vector machine, and
+# goes through the rows as often as that takes.
+
+families = {
+    "NC": [NonConservativeKLR(n_epochs=1)],
+    "Margin": [MarginKLR(eta=eta, n_epochs=1) for eta in (1.0, 1.5, 1.8, 1.95)],
+    "Auxiliary": [AuxiliaryKLR(h="hard_cutoff", aux_delta=delta, n_epochs=1) for delta in (2.0, 1.0, 0.5, 0.1)],
+    "OSKL": [OSKL(G=G, n_epochs=1) for G in (1, 2, 4, 8, 16)],
+    "OSKL, 5 passes": [OSKL(G=G, n_epochs=5) for G in (1, 2, 4, 8, 16, 32)],
+    "SVC": [SVC(C=C) for C in (0.1, 1, 10)],
+}
+
+# %%
+# An online learner depends on the order of the rows, so each is fitted with three random orders.  SVC is fitted once.
+
+
+def results(model, gamma, X_train, X_test, y_train, y_test):
+    """Return the numbers of support vectors and the test accuracies in percent, (n_orders, 2)."""
+    orders = [{"random_state": seed} for seed in range(3)] if hasattr(model, "n_epochs") else [{}]
+    found = []
+    for order in orders:
+        model.set_params(gamma=gamma, **order).fit(X_train, y_train)
+        found.append((np.sum(model.n_support_), 100 * model.score(X_test, y_test)))
+    return np.array(found)
+
+
+# %%
+# A point is the mean of the orders, and its bar the standard deviation.  Good learners are at the top left of a panel.
+# A line joins the values of a learner's parameter; that of OSKL, G, stands beside the points of its single pass.
+
+styles = [("s", "#000000"), ("^", "#E69F00"), ("D", "#009E73"), ("o", "#0072B2"), ("*", "#CC79A7"), ("P", "#D55E00")]
+looks = dict(zip(families, styles))
+fig, axes = plt.subplots(2, 1, figsize=(7, 7.2), sharex=True, layout="constrained")
+for ax, (title, (X, y, gamma)) in zip(axes, datasets.items()):
+    parts = train_test_split(X, y, test_size=0.5, random_state=0)
+    for name, models in families.items():
+        found = [results(model, gamma, *parts) for model in models]
+        support, accuracy = np.array([of_one.mean(axis=0) for of_one in found]).T
+        spread = [of_one[:, 1].std() for of_one in found]
+        marker, colour = looks[name]
+        ax.errorbar(support, accuracy, spread, marker=marker, ms=7, color=colour, lw=1.2, capsize=3, label=name)
+        if name == "OSKL":
+            for model, position in zip(models, zip(support, accuracy)):
+                ax.annotate(f"G={model.G}", position, (5, -14), textcoords="offset points", fontsize=9, color=colour)
+    ax.axvline(len(parts[0]), color="#808080", ls=":", label="all rows")
+    ax.set(xscale="log", ylabel="Test accuracy (%)", title=title)
+    ax.grid(color="#e4e4e4")
+axes[1].set_xlabel("Support vectors")
+axes[1].xaxis.set_major_formatter("{x:,.0f}")
+axes[0].legend(loc="lower right", ncols=2, framealpha=1)
+plt.show()

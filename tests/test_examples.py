@@ -1,0 +1,49 @@
+"""The examples of the documentation, which its build runs: their form, without running them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import klr_bench
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.py"))
+SIZE_IN_INCHES = 7.5
+"""Largest width of a figure: its letters are then read at the width of a page."""
+
+
+def test_names_are_numbered_in_the_order_of_the_gallery() -> None:
+    found = [re.fullmatch(r"plot_(\d)_[a-z0-9]+(?:_[a-z0-9]+)*\.py", path.name) for path in EXAMPLES]
+    assert [match and int(match[1]) for match in found] == list(range(1, len(EXAMPLES) + 1))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+class TestExample:
+    def test_it_has_a_title_and_ends_in_a_picture(self, path: Path) -> None:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        title, line, *rest = (ast.get_docstring(tree) or "\n").splitlines()
+        assert title
+        assert line == "=" * len(title)
+        assert any(rest), "no sentence below the title, which the gallery shows beside the thumbnail"
+        assert ast.unparse(tree.body[-1]) == "plt.show()"
+
+    def test_what_it_imports_and_names_of_klr_bench_is_there(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8")
+        imported = {
+            name.name
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.ImportFrom) and node.module == "klr_bench"
+            for name in node.names
+        }
+        named = set(re.findall(r"`~klr_bench\.(\w+)`", text))
+        assert imported | named <= set(klr_bench.__all__)
+        assert named, "no link to the reference of a class"
+
+    def test_its_pictures_fit_a_page(self, path: Path) -> None:
+        widths = re.findall(r"figsize=\(([\d.]+),", path.read_text(encoding="utf-8"))
+        assert widths
+        assert max(map(float, widths)) <= SIZE_IN_INCHES
