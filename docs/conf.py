@@ -59,7 +59,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__\.py",
     "within_subsection_order": "FileNameSortKey",
     "image_srcset": ["2x"],
-    "min_reported_time": 1,
+    "write_computation_times": False,
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

@@ -22,9 +22,12 @@ from klr_bench import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 random = np.random.default_rng(0)
 images, digit = load_digits(return_X_y=True)
 points = random.uniform(0, 3, (4000, 2))
-colour = np.floor(points).sum(axis=1) % 2
-colour = np.where(random.random(len(points)) < 0.1, 1 - colour, colour)
-datasets = {"Digits, odd or even": (images / 16, digit % 2, 0.1), "Checkerboard, 10 % wrong": (points, colour, 4.0)}
+field = np.floor(points).sum(axis=1) % 2
+field = np.where(random.random(len(points)) < 0.1, 1 - field, field)
+datasets = {
+    "Digits, odd or even": (images / 16, digit % 2, 0.1),
+    "Checkerboard, 10 % wrong": (points, field, 4.0),
+}
 
 # %%
 # Four online learners decide for each row whether it becomes a support vector, in one pass as in the papers:
@@ -36,13 +39,13 @@ datasets = {"Digits, odd or even": (images / 16, digit % 2, 0.1), "Checkerboard,
 #   delta;
 # - :class:`~klr_bench.OSKL` takes a row with a probability that is the slope of its loss divided by G.
 #
-# OSKL is also fitted in five passes.  ``SVC`` solves the problem of the support vector machine, and
+# OSKL is also fitted in five passes.  ``SVC`` of scikit-learn solves the problem of the support vector machine, and
 # goes through the rows as often as that takes.
 
 families = {
     "NC": [NonConservativeKLR(n_epochs=1)],
     "Margin": [MarginKLR(eta=eta, n_epochs=1) for eta in (1.0, 1.5, 1.8, 1.95)],
-    "Auxiliary": [AuxiliaryKLR(h="hard_cutoff", aux_delta=delta, n_epochs=1) for delta in (2.0, 1.0, 0.5, 0.1)],
+    "Auxiliary": [AuxiliaryKLR(h="hard_cutoff", aux_delta=d, n_epochs=1) for d in (2.0, 1.0, 0.5, 0.1)],
     "OSKL": [OSKL(G=G, n_epochs=1) for G in (1, 2, 4, 8, 16)],
     "OSKL, 5 passes": [OSKL(G=G, n_epochs=5) for G in (1, 2, 4, 8, 16, 32)],
     "SVC": [SVC(C=C) for C in (0.1, 1, 10)],
@@ -66,8 +69,8 @@ def results(model, gamma, X_train, X_test, y_train, y_test):
 # A point is the mean of the orders, and its bar the standard deviation.  Good learners are at the top left of a panel.
 # A line joins the values of a learner's parameter; that of OSKL, G, stands beside the points of its single pass.
 
-styles = [("s", "#000000"), ("^", "#E69F00"), ("D", "#009E73"), ("o", "#0072B2"), ("*", "#CC79A7"), ("P", "#D55E00")]
-looks = dict(zip(families, styles))
+colours = ["#000000", "#E69F00", "#009E73", "#0072B2", "#CC79A7", "#D55E00"]
+looks = dict(zip(families, zip("s^Do*P", colours)))
 fig, axes = plt.subplots(2, 1, figsize=(7, 7.2), sharex=True, layout="constrained")
 for ax, (title, (X, y, gamma)) in zip(axes, datasets.items()):
     parts = train_test_split(X, y, test_size=0.5, random_state=0)
@@ -76,10 +79,11 @@ for ax, (title, (X, y, gamma)) in zip(axes, datasets.items()):
         support, accuracy = np.array([of_one.mean(axis=0) for of_one in found]).T
         spread = [of_one[:, 1].std() for of_one in found]
         marker, colour = looks[name]
-        ax.errorbar(support, accuracy, spread, marker=marker, ms=7, color=colour, lw=1.2, capsize=3, label=name)
+        ax.errorbar(support, accuracy, spread, marker=marker, ms=7, color=colour, capsize=3, label=name)
         if name == "OSKL":
             for model, position in zip(models, zip(support, accuracy)):
-                ax.annotate(f"G={model.G}", position, (5, -14), textcoords="offset points", fontsize=9, color=colour)
+                text = {"textcoords": "offset points", "fontsize": 9, "color": colour}
+                ax.annotate(f"G={model.G}", position, (5, -14), **text)
     ax.axvline(len(parts[0]), color="#808080", ls=":", label="all rows")
     ax.set(xscale="log", ylabel="Test accuracy (%)", title=title)
     ax.grid(color="#e4e4e4")

@@ -3,14 +3,14 @@ A budget on a stream whose concept changes
 ==========================================
 
 A stream does not end, so a learner on it needs a bound on its support vectors: a budget.  And what is to be learned may
-change, so the learner must forget.  Five learners see the same stream; for one thing the concept changes suddenly, for
-another it keeps on changing.
+change, so the learner must forget.  Five learners see the same stream; its concept first changes at once, and later
+keeps on changing.
 """
 
 # %%
 # In the plane, a row belongs to the second class if it lies in the first or third quadrant of a turned cross, and one
-# label in twenty is wrong.  The cross stands still for a third of the stream, then turns by 45° at once, and from the
-# second third on turns slowly all the time.
+# label in twenty is wrong.  The cross stands still for a third of the stream, then turns by 45° at once, stands still
+# for another third, and turns slowly through the last one.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,8 +2,8 @@
 A path of L1 penalties
 ======================
 
-The L1 penalty of :class:`~klr_bench.L1KLR` makes coefficients exactly zero: a larger lambda leaves fewer support
-vectors.  :func:`~klr_bench.l1_path` fits a whole sequence of lambdas, each from the solution before it.  Here
+The L1 penalty of :class:`~klr_bench.L1KLR` makes coefficients exactly zero, more of them as a rule where lambda
+is larger.  :func:`~klr_bench.l1_path` fits a whole sequence of lambdas, each from the solution before it.  Here
 cross-validation then chooses among them, with a preference for sparse ones.
 """
 

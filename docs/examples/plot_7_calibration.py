@@ -2,8 +2,8 @@
 Are the probabilities right?
 ============================
 
-A kernel logistic regression says how sure it is: ``predict_proba`` is the model itself and needs no second step.  A
-support vector machine needs one.  With generated data the true probabilities are known, so that both can be checked.
+A kernel logistic regression is a model of probabilities: ``predict_proba`` needs no second step.  A support vector
+machine needs one.  With generated data the true probabilities are known, so that both can be checked.
 """
 
 # %%
@@ -34,8 +34,8 @@ y_test = (random.random(len(X_test)) < truth(X_test)).astype(int)
 # %%
 # - :class:`~klr_bench.DualCDKLR` solves the regularised problem of kernel logistic regression, with all rows.
 # - :class:`~klr_bench.OSKL` learns row by row and samples its support vectors.
-# - ``SVC`` has no probabilities of its own: here once its decision values are taken for log-odds, and
-#   once Platt's scaling is fitted to them by cross-validation.
+# - ``SVC`` of scikit-learn has no probabilities of its own: once its decision values are taken for log-odds, and once
+#   Platt's scaling is fitted to them by cross-validation.
 
 models = {
     "DualCDKLR": DualCDKLR(gamma=1.0, random_state=0),

@@ -26,7 +26,8 @@ folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "flowers.csv"
 random = np.random.default_rng(0)
 length, width = random.uniform(2, 8, 400), random.uniform(1, 4, 400)
-rare = np.sin(1.5 * length) + np.cos(2.5 * width) + 0.6 * (width - 2.5) + 0.5 * random.normal(size=400) > 0.3
+height = np.sin(1.5 * length) + np.cos(2.5 * width) + 0.6 * (width - 2.5)
+rare = height + 0.5 * random.normal(size=400) > 0.3
 flowers = pd.DataFrame(
     {
         "length": np.where(random.random(400) < 0.05, np.nan, length).round(2),
@@ -51,11 +52,11 @@ with contextlib.chdir(folder.name):
     assert main(command.split()) == 0
 
 # %%
-# A row of the records is one fit; these are some of its columns.
+# A row of the records is one fit, a column a metric; these are means over the splits.
 
 records = load_results(f"{folder.name}/results/own_file")
 folder.cleanup()
-records[["algorithm", "repeat", "params", "accuracy", "auc", "n_support"]]
+records.groupby("algorithm")[["accuracy", "auc", "log_loss", "n_support", "fit_time_s"]].mean().round(3)
 
 # %%
 # All learners have the same splits, so that they are compared split by split: a grey line joins the fits on one split,
@@ -70,8 +71,9 @@ for ax, (metric, title) in zip(axes, panels.items()):
     ax.plot(range(len(names)), table.T, color="#b0b0b0", lw=1, zorder=1)
     for place, (algorithm, colour) in enumerate(zip(names, colours)):
         ax.scatter([place] * len(table), table[algorithm], color=colour, s=45, zorder=2)
-        ax.plot([place - 0.22, place + 0.22], [table[algorithm].mean()] * 2, color="black", lw=2.5, zorder=3)
-    ax.set(title=title, xticks=range(len(names)), xticklabels=names.values(), xlim=(-0.5, len(names) - 0.5))
+        ax.plot([place - 0.2, place + 0.2], [table[algorithm].mean()] * 2, color="black", lw=2.5, zorder=3)
+    ax.set_xticks(range(len(names)), names.values())
+    ax.set(title=title, xlim=(-0.5, len(names) - 0.5))
     ax.grid(axis="y", color="#e4e4e4")
 fig.suptitle(f"Test rows of {records['repeat'].nunique()} splits of flowers.csv")
 plt.show()
