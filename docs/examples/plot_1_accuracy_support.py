@@ -82,8 +82,8 @@ for ax, (title, (X, y, gamma)) in zip(axes, datasets.items()):
         ax.errorbar(support, accuracy, spread, marker=marker, ms=7, color=colour, capsize=3, label=name)
         if name == "OSKL":
             for model, position in zip(models, zip(support, accuracy)):
-                text = {"textcoords": "offset points", "fontsize": 9, "color": colour}
-                ax.annotate(f"G={model.G}", position, (5, -14), **text)
+                text = {"textcoords": "offset points", "fontsize": 9, "color": colour, "ha": "right"}
+                ax.annotate(f"G={model.G}", position, (-5, 7), **text)
     ax.axvline(len(parts[0]), color="#808080", ls=":", label="all rows")
     ax.set(xscale="log", ylabel="Test accuracy (%)", title=title)
     ax.grid(color="#e4e4e4")
