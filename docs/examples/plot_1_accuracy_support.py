@@ -85,7 +85,7 @@ for ax, (title, (X, y, gamma)) in zip(axes, datasets.items()):
                 text = {"textcoords": "offset points", "fontsize": 9, "color": colour, "ha": "right"}
                 ax.annotate(f"G={model.G}", position, (-5, 7), **text)
     ax.axvline(len(parts[0]), color="#808080", ls=":", label="all rows")
-    ax.set(xscale="log", ylabel="Test accuracy (%)", title=title)
+    ax.set(xscale="log", ylabel="Test accuracy (%)", title=title, xmargin=0.1)
     ax.grid(color="#e4e4e4")
 axes[1].set_xlabel("Support vectors")
 axes[1].xaxis.set_major_formatter("{x:,.0f}")
