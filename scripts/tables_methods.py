@@ -1,0 +1,309 @@
+"""The tables of docs/methods/index.md, made of results/reference: what each method costs, and what it gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from tabulate import tabulate
+
+from klr_bench.report.load import Results, read_results
+from klr_bench.report.statistics.across import ranks, wilcoxon
+
+LEVEL = 0.05
+"""Two methods are distinguishable if Wilcoxon's p-value after Holm is smaller."""
+ABOUT = 250
+"""Selected features of the table of feature selection."""
+BUDGET = 414
+"""Support vectors, or features, of the table of learners with a budget."""
+SAID = {"magic": "MAGIC", "adult": "Adult", "ijcnn1": "IJCNN1", "cod_rna": "cod-rna"}
+OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
+OTHERS = ("gradient_boosting", "lr_linear", "svc")
+
+
+POINTS = {"PrototypeKLR": "prototypes", "ImportVectorMachine": "import vectors"}
+"""What the points of a model are called, where they are no support vectors."""
+TEXTS = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text("utf-8"))
+
+
+def choose(reference: Path) -> dict[str, str]:
+    """Return the tables of the page by name."""
+    return {
+        "choose": _decisions(reference),
+        "one_pass": _one_pass(reference / "benchmark" / "peers.csv"),
+        "support": _support(reference / "budget_all"),
+        "fixed_budget": _fixed_budget(reference / "budget_all"),
+        "endless": _endless(reference / "stream_covtype"),
+        "probabilities": _probabilities(reference / "defaults"),
+        "linear": _each(reference / "cw_covtype", "covtype_450k", by="accuracy"),
+        "classes": _each(reference / "oskl_mnist", "mnist", by="log_loss"),
+        "selected": _selected(reference / "sbcw_rcv1"),
+        "small": _small(reference / "many_small"),
+        "winners": _winners(reference / "defaults"),
+    }
+
+
+@cache
+def _results(folder: Path) -> tuple[Results, pd.DataFrame]:
+    """Return the results of an experiment, and the means over the repeats of its fits that ended well."""
+    results = read_results(folder)
+    records = results.records[results.records["status"] == "ok"]
+    return results, records.groupby(["dataset", "algorithm", "variant"], sort=False).mean(numeric_only=True)
+
+
+def _fit(folder: Path, dataset: str, algorithm: str, variant: Mapping[str, object]) -> pd.Series:
+    """Return the means of the one fit that is meant."""
+    means = _results(folder)[1]
+    found = [key for key in means.index if key[:2] == (dataset, algorithm) and dict(key[2]) == dict(variant)]
+    assert len(found) == 1, f"{folder.name}: expected {algorithm} with {dict(variant)} on {dataset} once, got {found}."
+    return means.loc[found[0]]
+
+
+def _table(head: list[str], rows: list[list[str]], texts: int = 1) -> str:
+    """Return a pipe table of cells that are Markdown; the first columns are texts, the others numbers."""
+    align = ["left" if number < texts else "right" for number in range(len(head))]
+    return tabulate(rows, head, tablefmt="pipe", colalign=align, disable_numparse=True)
+
+
+def _number(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else f"{value:{form}}"
+
+
+def _percent(value: float) -> str:
+    return _number(100 * value, ".1f")
+
+
+def _seconds(value: float) -> str:
+    """Return seconds with two digits, or as a whole number."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.{max(0, 1 - math.floor(math.log10(value)))}f}"
+
+
+def _decisions(reference: Path) -> str:
+    head = ["you have", "you want", "class", "key", "measured on", "it costs", "it gives"]
+    return _table(head, [_decision(reference, **one) for one in TEXTS["decisions"]], len(head))
+
+
+def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: str = "", **said: str) -> list[str]:
+    """Return the cells of a decision: its words, what the fit has cost, and what came of it."""
+    results, _ = _results(reference / fit["experiment"])
+    found = _fit(reference / fit["experiment"], fit["dataset"], key, fit["variant"])
+    before = "last_" if fit.get("last") else ""
+    kept = found[f"{before}n_support"]
+    gives = [f"{_percent(found[f'{before}accuracy'])} %"]
+    gives += [] if math.isnan(found["log_loss"]) else [f"log loss {found['log_loss']:.3f}"]
+    gives += [] if math.isnan(kept) else [f"{kept:,.0f} {POINTS.get(said['class'], 'support vectors')}"]
+    gives += [f"{found['n_selected']:,.0f} features"] if "n_features_to_select" in fit["variant"] else []
+    gives += [f"{100 * found['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
+    return [
+        said["you have"],
+        said["you want"],
+        f"{{class}}`~klr_bench.{said['class']}`" + (f" `{arguments}`" if arguments else ""),
+        f"`{key}`",
+        f"{results.manifest.dataset_label(fit['dataset'])}, {found['n_train']:,.0f} rows",
+        f"{_seconds(found['fit_time_s'])} s, {found['peak_memory_mb']:,.0f} MB",
+        ", ".join(gives),
+    ]
+
+
+def _one_pass(file: Path) -> str:
+    """Return one pass of OSKL beside several passes and a converged solver."""
+    rows = []
+    for (dataset, n), found in pd.read_csv(file).groupby(["dataset", "n"], sort=False):
+        peers = found.set_index("peer")
+        row = [SAID[dataset], f"{n:,}", _seconds(found["oskl_s"].iloc[0]), _percent(found["oskl_accuracy"].iloc[0])]
+        for name in ("OSKL()", "DualCDKLR()"):
+            row += [_seconds(peers.loc[name, "peer_s"]), _percent(peers.loc[name, "peer_accuracy"])]
+        rows.append(row)
+    head = ["data set", "rows", "one pass of OSKL, s", "%", "`OSKL()`, s", "%", "`DualCDKLR()`, s", "%"]
+    return _table(head, rows)
+
+
+def _support(folder: Path) -> str:
+    """Return one pass of the learners whose number of support vectors follows from the data."""
+    results, means = _results(folder)
+    rows = []
+    for dataset in ("magic", "adult"):
+        for (_, algorithm, variant), found in means.loc[[dataset]].iterrows():
+            if algorithm in ("nc", "oskl"):
+                label = "every row is one" if algorithm == "nc" else f"OSKL, G = {variant['G']}"
+                rows.append(
+                    [
+                        results.manifest.dataset_label(dataset),
+                        label,
+                        f"{found['n_support']:,.0f}",
+                        _percent(found["accuracy"]),
+                        f"{found['log_loss']:.3f}",
+                        _seconds(found["fit_time_s"]),
+                    ]
+                )
+    rows.sort(key=lambda row: (row[0], -int(row[2].replace(",", ""))))
+    return _table(["data set", "learner", "support vectors", "accuracy, %", "log loss", "s"], rows, 2)
+
+
+def _fixed_budget(folder: Path) -> str:
+    """Return the learners with a budget on MAGIC, the most accurate last classifier first."""
+    results, means = _results(folder)
+    rows = []
+    for (_, algorithm, variant), found in means.loc[["magic"]].iterrows():
+        if BUDGET not in (variant.get("budget"), variant.get("n_components")):
+            continue
+        label = results.manifest.algorithm_label(algorithm) + (", refit" if variant.get("refit") else "")
+        alone = algorithm in ("bsgd_merging", "fogd")  # these have no average classifier
+        last = found["accuracy"] if alone else found["last_accuracy"]
+        kept = "-" if math.isnan(found["n_support"]) else f"{found['n_support']:,.0f}"
+        rows.append(
+            [
+                label,
+                f"`{algorithm}`",
+                last,
+                "-" if alone else _percent(found["accuracy"]),
+                kept,
+                _seconds(found["fit_time_s"]),
+            ]
+        )
+    rows.sort(key=lambda row: -row[2])
+    head = ["learner", "key", "last, %", "average, %", "support vectors of the average", "s"]
+    return _table(head, [[*row[:2], _percent(row[2]), *row[3:]] for row in rows], 2)
+
+
+def _endless(folder: Path) -> str:
+    """Return the learners on Covertype in the order of its file, each row predicted before it is learned from."""
+    results, means = _results(folder)
+    rows = []
+    for (_, algorithm, variant), found in means.iterrows():
+        kind = {True: ", average", False: ", last"}.get(variant.get("average"), "")
+        kept = "-" if math.isnan(found["n_support"]) else f"{found['n_support']:,.0f}"
+        rows.append(
+            [
+                results.manifest.algorithm_label(algorithm) + kind,
+                f"`{algorithm}`",
+                _percent(found["accuracy"]),
+                _number(found["log_loss"], ".3f"),
+                kept,
+                _seconds(found["fit_time_s"]),
+                f"{found['peak_memory_mb']:,.0f}",
+            ]
+        )
+    head = ["learner", "key", "accuracy, %", "log loss", "support vectors", "learning, s", "MB"]
+    return _table(head, rows, 2)
+
+
+def _probabilities(folder: Path) -> str:
+    """Return log loss and calibration of the estimators without a setting, means over the data sets that all have."""
+    results, means = _results(folder)
+    known = means.reset_index("variant", drop=True)[["log_loss", "ece"]].unstack("algorithm")
+    names = [*OURS, *(name for name in OTHERS if name != "svc")]
+    complete = known[[(metric, name) for metric in ("log_loss", "ece") for name in names]].dropna()
+    place = complete["log_loss"].rank(axis=1).mean()
+    rows = [
+        [
+            results.manifest.algorithm_label(name),
+            f"{place[name]:.1f}",
+            f"{complete['log_loss'][name].mean():.3f}",
+            _percent(complete["ece"][name].mean()),
+        ]
+        for name in sorted(names, key=place.get)
+    ]
+    head = [f"{len(complete)} data sets", "average rank of log loss", "mean log loss", "mean calibration error, %"]
+    return _table(head, rows)
+
+
+def _each(folder: Path, dataset: str, by: str) -> str:
+    """Return all learners of an experiment on a data set, the best first."""
+    results, means = _results(folder)
+    ordered = means.loc[[dataset]].sort_values([by, "accuracy"], ascending=[by == "log_loss", False])
+    columns = ["accuracy", "log_loss", "n_support", "fit_time_s", "peak_memory_mb"]
+    forms = dict(
+        zip(
+            columns,
+            [_percent, lambda x: _number(x, ".3f"), lambda x: _number(x, ",.0f"), _seconds, lambda x: f"{x:,.0f}"],
+            strict=True,
+        )
+    )
+    heads = dict(zip(columns, ["accuracy, %", "log loss", "support vectors", "s", "MB"], strict=True))
+    shown = [column for column in columns if ordered[column].notna().any()]
+    rows = [
+        [
+            results.manifest.algorithm_label(algorithm) + "".join(f", {key}={value}" for key, value in variant.items()),
+            f"`{algorithm}`",
+            *(forms[column](found[column]) for column in shown),
+        ]
+        for (_, algorithm, variant), found in ordered.iterrows()
+    ]
+    return _table(["learner", "key", *(heads[column] for column in shown)], rows, 2)
+
+
+def _selected(folder: Path) -> str:
+    """Return of each learner the fit whose number of features is nearest to ABOUT."""
+    results, means = _results(folder)
+    rows = []
+    for algorithm, found in means.groupby("algorithm", sort=False):
+        nearest = found.iloc[(found["n_selected"] - ABOUT).abs().argmin()]
+        rows.append(
+            [
+                results.manifest.algorithm_label(algorithm),
+                f"`{algorithm}`",
+                f"{nearest['n_selected']:,.0f}",
+                nearest["accuracy"],
+                _seconds(nearest["fit_time_s"]),
+            ]
+        )
+    rows.sort(key=lambda row: -row[3])
+    head = ["learner", "key", "features", "accuracy, %", "s"]
+    return _table(head, [[*row[:3], _percent(row[3]), row[4]] for row in rows], 2)
+
+
+def _small(folder: Path) -> str:
+    """Return the average ranks over many small data sets, the most accurate method first."""
+    results, means = _results(folder)
+    means = means.reset_index("variant", drop=True)
+    accuracy = means["accuracy"].unstack("algorithm").dropna(axis=1)
+    place = pd.Series(ranks(accuracy), accuracy.columns).sort_values()
+    alike = pd.Series(wilcoxon(accuracy).p_holm[accuracy.columns.get_loc(place.index[0])], accuracy.columns) >= LEVEL
+    losses = means["log_loss"].unstack("algorithm").dropna(axis=1)
+    of_loss = pd.Series(ranks(-losses), losses.columns)
+    middle = means.groupby("algorithm")[["n_support", "fit_time_s"]].median()
+    rows = [
+        [
+            results.manifest.algorithm_label(name),
+            f"`{name}`",
+            f"{place[name]:.1f}",
+            "no" if alike[name] else "yes",
+            _number(of_loss.get(name, math.nan), ".1f"),
+            _number(middle.loc[name, "n_support"], ",.0f"),
+            f"{1000 * middle.loc[name, 'fit_time_s']:.1f}",
+        ]
+        for name in place.index
+    ]
+    head = [f"{len(accuracy)} data sets", "key", "rank of accuracy", "differs from the first", "rank of log loss"]
+    return _table([*head, "support vectors", "ms"], rows, 2)
+
+
+def _winners(folder: Path) -> str:
+    """Return on how many data sets each estimator without a setting is the best, and on which."""
+    results, means = _results(folder)
+    means = means.reset_index("variant", drop=True)
+    accuracy, loss, time = (means[metric].unstack("algorithm") for metric in ("accuracy", "log_loss", "fit_time_s"))
+    names = [*OURS, *OTHERS]
+    best, least = accuracy[names].idxmax(axis=1), loss[names].idxmin(axis=1)
+
+    def sets(winners: pd.Series, name: str) -> str:
+        won = sorted(results.manifest.dataset_label(dataset) for dataset in winners.index[winners == name])
+        return f"{len(won)}: {'; '.join(won)}" if won else "0"
+
+    rows = [
+        [
+            results.manifest.algorithm_label(name),
+            _seconds(float(np.nanmedian(time[name]))),
+            sets(best, name),
+            "-" if loss[name].isna().all() else sets(least, name),
+        ]
+        for name in names
+    ]
+    return _table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)

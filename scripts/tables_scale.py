@@ -1,0 +1,267 @@
+"""The tables of docs/scale: what scripts/benchmark has measured, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from klr_bench.report.load import load_results
+from klr_bench.report.render.layout import Grid
+from klr_bench.report.render.markdown import pipe_table
+
+SAID = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
+"""Data sets by the names that the table of speed has for them."""
+LEARNERS = {"budget_oskl": "OSKL with a budget", "fogd": "FOGD", "arow": "AROW", "vowpal_wabbit": "Vowpal Wabbit"}
+"""Learners of a stream by the names that the tables have for them."""
+
+
+SIZES = ((10_000, 1_000), (100_000, 10_000), (1_000_000, 100_000))
+"""Rows, and support vectors at the end of the pass, of the table of what a pass takes."""
+
+
+def how_long(folder: Path) -> dict[str, str]:
+    """Return how long passes have taken, what they take by the time of a kernel value, and what streams take."""
+    return {
+        "growth": _growth(pd.read_csv(folder / "growth.csv")),
+        "estimate": _estimate(pd.read_csv(folder / "floor.csv")),
+        "billion": _billion(pd.read_csv(folder / "stream_learners.csv")),
+    }
+
+
+def _growth(found: pd.DataFrame) -> str:
+    rows = [
+        [f"{row.n:,}", f"{row.support_vectors:,}", f"{row.fit_s:.3f}", f"{row.ns_a_pair:.2f}", f"{row.support_mb:.1f}"]
+        for row in found.itertuples()
+    ]
+    head = ["rows of 54 features", "support vectors", "s", "ns a kernel value", "support vectors, MB"]
+    return pipe_table(Grid(head, rows, [], []))
+
+
+def _estimate(found: pd.DataFrame) -> str:
+    """Return rows x support vectors / 2 kernel values, the support vectors being drawn evenly over the pass."""
+    rows = [
+        [
+            f"{row.features}" + (", two values each" if row.binary else ""),
+            f"{row.engine_ns:.2f}",
+            *(_duration(n * support / 2 * row.engine_ns / 1e9) for n, support in SIZES),
+        ]
+        for row in found.itertuples()
+    ]
+    sizes = [f"{n:,} rows, {support:,} support vectors" for n, support in SIZES]
+    return pipe_table(Grid(["features", "ns a kernel value", *sizes], rows, [], []))
+
+
+def _billion(found: pd.DataFrame) -> str:
+    """Return the rate of each learner of a stream, and what it makes of 10^9 rows."""
+    rows = [
+        [LEARNERS.get(row.learner, row.learner), f"{row.rows_a_s:,.0f}", _duration(1e9 / row.rows_a_s)]
+        for row in found.itertuples()
+    ]
+    return pipe_table(Grid(["one thread, from a text file", "rows a second", "a billion rows"], rows, [], []))
+
+
+def _duration(seconds: float) -> str:
+    """Return a time with two digits in the unit that suits it."""
+    unit, size = next(one for one in (("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3)) if seconds >= one[1])
+    value = seconds / size
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+
+
+def benchmark(folder: Path) -> dict[str, str]:
+    """Return the tables of what scripts/benchmark has measured."""
+
+    def table(name: str, columns: Mapping[str, tuple[str, str]]) -> str:
+        """Return columns of a CSV file, each with its title and format; a value that is missing is a dash."""
+        found = pd.read_csv(folder / f"{name}.csv").replace("cod_rna", "cod-rna")
+        flags = found.select_dtypes(bool).columns
+        found[flags] = found[flags].map({True: "yes", False: "no"}.get)
+        rows = [
+            ["-" if pd.isna(row[column]) else form.format(row[column]) for column, (_, form) in columns.items()]
+            for _, row in found.iterrows()
+        ]
+        return pipe_table(Grid([title for title, _ in columns.values()], rows, [], []))
+
+    machine = pd.read_csv(folder / "machine.csv").iloc[0]
+    return {
+        "machine": pipe_table(Grid(["measured on", ""], [[key, str(value)] for key, value in machine.items()], [], [])),
+        "floor": table(
+            "floor",
+            {
+                "features": ("features", "{}"),
+                "binary": ("two values", "{}"),
+                "engine_ns": ("NC, ns", "{:.2f}"),
+                "floor_ns": ("floor, ns", "{:.2f}"),
+                "memory_ns": ("reading operands, ns", "{:.3f}"),
+                "ratio": ("NC / floor", "{:.2f}"),
+            },
+        ),
+        "bits": table(
+            "bits",
+            {
+                "dataset": ("data set", "{}"),
+                "what": ("what", "{}"),
+                "products_s": ("products, s", "{:.3f}"),
+                "bits_s": ("bits, s", "{:.3f}"),
+                "ratio": ("times faster", "{:.1f}"),
+            },
+        ),
+        "threads": table(
+            "threads",
+            {
+                "case": ("case", "{}"),
+                "fit_one_thread_s": ("fit with one thread, s", "{:.3f}"),
+                "fit_ratio_idle": ("fit alone", "{:.2f}"),
+                "predict_ratio_idle": ("prediction alone", "{:.2f}"),
+                "fit_ratio_beside_busy": ("fit beside", "{:.2f}"),
+                "predict_ratio_beside_busy": ("prediction beside", "{:.2f}"),
+            },
+        ),
+        "peers": table(
+            "peers",
+            {
+                "dataset": ("data set", "{}"),
+                "n": ("rows", "{:,}"),
+                "peer": ("peer", "{}"),
+                "settings": ("settings", "{}"),
+                "time_ratio": ("time / OSKL's", "{:.1f}"),
+                "peer_accuracy": ("accuracy", "{:.1%}"),
+                "oskl_accuracy": ("OSKL's", "{:.1%}"),
+            },
+        ),
+    }
+
+
+def speed(folder: Path) -> dict[str, str]:
+    """Return the table of the other benchmarks, a line each."""
+    names = ("loop", "grid", "budget", "sparse", "batch", "growth", "confidence", "l1")
+    read = {name: pd.read_csv(folder / f"{name}.csv") for name in names}
+
+    def of_each(name: str, key: str, form: str) -> str:
+        return "; ".join(f"{SAID.get(row[key], row[key])}: {form.format(**row)}" for _, row in read[name].iterrows())
+
+    budget = read["budget"].groupby("method", sort=False)["ratio"]
+    text, large = read["sparse"].iloc[0], read["growth"].iloc[-1]
+    linear = read["confidence"].set_index(["what", "n"])["seconds"]
+    blocks = read["confidence"].set_index(["what", "dtype"])["ratio"]
+    digits = read["l1"].query("dataset == 'mnist10k' and lambda_factor == 0.1 and wanted_gap == 1e-4")
+    seconds = digits.set_index("solver")["seconds_or_ratio"].drop("best peer over prox_newton")
+    ours = seconds.pop("prox_newton")
+    large_l1 = read["l1"].query("dataset == 'cod-rna'").set_index("solver")
+    sparse = _mean(folder.parent / "prototypes_sparse", "prototype", solver="alternating", validation_fraction=0)
+    ten, svc = (_mean(folder.parent / "oskl_mnist", *one) for one in (("oskl",), ("svc",)))
+    rows = [
+        (
+            "one pass of NC against a compiled loop of one kernel value at a time",
+            of_each("loop", "dataset", "{ratio:.1f} times faster ({engine_s:.3f} s)"),
+        ),
+        (
+            "the 88 learners of a grid in one pass",
+            of_each("grid", "dataset", "{shared_over_one:.1f} times one; apart {alone_over_shared:.0f} times as long"),
+        ),
+        (
+            f"learners with a budget of {' and '.join(map('{:,}'.format, read['budget']['budget'].unique()))} against "
+            "compiled loops, MAGIC",
+            "; ".join(f"{method} {' and '.join(map('{:.1f}'.format, of))}" for method, of in budget) + " times faster",
+        ),
+        (
+            f"Auxiliary on {text['n']:,.0f} x {text['features']:,.0f} sparse rows, polynomial kernel, "
+            f"{text['support_vectors']:,.0f} support vectors",
+            f"{text['fit_s']:.0f} s",
+        ),
+        (
+            "DualCDKLR to a gap of 1e-3 (scikit-learn's SVC)",
+            of_each("batch", "dataset", "{n:,} rows, {dcd_s:.1f} s and {dcd_mb:.0f} MB ({svc_s:.1f} s)").replace(
+                " (nan s)", ""
+            ),
+        ),
+        (
+            f"OSKL on {large['n']:,.0f} examples of 54 features, {large['support_vectors']:,.0f} support vectors",
+            f"{large['fit_s']:.0f} s, {large['ns_a_pair']:.2f} ns a kernel value",
+        ),
+        (
+            "a pass over 450,000 rows of Covertype, 54 features: AROW, SCW-I, BCW",
+            ", ".join(f"{linear[name, 450_000]:.2f}" for name in ("arow", "scw1", "bcw1")) + " s",
+        ),
+        (
+            "a pass with the full covariance of 2,000 features, in blocks, against a compiled loop: AROW, float64 and "
+            "float32",
+            " and ".join(f"{blocks['plain loop over blocks, arow', kind]:.1f}" for kind in ("float64", "float32"))
+            + f" times faster; 50,000 rows in {linear['arow', 50_000]:.1f} s",
+        ),
+        (
+            "L1 penalty, 500 Fourier features of 10,000 digits, 0.1 lambda_max, to a gap of 1e-4: prox_newton",
+            f"{ours:.3f} s; " + ", ".join(f"{name} {s / ours:.1f}" for name, s in seconds.items()) + " times as long",
+        ),
+        (
+            "L1 penalty, 326,152 rows of cod-rna, 0.001 lambda_max",
+            "; ".join(
+                f"{solver} {row['seconds_or_ratio']:.1f} s to a gap of {row['gap']:.1g}"
+                for solver, row in large_l1.iterrows()
+            ),
+        ),
+        (
+            f"PrototypeKLR in the lazy form, ten alternating passes over {sparse['n_train']:,.0f} x "
+            f"{sparse['n_features']:,.0f} binary features, {sparse['n_support']:,.0f} prototypes",
+            f"{sparse['fit_time_s']:.1f} s",
+        ),
+        (
+            "one pass of OSKL over the ten classes of MNIST (scikit-learn's SVC)",
+            "; ".join(
+                f"{row['fit_time_s']:.1f} s, {100 * row['accuracy']:.1f} %, {row['n_support']:,.0f} support vectors"
+                for row in (ten, svc)
+            ),
+        ),
+    ]
+    return {"speed": pipe_table(Grid(["what", "measured"], [list(row) for row in rows], [], []))}
+
+
+def _mean(folder: Path, algorithm: str, **variant: object) -> pd.Series:
+    """Return the means over the repeats of the first variant of a learner that has these values."""
+    records = load_results(folder).query("status == 'ok' and algorithm == @algorithm")
+    of = [one for one in records["variant"] if variant.items() <= dict(one).items()]
+    return records[records["variant"] == of[0]].mean(numeric_only=True)
+
+
+def far_end(folder: Path) -> dict[str, str]:
+    """Return the table of the cluster on paper."""
+    found = pd.read_csv(folder / "far_end.csv").iloc[0]
+    rows = [
+        ["time of the driver for a cell", f"{found['driver_ms_a_cell']:.2f} ms"],
+        ["records.csv made anew, by a process that has read nothing yet", f"{found['records_s']:.1f} s"],
+        ["records.csv made anew, without the index of the cells", f"{found['records_without_index_s']:.1f} s"],
+        ["all tables made anew, by a process that has read nothing yet", f"{found['rebuild_s']:.1f} s"],
+        ["the same command again, when all is done", f"{found['again_s']:.0f} s"],
+        ["memory of the driver", f"{found['peak_memory_mb']:,.0f} MB"],
+        ["the folder", f"{found['folder_mb']:,.0f} MB in {found['cells']:,.0f} files"],
+        ["workers lost with a cell, which ran again", f"{found['workers_lost']:.0f}"],
+    ]
+    head = [f"{found['cells']:,.0f} cells on {found['workers']:,.0f} workers", "measured"]
+    return {"far_end": pipe_table(Grid(head, rows, [], []))}
+
+
+def stream_learners(folder: Path) -> dict[str, str]:
+    """Return the table of learners on a file that need not fit into memory."""
+    found = pd.read_csv(folder / "stream_learners.csv")
+    rows = [
+        [
+            LEARNERS.get(row.learner, row.learner),
+            f"{row.rows_a_s / 1000:,.0f}",
+            f"{row.seconds / found.seconds[0]:.1f}",
+            *(
+                "-" if math.isnan(row[key]) else f"{row[key]:{form}}"
+                for key, form in (
+                    ("learning_s", ",.0f"),
+                    ("testing_s", ",.0f"),
+                    ("memory_mb", ",.0f"),
+                    ("log_loss", ".3f"),
+                )
+            ),
+        ]
+        for _, row in found.iterrows()
+    ]
+    head = [f"{found.rows[0] / 1e6:,.0f} million rows, {found.gb[0]:.1f} GB", "thousand rows a second"]
+    head += ["time / that of reading", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
+    return {"stream_learners": pipe_table(Grid(head, rows, [], []))}
