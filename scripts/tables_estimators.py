@@ -33,7 +33,7 @@ def _rows(of: dict[str, str], keys: dict[str, list[str]]) -> list[list[str]]:
         weights = "sample_weight" in inspect.signature(one.fit).parameters
         probabilities = _yes(hasattr(one(), "predict_proba"))
         if probabilities == "-" and "loss" in parameters and hasattr(one(loss="logit"), "predict_proba"):
-            probabilities = "`loss=\"logit\"`"
+            probabilities = '`loss="logit"`'
         can = (_yes(hasattr(one, "partial_fit")), probabilities, _yes(weights))
         role, of_configs = f"{{class}}`~klr_bench.{name}`", ", ".join(f"`{key}`" for key in keys[name])
         rows.append([role, of_configs, method, *can])

@@ -85,7 +85,7 @@ def _seconds(value: float) -> str:
 
 
 def _decisions(reference: Path) -> str:
-    head = ["you have", "you want", "class", "key", "measured on", "it costs", "it gives"]
+    head = ["you have, and want", "take", "it costs, and gives"]
     return _table(head, [_decision(reference, **one) for one in TEXTS["decisions"]], len(head))
 
 
@@ -100,15 +100,10 @@ def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: s
     gives += [] if math.isnan(kept) else [f"{kept:,.0f} {POINTS.get(said['class'], 'support vectors')}"]
     gives += [f"{found['n_selected']:,.0f} features"] if "n_features_to_select" in fit["variant"] else []
     gives += [f"{100 * found['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
-    return [
-        said["you have"],
-        said["you want"],
-        f"{{class}}`~klr_bench.{said['class']}`" + (f" `{arguments}`" if arguments else ""),
-        f"`{key}`",
-        f"{results.manifest.dataset_label(fit['dataset'])}, {found['n_train']:,.0f} rows",
-        f"{_seconds(found['fit_time_s'])} s, {found['peak_memory_mb']:,.0f} MB",
-        ", ".join(gives),
-    ]
+    where = f"{results.manifest.dataset_label(fit['dataset'])}, {found['n_train']:,.0f} rows"
+    take = f"{{class}}`~klr_bench.{said['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
+    costs = f"{_seconds(found['fit_time_s'])} s, {found['peak_memory_mb']:,.0f} MB"
+    return [f"{said['you have']}, {said['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
 
 
 def _one_pass(file: Path) -> str:
