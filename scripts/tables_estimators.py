@@ -18,30 +18,25 @@ def estimators(reference: Path) -> dict[str, str]:
     del reference
     keys = _keys()
     made = {
-        name: _table(["class", "key", "method", "`partial_fit`", "`predict_proba`", "`sample_weight`"], _rows(of, keys))
+        name: _table(["class", "method", "can"], [_row(one, method, keys[one]) for one, method in of.items()])
         for name, of in TEXTS["classes"].items()
     }
     rows = [[f"{{func}}`~klr_bench.{name}`", text] for name, text in TEXTS["functions"].items()]
     return made | {"functions": _table(["function", "what it does"], rows)}
 
 
-def _rows(of: dict[str, str], keys: dict[str, list[str]]) -> list[list[str]]:
-    rows = []
-    for name, method in of.items():
-        one = getattr(klr_bench, name)
-        parameters = inspect.signature(one).parameters
-        weights = "sample_weight" in inspect.signature(one.fit).parameters
-        probabilities = _yes(hasattr(one(), "predict_proba"))
-        if probabilities == "-" and "loss" in parameters and hasattr(one(loss="logit"), "predict_proba"):
-            probabilities = '`loss="logit"`'
-        can = (_yes(hasattr(one, "partial_fit")), probabilities, _yes(weights))
-        role, of_configs = f"{{class}}`~klr_bench.{name}`", ", ".join(f"`{key}`" for key in keys[name])
-        rows.append([role, of_configs, method, *can])
-    return rows
-
-
-def _yes(able: bool) -> str:
-    return "yes" if able else "-"
+def _row(name: str, method: str, keys: list[str]) -> list[str]:
+    """Return the cells of a class: its name and keys, its method, and what it can do beyond fit and predict."""
+    one = getattr(klr_bench, name)
+    can = ["go on"] if hasattr(one, "partial_fit") else []
+    if hasattr(one(), "predict_proba"):
+        can.append("probabilities")
+    elif "loss" in inspect.signature(one).parameters and hasattr(one(loss="logit"), "predict_proba"):
+        can.append('probabilities with `loss="logit"`')
+    can += ["weights"] if "sample_weight" in inspect.signature(one.fit).parameters else []
+    plural = "keys" if len(keys) > 1 else "key"
+    role = f"{{class}}`~klr_bench.{name}`, {plural} {', '.join(f'`{key}`' for key in keys)}"
+    return [role, method, ", ".join(can)]
 
 
 def _keys() -> dict[str, list[str]]:

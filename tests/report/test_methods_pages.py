@@ -1,0 +1,130 @@
+"""The pages of docs/methods: they name every class, their blocks run, and what they say in words holds in the records."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+import klr_bench
+
+ROOT = Path(__file__).resolve().parents[2]
+METHODS = ROOT / "docs" / "methods"
+REFERENCE = ROOT / "results" / "reference"
+
+
+def _means(experiment: str, metric: str) -> pd.DataFrame:
+    """Return the means over the repeats, a row a data set and a column an algorithm; variants are averaged."""
+    records = pd.read_csv(REFERENCE / experiment / "records.csv").query("status == 'ok'")
+    return records.groupby(["dataset", "algorithm"])[metric].mean().unstack()
+
+
+def _blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def _tables(page: Path) -> list[str]:
+    return [line for line in page.read_text("utf-8").splitlines() if line.startswith("| {")]
+
+
+def test_the_tables_of_the_estimators_name_every_public_class_and_function_once() -> None:
+    found = [re.match(r"\| \{(class|func)\}`~klr_bench\.(\w+)`", line) for line in _tables(METHODS / "estimators.md")]
+    assert all(found)
+    named = {one[2]: one[1] for one in found if one}
+    assert len(named) == len(found)
+    assert set(named) == set(klr_bench.__all__) - {"__version__"}
+    assert all((kind == "class") == inspect.isclass(getattr(klr_bench, name)) for name, kind in named.items())
+
+
+def test_the_tables_of_the_estimators_name_every_key_of_a_public_class_beside_it() -> None:
+    said = {
+        (line.split("`")[1].removeprefix("~klr_bench."), key)
+        for line in _tables(METHODS / "estimators.md")
+        if line.startswith("| {class}")
+        for key in re.findall(r"`(\w+)`", line.split(" | ")[0].split("key", 1)[1])
+    }
+    targets = {
+        (yaml.safe_load(file.read_text("utf-8"))["estimator"]["_target_"], file.stem)
+        for file in (ROOT / "configs" / "algorithm").glob("*.yaml")
+    }
+    assert said == {(target.removeprefix("klr_bench."), key) for target, key in targets if target.count(".") == 1} - {
+        (target, key) for target, key in targets if not target.startswith("klr_bench.")
+    }
+
+
+@pytest.mark.parametrize("page", ["methods/estimators.md", "scale/index.md"])
+def test_the_python_blocks_of_a_page_run_one_after_the_other(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = _blocks(ROOT / "docs" / page)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)  # noqa: S102
+    assert capsys.readouterr().out.count("\n") >= 1
+
+
+def test_all_classes_that_the_pages_link_to_and_draw_exist() -> None:
+    for page in (*METHODS.glob("*.md"), *(ROOT / "docs" / "scale").glob("*.md")):
+        linked = re.findall(r"\{(?:class|func)\}`~klr_bench\.(\w+)`", page.read_text("utf-8"))
+        assert set(linked) <= set(klr_bench.__all__), page
+    drawn = re.findall(r">([^<>]+)</text>", (METHODS / "choose.html").read_text("utf-8"))
+    names = {name for text in drawn for name in re.findall(r"\b(?:[A-Z]+[a-z]*){2,}[A-Z]*\b", text)}
+    assert {"BudgetOSKL", "DualCDKLR", "OSKL"} <= names
+    assert names - {"SCW"} <= set(klr_bench.__all__)
+
+
+def test_the_drawing_leads_to_sections_of_its_page() -> None:
+    headings = re.findall(r"^## (.*)$", (METHODS / "index.md").read_text("utf-8"), re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    leads = re.findall(r'href="#([^"]+)"', (METHODS / "choose.html").read_text("utf-8"))
+    assert leads
+    assert set(leads) <= anchors
+
+
+def test_what_is_said_of_other_methods_holds() -> None:
+    ours = ["oskl_default", "auxiliary_default", "dcd_default", "prototype_default"]
+    shown = [*ours, "gradient_boosting", "lr_linear", "svc"]
+    accuracy, loss = _means("defaults", "accuracy")[shown], _means("defaults", "log_loss")[shown]
+    assert accuracy.idxmax(axis=1).mode().tolist() == ["gradient_boosting"]
+    assert loss.drop(columns="svc").idxmin(axis=1).mode().tolist() == ["gradient_boosting"]
+    assert (
+        accuracy.loc[["adult", "wine_cultivars"] if "wine_cultivars" in accuracy.index else ["adult"]]
+        .idxmax(axis=1)
+        .eq("lr_linear")
+        .all()
+    )
+    assert accuracy.loc["cod_rna", "oskl_default"] > accuracy.loc["cod_rna", "lr_linear"]
+    peers = pd.read_csv(REFERENCE / "benchmark" / "peers.csv").set_index(["dataset", "peer"])
+    boosted = peers.xs("LightGBM", level="peer")
+    assert (boosted["peer_accuracy"] > boosted["oskl_accuracy"]).all()
+    assert (boosted["peer_accuracy"] > peers.xs("OSKL()", level="peer")["peer_accuracy"]).all()
+    linear = peers.loc[("cod_rna", "liblinear")]
+    assert linear["peer_accuracy"] > 0.03 + peers.loc[("cod_rna", "DualCDKLR()"), "peer_accuracy"]
+
+
+def test_what_is_said_of_ours_holds() -> None:
+    selected = (
+        pd.read_csv(REFERENCE / "sbcw_rcv1" / "records.csv").groupby(["algorithm", "variant"]).mean(numeric_only=True)
+    )
+    nearest = selected.groupby("algorithm").apply(lambda of: of.loc[(of["n_selected"] - 250).abs().idxmin()])
+    assert nearest["accuracy"].idxmax() == "l1svm"
+    assert nearest["fit_time_s"].idxmin() == "sofs"
+    small = _means("many_small", "log_loss").dropna(axis=1).rank(axis=1).mean().drop("majority")
+    assert small.idxmax() == "auxiliary"
+    refit = pd.read_csv(REFERENCE / "budget_all" / "records.csv")
+    of = refit["variant"].str.contains('"budget": 414') & refit["variant"].str.contains('"refit": true')
+    accuracy = (
+        refit[of].groupby("dataset")["accuracy"].mean()
+        - refit.query("algorithm == 'nc'").groupby("dataset")["accuracy"].mean()
+    )
+    assert accuracy["magic"] > 0
+    assert -0.005 < accuracy["adult"] < 0
+    stream = pd.read_csv(REFERENCE / "stream_covtype" / "records.csv").query("algorithm == 'budget_oskl'")
+    last = stream["variant"].str.contains('"average": false')
+    assert stream[last]["accuracy"].mean() > stream[~last]["accuracy"].mean()
