@@ -1,6 +1,6 @@
 """The learners of the papers, which go through the rows once, in their order, with gamma = 1 / n_features.
 
-In user code a fit makes several passes in orders that it draws.
+In user code a fit makes several passes in orders that it draws.  Each class of klr-bench can be imported from here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 import klr_bench
 
 ONCE = {"n_epochs": 1, "shuffle": False, "gamma": None}
+OTHERS = {"AuxiliaryKLR": {"eta": 1.0, "aux_gamma": 2.0}, "NonConservativeKLR": {"eta": 1.0}}
+"""Further settings of the papers, by class."""
 
 
 def _once(cls: Any, **settings: Any) -> Any:
@@ -27,23 +29,9 @@ def _once(cls: Any, **settings: Any) -> Any:
     return type(cls.__name__, (cls,), {"__init__": other, "__module__": __name__, "__doc__": cls.__doc__})
 
 
-ALMA = _once(klr_bench.ALMA)
-AuxiliaryKLR = _once(klr_bench.AuxiliaryKLR, eta=1.0, aux_gamma=2.0)
-BOGD = _once(klr_bench.BOGD)
-BOGDPlusPlus = _once(klr_bench.BOGDPlusPlus)
-BSGD = _once(klr_bench.BSGD)
-BudgetOSKL = _once(klr_bench.BudgetOSKL)
-FOGD = _once(klr_bench.FOGD)
-DUOL = _once(klr_bench.DUOL)
-Forgetron = _once(klr_bench.Forgetron)
-KernelOGD = _once(klr_bench.KernelOGD)
-KernelPegasos = _once(klr_bench.KernelPegasos)
-KernelPerceptron = _once(klr_bench.KernelPerceptron)
-MarginKLR = _once(klr_bench.MarginKLR)
-NOGD = _once(klr_bench.NOGD)
-NORMA = _once(klr_bench.NORMA)
-NonConservativeKLR = _once(klr_bench.NonConservativeKLR, eta=1.0)
-OSKL = _once(klr_bench.OSKL)
-Projectron = _once(klr_bench.Projectron)
-ProjectronPlusPlus = _once(klr_bench.ProjectronPlusPlus)
-RandomizedBudgetPerceptron = _once(klr_bench.RandomizedBudgetPerceptron)
+def __getattr__(name: str) -> Any:
+    """Return the class of klr-bench with this name, as the papers have it; the same one each time."""
+    if name not in klr_bench.__all__:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return globals().setdefault(name, _once(getattr(klr_bench, name), **OTHERS.get(name, {})))

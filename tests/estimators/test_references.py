@@ -1,0 +1,33 @@
+"""Every learner with a compiled rule or strategy is compared with a slow reference in double precision."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+import klr_bench
+from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.online.base import OnlineKernelClassifier
+from tests.estimators.budget.test_budget import CASES as BUDGET_CASES
+from tests.estimators.online.cases import CASES as ONLINE_CASES
+
+HERE = Path(__file__).parent
+LEARNERS = [
+    thing
+    for name in klr_bench.__all__
+    if inspect.isclass(thing := getattr(klr_bench, name)) and issubclass(thing, OnlineKernelClassifier)
+]
+COMPARED = {type(case[0]).__name__ for case in [*ONLINE_CASES.values(), *BUDGET_CASES.values()]}
+
+
+@pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)
+def test_a_learner_is_compared_with_a_reference(cls):
+    wing, module = cls.__module__.split(".")[-2:]
+    own = HERE / wing / f"test_{module}.py"
+    place = "budget/test_budget.py" if issubclass(cls, BudgetKernelClassifier) else "online/cases.py"
+    assert cls.__name__ in COMPARED or own.exists(), (
+        f"{cls.__name__} has no reference: write its rule once more, slowly, in tests/reference/kernel.py, and add a "
+        f"line to CASES in tests/estimators/{place}; or give it tests of its own in {own.relative_to(HERE.parents[1])}"
+    )
