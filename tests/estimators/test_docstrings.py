@@ -58,7 +58,9 @@ def class_named(name, beside):
     for base in beside.__mro__:
         if base.__name__ == name:
             return base
-    return getattr(klr_bench, name, None) or getattr(importlib.import_module(beside.__module__), name)
+    found = getattr(klr_bench, name, None) or getattr(importlib.import_module(beside.__module__), name, None)
+    assert found, f"{beside.__name__}: See `{name}`: that is no base of it, no public class, and none of its module"
+    return found
 
 
 def default(kind):
