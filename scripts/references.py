@@ -199,7 +199,7 @@ def main() -> int:
             failed.append(name)
         else:
             print(f"[{number}/{len(left)}] {name}: {taken / 60:.1f} min", flush=True)
-    subprocess.run([sys.executable, "scripts/tables.py"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "scripts/tables"], cwd=ROOT, check=True)
     if failed:
         print(f"Not complete, and left as they were: {', '.join(failed)}. The same command tries them again.")
     return 1 if failed else 0

@@ -55,7 +55,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "configs" / "algorithm" / "slow.yaml").write_text(ALGORITHM.replace("slow.Slow", "klr_bench.slow.Slow"))
     (folder / "configs" / "experiment" / "small.yaml").write_text(EXPERIMENT, "utf-8")
     (folder / "results" / "reference" / "benchmark").mkdir(parents=True)
-    (folder / "scripts" / "tables.py").write_text("", "utf-8")
+    (folder / "scripts" / "tables" / "__main__.py").write_text("", "utf-8")
     git(folder, "init", "--quiet")
     git(folder, "add", "--all")
     git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "one")

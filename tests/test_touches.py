@@ -1,4 +1,4 @@
-"""A stranger's touches: the files of README.md, "Adding to it", in a folder of their own, stand in a run's report."""
+"""A stranger's touches: the files of docs/add/, in a folder of their own, stand in a run's report."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from sklearn.datasets import make_circles
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^(?:`([\w./]+)`\n\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = ("index", "algorithm", "dataset", "figure", "paper")
+WITHIN = "\n## Inside klr-bench\n"
+"""The heading from which on a page is about a checkout."""
 TOUCHES = {
     "configs/algorithm/nearest_mean.yaml",
     "configs/dataset/rings.yaml",
@@ -31,7 +34,7 @@ TOUCHES = {
 
 @dataclass(frozen=True)
 class Section:
-    """The files and the commands that a section of README.md shows."""
+    """The files and the commands that pages show."""
 
     files: dict[str, str]
     commands: list[str]
@@ -50,7 +53,8 @@ class Outcome:
 
 
 def section() -> Section:
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Adding to it\n")[1].split("\n## ")[0]
+    pages = [(ROOT / "docs" / "add" / f"{name}.md").read_text(encoding="utf-8") for name in PAGES]
+    text = "\n".join(page.split(WITHIN)[0] for page in pages)
     blocks = BLOCK.findall(text)
     commands = [line for _, language, content in blocks if language == "sh" for line in content.splitlines()]
     return Section({path: content for path, _, content in blocks if path}, commands)
@@ -90,7 +94,7 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_readme_shows_the_six_touches() -> None:
+def test_the_pages_show_the_six_touches() -> None:
     assert set(section().files) == TOUCHES
 
 

@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/ that are made of the references are those that scripts/tables.py makes."""
+"""The tables of README.md and docs/ that are made of the references are those that scripts/tables makes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = runpy.run_path(str(ROOT / "scripts" / "tables.py"))
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "tables"))
 
 
 @pytest.mark.parametrize("page", SCRIPT["PAGES"])
@@ -17,7 +17,7 @@ def test_the_tables_are_those_of_the_records(page: str) -> None:
     made = SCRIPT["made_for"](page, ROOT / "results" / "reference")
     assert made
     assert all(len(table.splitlines()) > 3 for table in made.values())
-    assert SCRIPT["with_tables"](text, made) == text, "make them anew: python scripts/tables.py"
+    assert SCRIPT["with_tables"](text, made) == text, "make them anew: python scripts/tables"
 
 
 def test_what_stands_between_the_lines_is_replaced_and_nothing_else() -> None:

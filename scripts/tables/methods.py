@@ -29,7 +29,7 @@ OTHERS = ("gradient_boosting", "lr_linear", "svc")
 
 POINTS = {"PrototypeKLR": "prototypes", "ImportVectorMachine": "import vectors"}
 """What the points of a model are called, where they are no support vectors."""
-TEXTS = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text("utf-8"))
+TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
 
 
 def choose(reference: Path) -> dict[str, str]:

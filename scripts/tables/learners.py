@@ -1,38 +1,17 @@
-"""Write the tables of README.md and docs/ that are made of results/reference.
-
-    python scripts/tables.py
-
-A table stands between the lines <!-- NAME --> and <!-- end of NAME -->; PAGES says which page has which.
-"""
+"""The tables of docs/methods/defaults.md and budget_oskl.md: learners without a setting, and learners with a budget."""
 
 from __future__ import annotations
 
 import math
-import re
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from klr_bench.experiment.config.files import config_dir
 from klr_bench.experiment.variants import variant_text
 from klr_bench.report.load import read_results
-from klr_bench.report.paper import paper_files
 from klr_bench.report.render.layout import Grid
 from klr_bench.report.render.markdown import pipe_table
-from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.pages import claims_that_fail
-from klr_bench.report.whole.scoreboard import counts
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from shown import magic, other_columns, own_file, quickstart, records_columns  # noqa: E402
-from tables_estimators import estimators  # noqa: E402
-from tables_methods import choose  # noqa: E402
-from tables_scale import benchmark, far_end, how_long, speed, stream_learners  # noqa: E402
 
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
@@ -42,35 +21,6 @@ LAST_ALONE = ("bsgd_merging", "fogd")
 """Learners of `budget_all` without an average classifier."""
 LARGE = 2000
 """Rows to train on from which times count."""
-
-
-def scoreboard(results_dir: Path) -> dict[str, str]:
-    """Return what became of the papers' numbers and claims, in a line a paper."""
-    rows = []
-    for whole in _papers(results_dir):
-        found = counts(one for judged in whole.judged.values() for one in judged)
-        verdicts = [claim.verdict for claim in whole.claims]
-        numbers = [
-            found["beside ours"],
-            found["within"] + found["compatible"],
-            found["explained"],
-            found["off"],
-            found["times"] + found["other data"],
-        ]
-        held = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
-        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
-    head = ["source", "numbers beside ours", "agree", "differ, cause known", "differ", "times or other data"]
-    head += ["claims that hold", "do not hold", "cannot be judged"]
-    return {"scoreboard": pipe_table(Grid(head, rows, [], []))}
-
-
-def claims(results_dir: Path) -> dict[str, str]:
-    """Return the claims that do not hold."""
-    return {"failing": pipe_table(claims_that_fail(_papers(results_dir)))}
-
-
-def _papers(results_dir: Path) -> list[WholePaper]:
-    return [WholePaper(name, folder, results_dir) for name, folder in paper_files([config_dir()]).items()]
 
 
 def defaults(folder: Path) -> dict[str, str]:
@@ -165,43 +115,3 @@ def budget_all(folder: Path) -> dict[str, str]:
     ]
     head = ["data set", "learner", *(f"{size:,}" for size in SIZES.values())]
     return {"budget_all": pipe_table(Grid(head, rows, [], []))}
-
-
-def with_tables(text: str, made: dict[str, str]) -> str:
-    """Return a text with these tables in place of those between the lines with their names."""
-    for name, table in made.items():
-        between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->\n)", re.DOTALL)
-        text, found = between.subn(lambda lines, table=table: f"{lines[1]}\n{table}\n\n{lines[2]}", text)
-        assert found == 1, f"expected the lines <!-- {name} --> and <!-- end of {name} --> once, got {found}."
-    return text
-
-
-PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
-    "README.md": ((scoreboard, ""),),
-    "docs/index.md": ((scoreboard, ""),),
-    "docs/get_started.md": ((quickstart, "quickstart"), (magic, "oskl_magic")),
-    "docs/your_data.md": ((own_file, "own_file"),),
-    "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),
-    "docs/papers/running.md": ((claims, ""),),
-    "docs/methods/index.md": ((choose, ""),),
-    "docs/methods/estimators.md": ((estimators, ""),),
-    "docs/methods/defaults.md": ((defaults, "defaults"),),
-    "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all")),
-    "docs/scale/index.md": ((how_long, "benchmark"),),
-    "docs/scale/clusters.md": ((far_end, "benchmark"),),
-    "docs/scale/speed.md": ((benchmark, "benchmark"), (speed, "benchmark")),
-    "docs/scale/streams.md": ((stream_learners, "benchmark"),),
-}
-"""Makers of the tables of each page, and the folder of results/reference that each reads."""
-
-
-def made_for(page: str, reference: Path) -> dict[str, str]:
-    """Return the tables of a page by name."""
-    return {name: table for maker, folder in PAGES[page] for name, table in maker(reference / folder).items()}
-
-
-if __name__ == "__main__":
-    for page in PAGES:
-        file = ROOT / page
-        made = made_for(page, ROOT / "results" / "reference")
-        file.write_text(with_tables(file.read_text(encoding="utf-8"), made), "utf-8")

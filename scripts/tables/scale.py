@@ -70,19 +70,23 @@ def _duration(seconds: float) -> str:
     return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
 
 
+def _columns(file: Path, columns: Mapping[str, tuple[str, str]]) -> str:
+    """Return columns of a CSV file, each with its title and format; a value that is missing is a dash."""
+    found = pd.read_csv(file).replace("cod_rna", "cod-rna")
+    flags = found.select_dtypes(bool).columns
+    found[flags] = found[flags].map({True: "yes", False: "no"}.get)
+    rows = [
+        ["-" if pd.isna(row[column]) else form.format(row[column]) for column, (_, form) in columns.items()]
+        for _, row in found.iterrows()
+    ]
+    return pipe_table(Grid([title for title, _ in columns.values()], rows, [], []))
+
+
 def benchmark(folder: Path) -> dict[str, str]:
     """Return the tables of what scripts/benchmark has measured."""
 
     def table(name: str, columns: Mapping[str, tuple[str, str]]) -> str:
-        """Return columns of a CSV file, each with its title and format; a value that is missing is a dash."""
-        found = pd.read_csv(folder / f"{name}.csv").replace("cod_rna", "cod-rna")
-        flags = found.select_dtypes(bool).columns
-        found[flags] = found[flags].map({True: "yes", False: "no"}.get)
-        rows = [
-            ["-" if pd.isna(row[column]) else form.format(row[column]) for column, (_, form) in columns.items()]
-            for _, row in found.iterrows()
-        ]
-        return pipe_table(Grid([title for title, _ in columns.values()], rows, [], []))
+        return _columns(folder / f"{name}.csv", columns)
 
     machine = pd.read_csv(folder / "machine.csv").iloc[0]
     return {
@@ -132,6 +136,39 @@ def benchmark(folder: Path) -> dict[str, str]:
             },
         ),
     }
+
+
+def blocks(folder: Path) -> dict[str, str]:
+    """Return the tables of the engine in blocks: beside its floor, and beside a loop."""
+    columns = {
+        "dataset": ("data set", "{}"),
+        "n": ("rows", "{:,}"),
+        "features": ("features", "{}"),
+        "loop_s": ("compiled loop, s", "{:.3f}"),
+        "engine_s": ("engine, s", "{:.3f}"),
+        "ratio": ("times faster", "{:.1f}"),
+        "largest_difference": ("largest difference", "{:.0e}"),
+    }
+    return {"floor": benchmark(folder)["floor"], "loop": _columns(folder / "loop.csv", columns)}
+
+
+def many(folder: Path) -> dict[str, str]:
+    """Return the table of a grid of learners in one pass."""
+    columns = {
+        "dataset": ("data set", "{}"),
+        "n_learners": ("learners", "{}"),
+        "one_nc_s": ("one NC, s", "{:.3f}"),
+        "shared_s": ("all in one pass, s", "{:.3f}"),
+        "alone_s": ("each alone, s", "{:.2f}"),
+        "shared_over_one": ("one pass / one NC", "{:.1f}"),
+        "alone_over_shared": ("alone / one pass", "{:.1f}"),
+    }
+    return {"grid": _columns(folder / "grid.csv", columns)}
+
+
+def bits(folder: Path) -> dict[str, str]:
+    """Return the table of features of two values as bits."""
+    return {"bits": benchmark(folder)["bits"]}
 
 
 def speed(folder: Path) -> dict[str, str]:

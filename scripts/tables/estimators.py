@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 import klr_bench
 
-TEXTS = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text("utf-8"))
+TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
 
 
 def estimators(reference: Path) -> dict[str, str]:

@@ -1,0 +1,64 @@
+"""Write the tables of README.md and docs/ that are made of results/reference.
+
+    python scripts/tables
+
+A table stands between the lines <!-- NAME --> and <!-- end of NAME -->; PAGES says which page has which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from columns import magic, other_columns, own_file, quickstart, records_columns
+from estimators import estimators
+from learners import budget_all, budget_oskl, defaults
+from methods import choose
+from papers import claims, scoreboard
+from scale import benchmark, bits, blocks, far_end, how_long, many, speed, stream_learners
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def with_tables(text: str, made: dict[str, str]) -> str:
+    """Return a text with these tables in place of those between the lines with their names."""
+    for name, table in made.items():
+        between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->\n)", re.DOTALL)
+        text, found = between.subn(lambda lines, table=table: f"{lines[1]}\n{table}\n\n{lines[2]}", text)
+        assert found == 1, f"expected the lines <!-- {name} --> and <!-- end of {name} --> once, got {found}."
+    return text
+
+
+PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
+    "README.md": ((scoreboard, ""),),
+    "docs/index.md": ((scoreboard, ""),),
+    "docs/get_started.md": ((quickstart, "quickstart"), (magic, "oskl_magic")),
+    "docs/your_data.md": ((own_file, "own_file"),),
+    "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),
+    "docs/papers/running.md": ((claims, ""),),
+    "docs/how_it_works/bits.md": ((bits, "benchmark"),),
+    "docs/how_it_works/blocks.md": ((blocks, "benchmark"),),
+    "docs/how_it_works/many.md": ((many, "benchmark"),),
+    "docs/methods/index.md": ((choose, ""),),
+    "docs/methods/estimators.md": ((estimators, ""),),
+    "docs/methods/defaults.md": ((defaults, "defaults"),),
+    "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all")),
+    "docs/scale/index.md": ((how_long, "benchmark"),),
+    "docs/scale/clusters.md": ((far_end, "benchmark"),),
+    "docs/scale/speed.md": ((benchmark, "benchmark"), (speed, "benchmark")),
+    "docs/scale/streams.md": ((stream_learners, "benchmark"),),
+}
+"""Makers of the tables of each page, and the folder of results/reference that each reads."""
+
+
+def made_for(page: str, reference: Path) -> dict[str, str]:
+    """Return the tables of a page by name."""
+    return {name: table for maker, folder in PAGES[page] for name, table in maker(reference / folder).items()}
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        file = ROOT / page
+        made = made_for(page, ROOT / "results" / "reference")
+        file.write_text(with_tables(file.read_text(encoding="utf-8"), made), "utf-8")

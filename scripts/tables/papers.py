@@ -1,0 +1,43 @@
+"""The tables of what became of the papers' numbers and claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from klr_bench.experiment.config.files import config_dir
+from klr_bench.report.paper import paper_files
+from klr_bench.report.render.layout import Grid
+from klr_bench.report.render.markdown import pipe_table
+from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN
+from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.whole.pages import claims_that_fail
+from klr_bench.report.whole.scoreboard import counts
+
+
+def scoreboard(results_dir: Path) -> dict[str, str]:
+    """Return what became of the papers' numbers and claims, in a line a paper."""
+    rows = []
+    for whole in _papers(results_dir):
+        found = counts(one for judged in whole.judged.values() for one in judged)
+        verdicts = [claim.verdict for claim in whole.claims]
+        numbers = [
+            found["beside ours"],
+            found["within"] + found["compatible"],
+            found["explained"],
+            found["off"],
+            found["times"] + found["other data"],
+        ]
+        held = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
+        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
+    head = ["source", "numbers beside ours", "agree", "differ, cause known", "differ", "times or other data"]
+    head += ["claims that hold", "do not hold", "cannot be judged"]
+    return {"scoreboard": pipe_table(Grid(head, rows, [], []))}
+
+
+def claims(results_dir: Path) -> dict[str, str]:
+    """Return the claims that do not hold."""
+    return {"failing": pipe_table(claims_that_fail(_papers(results_dir)))}
+
+
+def _papers(results_dir: Path) -> list[WholePaper]:
+    return [WholePaper(name, folder, results_dir) for name, folder in paper_files([config_dir()]).items()]
