@@ -31,7 +31,7 @@ from klr_bench.experiment.config.typed import (
 )
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.files import read_regular
-from klr_bench.report.claims import Claim
+from klr_bench.report.claims import Claim, Sentence
 from klr_bench.report.numbers import Absent, Cause, Counterparts, Layout
 from klr_bench.yaml_file import read_yaml
 
@@ -96,6 +96,8 @@ class Paper:
     venue: Words
     year: Annotated[int, between(1000, 9999)]
     reference: Words
+    about: Sentence | None = None
+    """What it compares, in a sentence."""
     tables: dict[TableNumber, PrintedTable] = field(default_factory=dict)
     figures: dict[TableNumber, PrintedFigure] = field(default_factory=dict)
     stand_ins: dict[FileName, FileName] = field(default_factory=dict)

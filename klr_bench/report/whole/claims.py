@@ -37,6 +37,10 @@ class Compared:
     """The print name of the column, and its number."""
     right: str
     holds: bool
+    metric: str
+    """The print name of what is compared."""
+    relation: str
+    """How the left number has to stand to the right one."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,8 @@ def _compared(
             times = "" if statement.times == 1 else f"{statement.times:g} times "
             sign = "±" if statement.spread else ""
             left_name = f"{line_label(left)} {sign}{_text(entry, metric)}"
-            yield Compared(dataset, left_name, f"{times}{right_name} {sign}{_text(right, other)}".strip(), holds)
+            right_name = f"{times}{right_name} {sign}{_text(right, other)}".strip()
+            yield Compared(dataset, left_name, right_name, holds, _titles(metric, other), statement.relation)
 
 
 def _compared_number(statement: Statement, entry: Entry) -> Entry:
@@ -176,6 +181,10 @@ def _next_smaller(parameter: str, line: Line, lines: Sequence[Line]) -> Line | N
     same = [one for one in lines if one.algorithm == line.algorithm and one.variant.without(parameter) == rest]
     below = [(found, one) for one in same if (found := value(one)) is not None and found < here]
     return max(below, key=lambda pair: pair[0])[1] if below else None
+
+
+def _titles(metric: Metric, other: Metric) -> str:
+    return " and ".join(dict.fromkeys([metric.title, other.title]))
 
 
 def _text(entry: Entry, metric: Metric) -> str:

@@ -8,6 +8,7 @@ Accuracy (%)   78.9 ± 2.1   77.3 ± 3.0 ~     a mark says what the difference m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from klr_bench.experiment.measure.catalogue import METRICS
@@ -31,31 +32,55 @@ FACT_TITLES = {
 Key = tuple[str, ...]
 
 
-def as_printed(judged: Sequence[Judged], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
-    """Return the blocks of a table; a number that is off for a cause has the number of the cause in brackets."""
-    marks = {cause.because: f" [{number}]" for number, cause in enumerate(causes, 1)}
+@dataclass(frozen=True)
+class Block:
+    """A block of a printed table: its title, the titles of its columns, and for each row its title and its cells.
+
+    A cell holds numbers that differ in nothing but their metric.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Sequence[Judged]]]]
+
+
+def blocks_of(judged: Sequence[Judged], layout: Layout) -> list[Block]:
+    """Return the blocks of a table as the paper prints it."""
     blocks: dict[Key, list[Judged]] = {}
     for one in judged:
         blocks.setdefault(_key(one.printed, layout.blocks), []).append(one)
-    return [_grid(" ".join(key), numbers, layout, marks) for key, numbers in blocks.items()]
+    return [_block(" ".join(key), numbers, layout) for key, numbers in blocks.items()]
 
 
-def _grid(title: str, judged: Sequence[Judged], layout: Layout, marks: Mapping[str, str]) -> Grid:
+def marks_of(causes: Sequence[Cause]) -> dict[str, str]:
+    """Return the mark of a number that is off for a cause, by the cause: its number in brackets."""
+    return {cause.because: f" [{number}]" for number, cause in enumerate(causes, 1)}
+
+
+def as_printed(judged: Sequence[Judged], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
+    """Return the blocks of a table; a number that is off for a cause has the number of the cause in brackets."""
+    return [_grid(block, marks_of(causes)) for block in blocks_of(judged, layout)]
+
+
+def _block(title: str, judged: Sequence[Judged], layout: Layout) -> Block:
     cells: dict[Key, dict[Key, list[Judged]]] = {}
     columns: dict[Key, None] = {}
     for one in judged:
         row, column = _key(one.printed, layout.rows), _key(one.printed, layout.columns)
         columns.setdefault(column)
         cells.setdefault(row, {}).setdefault(column, []).append(one)
+    rows = [(" ".join(row), [found.get(column, []) for column in columns]) for row, found in cells.items()]
+    return Block(_with_cell_titles(title, judged, layout), [" ".join(column) for column in columns], rows)
+
+
+def _grid(block: Block, marks: Mapping[str, str]) -> Grid:
     rows: list[list[str]] = []
     papers = []
-    for row, by_column in cells.items():
-        found = [by_column.get(column, []) for column in columns]
-        rows.append([" ".join(row), *(SEPARATOR.join(ours(one, marks) for one in cell) or NONE for cell in found)])
+    for title, cells in block.rows:
+        rows.append([title, *(SEPARATOR.join(ours(one, marks) for one in cell) or NONE for cell in cells)])
         papers.append(len(rows))
-        rows.append(["  paper", *(SEPARATOR.join(theirs(one.printed) for one in cell) or NONE for cell in found)])
-    header = [_with_cell_titles(title, judged, layout), *(" ".join(column) for column in columns)]
-    return Grid(header, rows, papers, [])
+        rows.append(["  paper", *(SEPARATOR.join(theirs(one.printed) for one in cell) or NONE for cell in cells)])
+    return Grid([block.title, *block.columns], rows, papers, [])
 
 
 def _with_cell_titles(title: str, judged: Sequence[Judged], layout: Layout) -> str:
