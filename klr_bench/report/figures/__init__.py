@@ -68,7 +68,13 @@ def find(name: str, folders: Sequence[Path] | None = None) -> Figure:
 
 
 def draw_all(
-    inputs: Inputs, asked: Sequence[str] | None, *, own: bool = False, also: Sequence[str] = (), explored: bool = False
+    inputs: Inputs,
+    asked: Sequence[str] | None,
+    *,
+    own: bool = False,
+    also: Sequence[str] = (),
+    explored: bool = False,
+    pictures: bool = True,
 ) -> Drawn:
     """Draw the figures that are asked for; None: the usual ones, those of them that there is something for.
 
@@ -76,6 +82,7 @@ def draw_all(
     does where a user's own figure raises, and without `own`, for then no file of the user's is run.  KlrBenchError for
     a name that is unknown.  `also` are formats of the files beside those that a figure has by itself.  `explored`: for
     a page; figures that can be are left as plain data, of the others there is one file for each picture, of few dots.
+    Without `pictures` these others are left out.
     """
     check_names(asked or ())
     files = _files()
@@ -101,6 +108,7 @@ def draw_all(
                 plot = figure.plot(inputs) if figure.plot and lacking(inputs, figure.needs)[0] else None
                 if plot is not None:
                     drawn.plots[name] = plot
+                if plot is not None or not pictures:
                     continue
             made, notes = _drawn(name, figure, inputs, drawn.files, also)
         except BaseException as error:  # a figure of the user's own may raise anything

@@ -83,11 +83,13 @@ def experiment_part(
     own_figures: bool = False,
     statistics: bool = False,
     links: Mapping[str, str] | None = None,
+    drawn: bool = False,
 ) -> Part:
     """Return what a page shows of results/<experiment>.  KlrBenchError as for its report.
 
     `columns` are the metrics of the table, by default all that it has, `links` the pages of a site beside it.  With
-    `own_figures` the user's own figures are run, with `statistics` every two lines are compared.
+    `own_figures` the user's own figures are run, with `statistics` every two lines are compared.  With `drawn` the
+    pictures, of figures that cannot be explored, are those of the folder's report, which are not drawn again.
     """
     from klr_bench.report import compared
     from klr_bench.report.columns import asking_for, check_shown
@@ -96,7 +98,8 @@ def experiment_part(
     built = beside_papers(results)
     check_shown(built, columns)
     records = _records(folder, results, built)
-    drawn = _drawn(results, built, own=own_figures)
+    ready = _of_report(folder) if drawn else {}
+    figures = _drawn(results, built, own=own_figures, pictures=not ready)
     places = {row[records.columns.index("key")]: number for number, row in enumerate(records.rows)}
     return Part(
         kind="experiment",
@@ -108,10 +111,10 @@ def experiment_part(
         commands=command_of(folder, results.manifest),
         plots=[
             plain_plot(f"{word(folder.name)}-{word(name)}", plot, records.name, places)
-            for name, plot in drawn.plots.items()
+            for name, plot in figures.plots.items()
         ],
-        pictures=_pictures(drawn),
-        notes=drawn.notes,
+        pictures=_pictures(figures.files or _others(ready, figures)),
+        notes=figures.notes,
         links=links or {},
     )
 
@@ -179,14 +182,24 @@ def _records(folder: Path, results: Results, built: Table) -> DataTable:
     )
 
 
-def _drawn(results: Results, built: Table, *, own: bool) -> Drawn:
+def _drawn(results: Results, built: Table, *, own: bool, pictures: bool) -> Drawn:
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
-    return draw_all(inputs, built.figures, own=own, explored=True)
+    return draw_all(inputs, built.figures, own=own, explored=True, pictures=pictures)
 
 
-def _pictures(drawn: Drawn) -> list[Picture]:
+def _of_report(folder: Path) -> dict[str, bytes]:
+    """Return the pictures of a report by the names of their files."""
+    return {path.name: path.read_bytes() for path in sorted((folder / "report").glob("*.png"))}
+
+
+def _others(pictures: Mapping[str, bytes], figures: Drawn) -> dict[str, bytes]:
+    """Return the pictures of figures that cannot be explored."""
+    return {name: content for name, content in pictures.items() if Path(name).stem not in figures.plots}
+
+
+def _pictures(files: Mapping[str, bytes]) -> list[Picture]:
     found = []
-    for file, content in drawn.files.items():
+    for file, content in files.items():
         stem, _, kind = file.rpartition(".")
         content = _fewer_colours(content) if kind == "png" else content
         source = f"data:{MEDIA[kind]};base64,{base64.b64encode(content).decode()}"

@@ -17,8 +17,10 @@ ASSETS, INDEX = "assets", "index.html"
 TITLE = "Published numbers, and ours"
 
 
-def write_site(target: Path, results_dir: Path) -> list[Path]:
+def write_site(target: Path, results_dir: Path, *, drawn: bool = False) -> list[Path]:
     """Write a site of all experiments of a results_dir, and of all papers that some of them are of; return the paths.
+
+    With `drawn` pictures that a report has are taken as they are.
 
     The pages share one copy of the script and the style, in `assets`.  A page is written when all of it is known, the
     first page last.  KlrBenchError where there are no results, and where a file does not hold what it should.
@@ -33,7 +35,7 @@ def write_site(target: Path, results_dir: Path) -> list[Path]:
     for folder in experiments:
         beside = [whole for whole in papers if folder.name in whole.results]
         links = {f"Beside {whole.paper.reference}": f"../{_address('paper', whole.name)}" for whole in beside}
-        pages[_address("experiment", folder.name)] = experiment_part(folder, links=links)
+        pages[_address("experiment", folder.name)] = experiment_part(folder, links=links, drawn=drawn)
     for whole in papers:
         part = paper_part(whole, links={name: f"../{_address('experiment', name)}" for name in whole.results})
         pages[_address("paper", whole.name)] = part
