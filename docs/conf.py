@@ -17,6 +17,7 @@ version = release = klr_bench.__version__
 
 extensions = [
     "mathml",
+    "papers",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -26,7 +27,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["examples", "_ext"]
+exclude_patterns = ["examples", "_ext", "papers/generated/_*"]
 nitpicky = True
 suppress_warnings = ["config.cache"]
 

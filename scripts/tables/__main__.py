@@ -15,7 +15,7 @@ from columns import magic, other_columns, own_file, quickstart, records_columns
 from estimators import estimators
 from learners import budget_all, budget_oskl, defaults
 from methods import choose
-from papers import claims, scoreboard
+from papers import scoreboard
 from scale import benchmark, bits, blocks, far_end, how_long, many, speed, stream_learners
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,6 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/get_started.md": ((quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),
     "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),
-    "docs/papers/running.md": ((claims, ""),),
     "docs/how_it_works/bits.md": ((bits, "benchmark"),),
     "docs/how_it_works/blocks.md": ((blocks, "benchmark"),),
     "docs/how_it_works/many.md": ((many, "benchmark"),),

@@ -9,6 +9,7 @@ import yaml
 from tabulate import tabulate
 
 import klr_bench
+from klr_bench.experiment.config.files import config_dir
 
 TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
 
@@ -42,8 +43,7 @@ def _row(name: str, method: str, keys: list[str]) -> list[str]:
 def _keys() -> dict[str, list[str]]:
     """Return the keys of configs/algorithm by the name of the class that each sets up."""
     found: dict[str, list[str]] = {}
-    folder = Path(__file__).resolve().parents[1] / "configs" / "algorithm"
-    for file in sorted(folder.glob("*.yaml")):
+    for file in sorted((config_dir() / "algorithm").glob("*.yaml")):
         module, _, name = yaml.safe_load(file.read_text("utf-8"))["estimator"]["_target_"].rpartition(".")
         if module == "klr_bench":
             found.setdefault(name, []).append(file.stem)

@@ -10,7 +10,6 @@ from klr_bench.report.render.layout import Grid
 from klr_bench.report.render.markdown import pipe_table
 from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN
 from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.pages import claims_that_fail
 from klr_bench.report.whole.scoreboard import counts
 
 
@@ -32,11 +31,6 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
     head = ["source", "numbers beside ours", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
     return {"scoreboard": pipe_table(Grid(head, rows, [], []))}
-
-
-def claims(results_dir: Path) -> dict[str, str]:
-    """Return the claims that do not hold."""
-    return {"failing": pipe_table(claims_that_fail(_papers(results_dir)))}
 
 
 def _papers(results_dir: Path) -> list[WholePaper]:

@@ -1,0 +1,39 @@
+"""All pages of papers as files, and the fragments that the first page of the section includes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paper_experiments import experiments_page
+from paper_overview import cards, contents, failing, scoreboard
+from paper_page import Figures, paper_page
+
+from klr_bench.experiment.config.files import folders
+from klr_bench.report.paper import paper_files
+from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.writing import write_changed
+
+
+def write_pages(target: Path, results_dir: Path) -> list[Path]:
+    """Write the pages of all papers, those of ./configs as well, beside the results of a folder; return the paths.
+
+    Parameters
+    ----------
+    target : the folder of the pages; what is there and not written now is removed
+    results_dir : the folder of all results; experiments that are not there count as not run
+    """
+    papers = [WholePaper(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
+    papers.sort(key=lambda whole: (not whole.lines, whole.paper.year, whole.name))
+    figures = Figures(results_dir)
+    files = {f"{whole.name}.md": paper_page(whole, figures, results_dir) for whole in papers}
+    files["experiments.md"] = experiments_page(papers, results_dir)
+    files["_cards.md"] = cards(papers)
+    files["_scoreboard.md"] = scoreboard(papers)
+    files["_failing.md"] = failing(papers)
+    files["_contents.md"] = contents(papers)
+    target.mkdir(parents=True, exist_ok=True)
+    written = write_changed(target, {name: text.encode() for name, text in files.items()} | figures.files)
+    for path in target.iterdir():
+        if path not in written:
+            path.unlink()
+    return written

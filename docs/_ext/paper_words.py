@@ -1,0 +1,67 @@
+"""Texts of the pages of papers: what is escaped, how tables, links and durations are spelled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+PAGES = "../../pages"
+"""Where the pages to look into are, seen from a generated page."""
+MINUTE, HOUR = 60.0, 3600.0
+
+
+def plain(text: str) -> str:
+    """Escape what Markdown takes for markup, in text of ours or of anybody's."""
+    return re.sub(r"([\\`*_|<>\[\]#&~${}!])", r"\\\1", " ".join(text.split()))
+
+
+def html(text: str) -> str:
+    """Return lines of HTML as a block of a Markdown page."""
+    return f"```{{raw}} html\n{text}\n```"
+
+
+def html_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], name: str, *, numbers: bool = False, paper: bool = False
+) -> str:
+    """Return a table of cells that are HTML, in a box that scrolls where the page is narrow.
+
+    `name` is what a screen reader calls the box.  With `numbers` all columns but the first are aligned to the right;
+    with `paper` every second row holds the paper's numbers.
+    """
+    head = "".join(f'<th scope="col">{cell}</th>' for cell in header)
+    lines = []
+    for place, (first, *rest) in enumerate(rows):
+        cells = "".join(f"<td>{cell}</td>" for cell in rest)
+        kind = ' class="paper"' if paper and place % 2 else ""
+        lines.append(f'<tr{kind}><th scope="row">{first}</th>{cells}</tr>')
+    kind = "printed" if numbers else "texts"
+    return (
+        f'<div class="wide" role="region" tabindex="0" aria-label="{escape(name)}"><table class="{kind}">\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n" + "\n".join(lines) + "\n</tbody></table></div>"
+    )
+
+
+def experiment_link(name: str, *, run: bool) -> str:
+    """Return the name of an experiment, as a link to its page where it was run."""
+    code = f"<code>{escape(name)}</code>"
+    return f'<a href="{PAGES}/experiments/{escape(name)}.html">{code}</a>' if run else code
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the units that suit it: 2 h 5 min, 12 min, 42 s, 0.3 s."""
+    if seconds >= HOUR:
+        return f"{seconds // HOUR:.0f} h {seconds % HOUR // MINUTE:.0f} min"
+    if seconds >= 10 * MINUTE:
+        return f"{seconds / MINUTE:.0f} min"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return texts as an enumeration: a, b and c."""
+    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]])) if texts else ""
+
+
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """Return a number with its noun."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"

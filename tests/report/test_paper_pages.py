@@ -1,0 +1,129 @@
+"""The pages of papers in the documentation: one for each paper, and what stands on them is what the report says."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from klr_bench.experiment.config.files import config_dir
+from klr_bench.report.paper import paper_files
+from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.whole.pages import table_page
+from klr_bench.report.whole.verdict import Verdict
+from tests.report.folders import record, write
+from tests.report.test_own_paper import CONFIG, PAPER, TABLES
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "results" / "reference"
+WritePages = Callable[[Path, Path], list[Path]]
+OWN_CLAIM = """\
+claims:
+  - says: OSKL is more accurate than NC.
+    where: table 1
+    experiments: [my_experiment]
+    datasets: [moons]
+    statements:
+      - {metric: accuracy, of: {algorithms: [oskl]}, relation: above, than: {algorithms: [nc]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def write_pages() -> WritePages:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+        return importlib.import_module("paper_pages").write_pages
+
+
+@pytest.fixture(scope="module")
+def pages(write_pages: WritePages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "of_a_paper_that_is_gone.md").write_text("# Gone", encoding="utf-8")
+    write_pages(folder, REFERENCE)
+    return folder
+
+
+def cells(page: str) -> list[str]:
+    """Return the texts of the cells of all tables of a page."""
+    found = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", page, re.DOTALL)
+    return [unescape(re.sub(r"<[^>]*>", "", cell)) for cell in found]
+
+
+def test_each_paper_has_a_page_and_nothing_else_is_left(pages: Path) -> None:
+    written = {path.stem for path in pages.glob("[!_]*.md")}
+    assert written == {*paper_files([config_dir()]), "experiments"}
+    for name in written - {"experiments"}:
+        assert f"<generated/{name}>" in (pages / "_contents.md").read_text(encoding="utf-8")
+
+
+def test_each_picture_of_a_page_is_there(pages: Path) -> None:
+    shown = {name for path in pages.glob("*.md") for name in re.findall(r"{figure} (\S+)", path.read_text("utf-8"))}
+    assert len(shown) > 20
+    assert shown == {path.name for path in pages.glob("*.png")}
+
+
+@pytest.mark.parametrize("name", ["zhang2013icml", "qin2011"])
+def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> None:
+    page = (pages / f"{name}.md").read_text(encoding="utf-8")
+    whole = WholePaper(name, config_dir() / "paper" / name, REFERENCE)
+    texts = cells(page)
+    for number in whole.judged:
+        for grid in table_page(whole, number).grids:
+            for row in grid.rows:
+                at = [place for place, text in enumerate(texts) if text == row[0].strip()]
+                assert any(texts[place : place + len(row)] == [row[0].strip(), *row[1:]] for place in at), row
+    judged = [one for numbers in whole.judged.values() for one in numbers]
+    for verdict, kind in ((Verdict.WITHIN, "within"), (Verdict.OFF, "off"), (Verdict.EXPLAINED, "explained")):
+        count = sum(one.verdict is verdict for one in judged)
+        assert count > 0
+        assert page.count(f'<span class="{kind}" title="{verdict.value}">') == count
+
+
+def test_claims_are_those_of_the_report(pages: Path) -> None:
+    page = (pages / "tan2016aaai.md").read_text(encoding="utf-8")
+    whole = WholePaper("tan2016aaai", config_dir() / "paper" / "tan2016aaai", REFERENCE)
+    found = re.findall(r"<br><strong class=\"\w+\">([^<]*)</strong>\. (\d+ of \d+)", page)
+    assert found == [(one.verdict[0].upper() + one.verdict[1:], one.count()) for one in whole.claims]
+    assert any(verdict.startswith("Does not hold") for verdict, _ in found)
+
+
+def test_all_experiments_are_listed(pages: Path) -> None:
+    page = (pages / "experiments.md").read_text(encoding="utf-8")
+    listed = {text for text in cells(page)}
+    assert {path.stem for path in (config_dir() / "experiment").glob("*.yaml")} <= listed
+    of_icml = page.split("## Zhang et al. (ICML 2013)")[1].split("\n## ")[0]
+    assert "oskl_magic" in of_icml
+    assert "l1_codrna" not in of_icml
+
+
+def test_a_paper_of_ones_own_has_a_page(
+    write_pages: WritePages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paper = tmp_path / "configs" / "paper" / "mine"
+    paper.mkdir(parents=True)
+    (paper / "paper.yaml").write_text(PAPER.replace("Me (2026)", "Me & <you> (2026)") + OWN_CLAIM, encoding="utf-8")
+    (paper / "tables.csv").write_text(TABLES, encoding="utf-8")
+    experiment = tmp_path / "configs" / "experiment" / "my_experiment.yaml"
+    experiment.parent.mkdir()
+    experiment.write_text("# @package _global_\n# Half of the rows are left out.\n", encoding="utf-8")
+    sizes = {"n_train": 80, "n_test": 20, "n_features": 2}
+    rows = [
+        record("nc", "", 0, dataset="moons", accuracy=0.86, fit_time_s=1.0, **sizes),
+        record("oskl", "", 0, dataset="moons", accuracy=0.9, fit_time_s=60.0, params={"G": 4}, **sizes),
+    ]
+    write(tmp_path / "results" / "my_experiment", rows, CONFIG)
+    write_pages(tmp_path / "pages", tmp_path / "results")
+    page = (tmp_path / "pages" / "mine.md").read_text(encoding="utf-8")
+    assert page.startswith("# Me \\& \\<you\\> (2026)\n")
+    assert '<span class="within" title="within the published spread">86.0' in page
+    assert '<span class="off" title="off, without a cause">90.0*' in page
+    assert ">Holds</strong>. 1 of 1 comparisons hold." in page
+    assert "Half of the rows are left out." in page
+    assert "**61 s** of training time" in page
+    assert "OSKL is more accurate than NC." in page
+    assert "not run" in (tmp_path / "pages" / "zhang2013icml.md").read_text(encoding="utf-8")
