@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from paper_words import experiment_link, html, html_table
+from paper_words import experiment_link, first_upper, html, html_table
 
 from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN, Compared, JudgedClaim
 from klr_bench.report.whole.join import WholePaper
@@ -31,7 +31,7 @@ def claims_section(whole: WholePaper, results_dir: Path) -> str:
 
 def _claim(judged: JudgedClaim, results_dir: Path) -> str:
     claim = judged.claim
-    verdict = f'<strong class="{CLASSES[judged.verdict]}">{escape(_first_upper(judged.verdict))}</strong>'
+    verdict = f'<strong class="{CLASSES[judged.verdict]}">{escape(first_upper(judged.verdict))}</strong>'
     parts = [f"<p>{escape(claim.says)} <small>({escape(claim.where)})</small><br>{verdict}. {_why(judged)}</p>"]
     if judged.compared:
         right = [one for one in judged.compared if one.holds]
@@ -75,7 +75,3 @@ def _comparisons(compared: Sequence[Compared], name: str, *, verdicts: bool = Fa
         rows.append([*map(escape, texts), *(word if verdicts else [])])
     header = ["data set", "number", "this", "should be", "than this", *(["is it"] if verdicts else [])]
     return html_table(header, rows, name)
-
-
-def _first_upper(text: str) -> str:
-    return text[0].upper() + text[1:]

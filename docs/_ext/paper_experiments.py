@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_runs import makes
-from paper_words import experiment_link, html, html_table, plain
+from paper_words import experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.experiment.config.files import find, folders, names
 from klr_bench.report.whole.join import WholePaper
@@ -37,7 +37,9 @@ def experiments_page(papers: Sequence[WholePaper], results_dir: Path) -> str:
         "that is a link leads to the page of a run: its table, figures, records, machine and versions.",
     ]
     for whole in papers:
-        parts += _group(plain(whole.paper.reference), groups[whole.name], ["experiment", "what it is", "makes"])
+        parts += _group(
+            plain(first_upper(whole.paper.reference)), groups[whole.name], ["experiment", "what it is", "makes"]
+        )
     parts += _group(OWN, [row[:2] for row in groups[""]], ["experiment", "what it is"])
     return "\n\n".join(parts) + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from paper_words import counted, html, html_table, listed, plain
+from paper_words import counted, first_upper, html, html_table, listed, plain
 
 from klr_bench.report.render.layout import Grid
 from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN
@@ -88,7 +88,8 @@ def cards(papers: Sequence[WholePaper]) -> str:
         about = f"\n\n{plain(paper.about)}" if paper.about else ""
         drawn = f"{html(bar(whole))}\n\n" if whole.lines else ""
         parts.append(
-            f":::{{grid-item-card}} {plain(paper.reference)}\n:link: generated/{whole.name}\n:link-type: doc\n\n"
+            f":::{{grid-item-card}} {plain(first_upper(paper.reference))}\n"
+            f":link: generated/{whole.name}\n:link-type: doc\n\n"
             f"**{plain(paper.title)}**{about}\n\n{drawn}{_in_short(whole)}\n:::\n"
         )
     return "\n".join([*parts, "::::\n"])
@@ -157,10 +158,10 @@ def terms(names: Sequence[str]) -> str:
 def _link(name: str, known: dict[str, WholePaper]) -> str:
     if name not in known:
         return escape(name)
-    return f'<a href="generated/{escape(name)}.html">{escape(known[name].paper.reference)}</a>'
+    return f'<a href="generated/{escape(name)}.html">{escape(first_upper(known[name].paper.reference))}</a>'
 
 
 def contents(papers: Sequence[WholePaper]) -> str:
     """Return the table of contents of the section."""
-    entries = [f"{whole.paper.reference} <generated/{whole.name}>" for whole in papers]
+    entries = [f"{first_upper(whole.paper.reference)} <generated/{whole.name}>" for whole in papers]
     return "\n".join(["```{toctree}", ":hidden:", "", "running", *entries, "generated/experiments", "```", ""])

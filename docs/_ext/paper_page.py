@@ -10,9 +10,10 @@ from paper_claims import claims_section
 from paper_overview import bar, claims_sentence, numbers_sentence, terms
 from paper_runs import cost_section, protocol_section
 from paper_tables import table_section
-from paper_words import PAGES, experiment_link, html, html_table, plain
+from paper_words import PAGES, experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.report import figures
+from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.report.whole import experiments_of, pages
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.pictures import draw_figures
@@ -44,6 +45,14 @@ class Figures:
         self.files |= {names[stem]: content for stem, content in found.items()}
         return names
 
+    def run(self, experiment: str) -> bool:
+        """Say whether an experiment was run."""
+        return (self._results_dir / experiment / "records.csv").is_file()
+
+    def manifest(self, experiment: str) -> Manifest:
+        """Return the manifest of an experiment that was run."""
+        return read_manifest(self._results_dir / experiment)
+
     def _of_drawn(self, whole: WholePaper, experiment: str) -> dict[str, bytes]:
         if whole.name not in self._drawn:
             self._drawn[whole.name] = draw_figures(whole).files
@@ -58,9 +67,10 @@ class Figures:
 def paper_page(whole: WholePaper, drawn: Figures, results_dir: Path) -> str:
     """Return the page of a paper in Markdown."""
     paper = whole.paper
+    printed = f"{first_upper(paper.authors)}. {first_upper(paper.venue)}, {paper.year}."
     sections = [
-        f"# {plain(paper.reference)}",
-        f"**{plain(paper.title)}**\\\n{plain(paper.authors)}. {plain(paper.venue)}, {paper.year}.",
+        f"# {plain(first_upper(paper.reference))}",
+        f"**{plain(paper.title)}**\\\n{plain(printed)}",
         plain(paper.about) if paper.about else "",
         html(bar(whole)) if whole.lines else "",
         "\n".join(f"- {sentence}" for sentence in (numbers_sentence(whole), claims_sentence(whole)) if sentence),
@@ -122,34 +132,34 @@ def _tables(whole: WholePaper) -> str:
 
 
 def _figures(whole: WholePaper, drawn: Figures) -> str:
-    """Return the figures of the paper, then those that are drawn from the runs of its tables."""
+    """Return the figures of the paper, then those that are drawn from its other runs."""
     paper, shown = whole.paper, set[str]()
     parts = []
     for number, figure in paper.figures.items():
-        name = f"Figure {number}" if number[0].isdigit() else number[0].upper() + number[1:]
+        name = f"Figure {number}" if number[0].isdigit() else first_upper(number)
         parts.append(f"### {plain(f'{name}: {figure.title}')}")
         missing = [one for one in figure.experiments if one not in whole.results]
         if missing:
             parts.append(f"Not run here: {', '.join(f'`{one}`' for one in missing)}.")
         parts += [_pictures(whole, one, drawn) for one in figure.experiments if one in whole.results]
         shown |= {*figure.experiments}
-    rest = [one for one in whole.results if one not in shown]
+    rest = [one for one in experiments_of(whole.name) if one not in shown and drawn.run(one)]
     pictures = [text for one in rest if (text := _pictures(whole, one, drawn))]
     if pictures:
-        parts += ["### Drawn from the runs of its tables", *pictures]
+        parts += ["### Drawn from the runs of its tables, claims and causes", *pictures]
     return "\n\n".join(["## Figures", *parts]) if parts else ""
 
 
 def _pictures(whole: WholePaper, experiment: str, drawn: Figures) -> str:
-    title = whole.results[experiment].manifest.config.title
-    asked = whole.results[experiment].manifest.config.figures or []
+    config = drawn.manifest(experiment).config
+    title = config.title
     blocks = []
     for stem, file in drawn.of(whole, experiment).items():
-        what = said_of(stem, asked)
+        what = said_of(stem, config.figures or [])
         link = experiment_link(experiment, run=True)
+        alt = plain(f"{first_upper(stem.replace('_', ' '))}. {what} {title}")
         blocks.append(
-            f"```{{figure}} {file}\n:alt: {plain(f'{what} {title}')}\n:class: picture\n\n"
-            f"{plain(what)} {plain(title)}: {link}.\n```"
+            f"```{{figure}} {file}\n:alt: {alt}\n:class: picture\n\n{plain(what)} {plain(title)}: {link}.\n```"
         )
     return "\n\n".join(blocks)
 
@@ -159,7 +169,7 @@ def said_of(stem: str, asked: list[str]) -> str:
     known = figures.names()
     name = stem if stem in known else next((one for one in asked if one in known and stem != one), "")
     if not name:
-        return f"{stem.replace('_', ' ').capitalize()}."
+        return ""
     module = importlib.import_module(f"klr_bench.report.figures.{name}")
     said = (module.__doc__ or "").strip().splitlines()[0]
-    return said if name == stem else f"{stem.replace('_', ' ').capitalize()}. {said}"
+    return f"{said.partition(': ')[0].rstrip('.')}."

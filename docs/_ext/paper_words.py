@@ -48,6 +48,11 @@ def experiment_link(name: str, *, run: bool) -> str:
     return f'<a href="{PAGES}/experiments/{escape(name)}.html">{code}</a>' if run else code
 
 
+def first_upper(text: str) -> str:
+    """Return a text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
 def duration(seconds: float) -> str:
     """Return a time in the units that suit it: 2 h 5 min, 12 min, 42 s, 0.3 s."""
     if seconds >= HOUR:

@@ -11,7 +11,7 @@ from klr_bench.experiment.variants import as_number
 from klr_bench.report.claims import Claim, Columns, Statement
 from klr_bench.report.conditions import TIMES
 from klr_bench.report.render.labels import line_label
-from klr_bench.report.render.layout import HEADS, number
+from klr_bench.report.render.layout import HEADS, SHOWN, number
 from klr_bench.report.table import Entry, Line, Table
 
 CLAIM_VERDICTS = HOLDS, FAILS, OPEN = "holds", "does not hold here", "cannot be judged here"
@@ -40,7 +40,7 @@ class Compared:
     metric: str
     """The print name of what is compared."""
     relation: str
-    """How the left number has to stand to the right one."""
+    """How the left number has to stand to the right one: "at most, within 0.5 points"."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _compared(
             sign = "±" if statement.spread else ""
             left_name = f"{line_label(left)} {sign}{_text(entry, metric)}"
             right_name = f"{times}{right_name} {sign}{_text(right, other)}".strip()
-            yield Compared(dataset, left_name, right_name, holds, _titles(metric, other), statement.relation)
+            yield Compared(dataset, left_name, right_name, holds, _titles(metric, other), _relation(statement, metric))
 
 
 def _compared_number(statement: Statement, entry: Entry) -> Entry:
@@ -183,9 +183,20 @@ def _next_smaller(parameter: str, line: Line, lines: Sequence[Line]) -> Line | N
     return max(below, key=lambda pair: pair[0])[1] if below else None
 
 
+def _relation(statement: Statement, metric: Metric) -> str:
+    if not statement.within:
+        return statement.relation
+    unit = " points" if metric.unit == "percent" else _unit(metric)
+    return f"{statement.relation}, within {statement.within * SHOWN[metric.unit]:g}{unit}"
+
+
 def _titles(metric: Metric, other: Metric) -> str:
     return " and ".join(dict.fromkeys([metric.title, other.title]))
 
 
 def _text(entry: Entry, metric: Metric) -> str:
-    return number(entry, metric, spread=False) + HEADS[metric.unit].replace("(", "").replace(")", "")
+    return number(entry, metric, spread=False) + _unit(metric)
+
+
+def _unit(metric: Metric) -> str:
+    return HEADS[metric.unit].replace("(", "").replace(")", "")
