@@ -22,12 +22,15 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "shared_parameters",
+    "plain_docstrings",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["examples", "_ext", "papers/generated/_*"]
+exclude_patterns = ["examples", "_ext", "_templates", "papers/generated/_*"]
+templates_path = ["_templates"]
 nitpicky = True
 suppress_warnings = ["config.cache"]
 
@@ -49,9 +52,45 @@ html_theme_options = {
     "footer_end": [],
 }
 
-autodoc_default_options = {"members": True, "inherited-members": False}
+autodoc_typehints = "none"
 autosummary_generate = True
+autosummary_context = {
+    "method_order": [
+        "fit",
+        "partial_fit",
+        "partial_fit_scores",
+        "predict",
+        "predict_proba",
+        "decision_function",
+        "score",
+        "last_classifier",
+    ],
+    # What an experiment asks an estimator, klr_bench.estimators.core.contract, and scikit-learn's own
+    "hidden_methods": [
+        "__init__",
+        "adopt",
+        "ended_at",
+        "fit_together",
+        "for_rows",
+        "get_metadata_routing",
+        "get_params",
+        "pass_key",
+        "prepare",
+        "progress",
+        "rehearse",
+        "selected_features",
+        "set_fit_request",
+        "set_params",
+        "set_partial_fit_request",
+        "set_score_request",
+        "solve",
+        "stand_in",
+        "steps",
+        "summary",
+    ],
+}
 numpydoc_show_class_members = False
+smartquotes = False  # l'(y, f) and "rbf" stand for themselves
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",

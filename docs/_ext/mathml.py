@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
@@ -9,9 +11,16 @@ from sphinx.util.typing import ExtensionMetadata
 from sphinx.writers.html5 import HTML5Translator
 
 
+def mathml(text: str, *, as_block: bool = False) -> str:
+    """Return a formula as MathML; bars of a norm are as high as those of a number, which browsers would stretch."""
+    return re.sub(
+        r"<mo(?: class=\"mathopen\")?>‖</mo>", '<mo stretchy="false">‖</mo>', tex2mathml(text, as_block=as_block)
+    )
+
+
 def inline(translator: HTML5Translator, node: nodes.math) -> None:
     """Write a formula within a line."""
-    translator.body.append(str(tex2mathml(node.astext())))
+    translator.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
@@ -20,7 +29,7 @@ def block(translator: HTML5Translator, node: nodes.math_block) -> None:
     text = node.astext().strip()
     if "\\\\" in text and "\\begin" not in text:
         text = f"\\begin{{aligned}}{text}\\end{{aligned}}"
-    translator.body.append(f'<div class="math">{tex2mathml(text, as_block=True)}</div>\n')
+    translator.body.append(f'<div class="math">{mathml(text, as_block=True)}</div>\n')
     raise nodes.SkipNode
 
 

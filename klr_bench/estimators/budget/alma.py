@@ -32,15 +32,22 @@ def step_inside_the_ball(book, parameters):
 
 
 class ALMA(BudgetKernelClassifier):
-    """Approximate large margin algorithm, p = 2: without errors, its margin is at least 1 - alpha of the largest.
+    r"""Approximate large margin algorithm, p = 2: without errors, its margin is at least 1 - alpha of the largest.
 
-    Examples have length 1, x^ = k(x, .) / ||k(x, .)||.  At one with y <f, x^> <= (1 - alpha) B / sqrt(k), the k-th
-    update is f <- f + C / sqrt(k) y x^, and then f <- f / max(1, ||f||).  There is no budget.
+    Examples have length 1, x^ = k(x, .) / ||k(x, .)||.  One with y <f, x^> <= (1 - alpha) B / sqrt(k) gives update
+    number k, a step that gets shorter and a projection into the unit ball:
+
+    .. math::
+
+        f \leftarrow f + \frac{C}{\sqrt{k}} y \hat{x}, \quad f \leftarrow \frac{f}{\max(1, \lVert f \rVert)}
+
+    There is no budget.
 
     Parameters
     ----------
     alpha : float, default=0.9
-        In (0, 1]; the smaller, the larger the margin and the number of support vectors.
+        In (0, 1]; the smaller, the larger the margin and the number of support vectors; 1 updates at mistakes alone.
+        The grid of configs/algorithm/alma.yaml is 0.5, 0.7, 0.9 and 1.
     B : float or None, default=None
         B > 0 of the margin that is asked for; None is sqrt(8) / alpha, as in the theorem.
     C : float or None, default=None
@@ -52,12 +59,13 @@ class ALMA(BudgetKernelClassifier):
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
         See `BudgetKernelClassifier`.
 
     References
     ----------
-    Gentile, JMLR 2, 2001: the algorithm ALMA_p and theorem 3, with p = 2 and a kernel.
+    Gentile, A new approximate maximal margin classification algorithm, JMLR 2, 2001: the algorithm ALMA_p and theorem
+    3, with p = 2 and a kernel.
 
     Examples
     --------

@@ -25,15 +25,20 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
 
     Parameters
     ----------
-    budget : int
-        Largest number of support vectors, >= 1.  It limits the last classifier; the averaged model keeps every support
-        vector that was ever inserted.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+    budget : int, default=100
+        Largest number of support vectors, >= 1; time and memory grow with it.  It limits the last classifier; the
+        averaged model keeps every support vector that was ever inserted.  Zhang et al., ICML 2013, tables 4 and 5, take
+        the numbers of support vectors that OSKL has with G = 10, 4, 2 and 1: 414, 962, 1821 and 3443 on MAGIC.
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.  The average is as accurate or more, by up to
+        16 points in docs/methods/budget_oskl.md, and where support vectors are replaced it keeps more of them than the
+        budget; `last_classifier` returns the last classifier of the same fit.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `OnlineKernelClassifier`.
 
     Attributes
     ----------
-    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features), dtype of the kernel values
         With `average` every example that was ever inserted, otherwise the examples kept at the end; in the order of
         their insertion.  With more than two classes those of all.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
@@ -43,7 +48,7 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
     n_updates_ : int
         Number of insertions.
     estimators_ : list of estimators
-        For more than two classes the learner of each.
+        For more than two classes the learner of each; with two there is none.
     classes_, n_mistakes_, t_, n_features_in_
         See `OnlineKernelClassifier`.
     """
@@ -63,13 +68,44 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
     @learns
     @one_against_rest
     def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows; see `OnlineKernelClassifier.fit`.  There are no weights."""
+        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
+
+        There are no weights of rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
+
+        Returns
+        -------
+        self
+        """
         return super().fit(X, y, callback=callback)
 
     @learns
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Continue learning from the rows of X; see `OnlineKernelClassifier.partial_fit`.  There are no weights."""
+        """Continue learning from the rows of X, in their order.
+
+        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  There are
+        no weights of rows.
+
+        Parameters
+        ----------
+        X, y, callback
+            As for `fit`.
+        classes : array of shape (n_classes,), default=None
+            All classes; required in the first call if y does not contain all of them.
+
+        Returns
+        -------
+        self
+        """
         return super().partial_fit(X, y, classes, callback=callback)
 
     @property
@@ -106,7 +142,17 @@ class BudgetKernelClassifier(OnlineKernelClassifier):
 
     @decides
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return f(x) for the rows of X; with two classes, values above 0 mean the second.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, float64
+        """
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         state = self.estimators_[0]._state if self._has_many() else self._state

@@ -164,11 +164,17 @@ class DoubleState(Counted):
 
 
 class DUOL(BudgetKernelClassifier):
-    """Double updating: an update changes the coefficient of a conflicting support vector, too.
+    r"""Double updating: an update changes the coefficient of a conflicting support vector, too.
 
     At an example with y f(x) < 1, of the support vectors with margins y_i f(x_i) <= 1 the one with the least
     w = y_i y k(x_i, x) is looked for.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the
-    dual objective of the SVM is the largest; otherwise the example enters with min(C, (1 - y f(x)) / k(x, x)).
+    dual objective of the SVM,
+
+    .. math::
+
+        \sum_i a_i - \frac{1}{2} \sum_{i,j} a_i a_j y_i y_j k(x_i, x_j), \quad 0 \le a_i \le C,
+
+    is the largest; otherwise the example enters with min(C, (1 - y f(x)) / k(x, x)).
 
     There is no budget: all kernel values of support vectors with each other are kept, 8 to 32 n_support_^2 bytes.
     Training is in float64 whatever `dtype`.
@@ -176,9 +182,10 @@ class DUOL(BudgetKernelClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Bound > 0 on the coefficients.
+        Bound > 0 on the coefficients; the grid of configs/algorithm/duol.yaml is 0.1, 1 and 10.
     rho : float, default=0.1
-        Least conflict, in (0, 1], of two examples, for kernels with k(x, x) = 1.
+        Least conflict, in (0, 1], of two examples, for kernels with k(x, x) = 1; with a larger one there are fewer
+        double updates.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
     kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
@@ -186,12 +193,12 @@ class DUOL(BudgetKernelClassifier):
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `BudgetKernelClassifier`; n_updates_ counts insertions.
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
+        See `BudgetKernelClassifier`; n_updates_ does not count changes of a support vector.
 
     References
     ----------
-    Zhao, Hoi, Jin, JMLR 12, 2011, algorithm 1.
+    Zhao, Hoi, Jin, Double updating online learning, JMLR 12, 2011, algorithm 1.
 
     Examples
     --------

@@ -78,34 +78,37 @@ def forget_oldest(book, parameters):
 
 
 class Forgetron(BudgetKernelClassifier):
-    """A perceptron within a budget: adds y k(x, .) at each mistake, shrinks f, removes the oldest support vector.
+    r"""A perceptron within a budget: it shrinks f at mistakes and removes the oldest support vector.
 
-    A mistake is y f(x) <= 0; the oldest support vector is removed if there are more than `budget`.  f is multiplied by
-    phi: with B the budget and f' the function after the insertion,
+    At a mistake, y f(x) <= 0, y k(x, .) is added, f is multiplied by phi, and the oldest support vector is removed if
+    there are more than B, the budget.  By then its coefficient is small, and so is the damage.  With f' the function
+    after the insertion,
 
-    - "basic": phi = min((B+1)^(-1/(2(B+1))), U / ||f'||) at every mistake, U = sqrt((B+1) / log(B+1)) / 4;
-    - "self_tuned": the largest phi <= 1 that keeps the damage of all removals within 15/32 of the number of mistakes;
-      only when a support vector is removed.
+    .. math::
+
+        \phi = \min( (B+1)^{-1 / (2 (B+1))}, \frac{U}{\lVert f' \rVert} ),
+        \quad U = \frac{1}{4} \sqrt{\frac{B+1}{\log(B+1)}}
+
+    at every mistake for the variant "basic".  For "self_tuned" phi is the largest number up to 1 that keeps the damage
+    of all removals within 15/32 of the number of mistakes, and f shrinks only when a support vector is removed.
 
     Parameters
     ----------
-    budget : int, default=100
-        Largest number of support vectors, >= 1.
     variant : {"basic", "self_tuned"}, default="basic"
-        How f shrinks; "basic" is the variant that Zhang et al. (ICML 2013) compare.
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        How f shrinks; "basic" is the variant that Zhang et al. (ICML 2013) compare, "self_tuned" shrinks only as much
+        as its bound on the mistakes needs.
+    budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
         See `BudgetKernelClassifier`.
 
     References
     ----------
-    Dekel, Shalev-Shwartz, Singer, SIAM Journal on Computing 37, 2008, figures 2 and 3.
+    Dekel, Shalev-Shwartz, Singer, The Forgetron: a kernel-based perceptron on a budget, SIAM Journal on Computing 37,
+    2008, figures 2 and 3.
 
     Examples
     --------

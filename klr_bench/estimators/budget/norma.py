@@ -37,37 +37,41 @@ def step_and_truncate(book, parameters):
 
 
 class NORMA(BudgetKernelClassifier):
-    """Gradient steps on the loss plus (lam/2) ||f||^2, truncated to the newest `budget` support vectors.
+    r"""Gradient steps on a regularised loss, truncated to the newest `budget` support vectors.
 
-    f <- (1 - eta lam) f - eta l'(y, f(x)) k(x, .); then the oldest support vector is removed if there are more than
-    `budget`.  An example with l' = 0 is not stored.  Where |l'| <= 1 and k(x, x) <= X^2, what is removed has a norm of
-    at most eta X (1 - eta lam)^budget, and all that has ever been removed would by now be at most
-    X (1 - eta lam)^budget / lam of f: a budget of a few times 1 / (eta lam) truncates next to nothing.
+    The loss is l(y, f(x)) + (lam/2) ||f||^2.  A step forgets a share of f and adds the gradient of l:
+
+    .. math::
+
+        f \leftarrow (1 - \eta \lambda) f - \eta l'(y, f(x)) k(x, \cdot)
+
+    Then the oldest support vector is removed if there are more than `budget`.  An example with l' = 0 is not stored.
+    Where |l'| <= 1 and k(x, x) <= X^2, what is removed has a norm of at most eta X (1 - eta lam)^budget, and all that
+    has ever been removed would by now be at most X (1 - eta lam)^budget / lam of f.
 
     Parameters
     ----------
-    budget : int, default=100
-        Largest number of support vectors, >= 1.
     eta : float, default=0.5
-        Step size > 0.
+        Step size > 0; the grid of configs/algorithm/norma.yaml is 0.1, 0.5 and 1.
     lam : float, default=0.01
-        Regularisation lambda >= 0, with eta lam < 1.
+        Regularisation lambda >= 0, with eta lam < 1.  A budget of a few times 1 / (eta lam) truncates next to nothing;
+        to make use of a larger budget, lam must be smaller.
     loss : {"hinge", "logit"}, default="hinge"
-        max(0, 1 - yf), the soft margin of the paper with rho = 1 and no nu, or log(1 + e^-yf).
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        max(0, 1 - yf), the soft margin of the paper with rho = 1 and no nu, or log(1 + e^-yf).  Only the second gives
+        probabilities, and with it every example is inserted.
+    budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
         See `BudgetKernelClassifier`.
 
     References
     ----------
-    Kivinen, Smola, Williamson, IEEE Transactions on Signal Processing 52, 2004: NORMA with a constant step size, and
-    the truncation of its proposition 1, which counts all examples where this counts those that are stored.
+    Kivinen, Smola, Williamson, Online learning with kernels, IEEE Transactions on Signal Processing 52, 2004: NORMA
+    with a constant step size, and the truncation of its proposition 1, which counts all examples where this counts
+    those that are stored.
 
     Examples
     --------

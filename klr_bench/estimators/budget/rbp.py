@@ -29,25 +29,30 @@ def replace_at_random(book, parameters):
 
 
 class RandomizedBudgetPerceptron(BudgetKernelClassifier):
-    """Adds y k(x, .) at each mistake, y f(x) <= 0; with a full budget a random support vector is removed first.
+    r"""A perceptron within a budget: with a full budget a random support vector is removed first.
+
+    At a mistake, y f(x) <= 0, with a full budget and a drawn support vector r, each with probability 1 / budget,
+
+    .. math::
+
+        f \leftarrow f - a_r k(x_r, \cdot) + y k(x, \cdot)
+
+    and while there is room y k(x, .) is added.  The coefficients of the last classifier are -1 or +1.
 
     Parameters
     ----------
-    budget : int, default=100
-        Largest number of support vectors, >= 1.
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+    budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
         See `BudgetKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
         See `BudgetKernelClassifier`.
 
     References
     ----------
-    Cavallanti, Cesa-Bianchi, Gentile, Machine Learning 69, 2007, figure 2.
+    Cavallanti, Cesa-Bianchi, Gentile, Tracking the best hyperplane with a simple budget perceptron, Machine Learning
+    69, 2007, figure 2.
 
     Examples
     --------

@@ -47,13 +47,20 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 
 
 class AuxiliaryKLR(SoftmaxKernelClassifier):
-    """Updates with probability l(z) / h(z), z = y f(x), along the gradient of h, an upper bound of the loss l.
+    r"""Updates with probability l(z) / h(z), z = y f(x), along the gradient of h, an upper bound of the loss l.
 
     l(z) = log(1 + e^-z), and h is one of three upper bounds of l:
 
     - "log_gamma": log(gamma + e^-z);
     - "log_one_plus_gamma": log(1 + gamma e^-z);
     - "hard_cutoff": max(l(z), l(delta)), which updates if and only if z <= delta.
+
+    An example that is drawn gives
+
+    .. math::
+
+        f \leftarrow \operatorname{project}_R( f - \eta h'(z) y k(x, \cdot) ),
+        \quad p = \frac{l(z)}{h(z)}
 
     With gamma = 1 the first two are `NonConservativeKLR`.  With more than two classes z is the log-odds of the right
     class: the softmax loss is l(z), and h(z), as a function of f, is convex and never below it, as the paper's bound
@@ -62,18 +69,18 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     Parameters
     ----------
     eta : float or "R/sqrt(T)", default=3.0
-        Step size > 0; T is the number of rows of the first call.
-    R : float, default=1e3
-        Radius > 0 of the ball in the kernel's space; `inf` for no projection.
+        Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
+        one pass; 3 with five passes was chosen for log loss, see docs/methods/defaults.md.
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
-        The auxiliary function.
+        The upper bound of the loss.  The papers' figures and tables have the first.
     aux_gamma : float, default=1.1
-        gamma >= 1 of the first two h; a larger one gives fewer support vectors.
+        gamma >= 1 of the first two h; a larger one gives fewer support vectors.  The papers compare 1, 1.01, 1.1, 2, 11
+        and 101 (AAAI 2012, figure 3), and use 2 (ICML 2013, table 3); from 2 on confident rows are hardly ever learned
+        from, which harms the probabilities.
     aux_delta : float, default=1.0
-        delta of the third h.
-    average : bool, default=True
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
+        delta of the third h; a smaller one gives fewer support vectors.  configs/experiment/oskl_losses_magic.yaml has
+        1.
+    R, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -83,7 +90,8 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
 
     References
     ----------
-    Zhang, Jin, Chen, Bu, He, AAAI 2012, algorithm 3.
+    Zhang, Jin, Chen, Bu, He, Efficient online learning for large-scale sparse kernel logistic regression, AAAI 2012:
+    algorithm 3, with the bound of theorem 4.
 
     Examples
     --------

@@ -36,21 +36,25 @@ class OnlineKernelClassifier(OnlineClassifier):
     average : bool
         Predict with the average of the f_t; otherwise with the last one.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
-        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
+        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
     gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median"
-        1 / (2 m^2) with the median distance m of rows; by the rows of the fit, or of the first call of `partial_fit`.
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median" 1 / (2
+        m^2) with the median distance m of rows; by the rows of the fit, or of the first call of `partial_fit`.  Worth
+        trying are 0.1, 0.3, 1 and 3 times the value of "scale", the grid of configs/experiment/own_file.yaml.  The
+        papers take 1 / (2 s^2), where s is a percentile of the distances of training rows: the 20th in Zhang et al.,
+        ICML 2013, the 5th in Zhang et al., AAAI 2012.
     degree : float, default=3
         Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
-        Constant of the poly kernel.
+        Constant of the poly kernel; at 0 or above the kernel is positive definite for a whole `degree`.
     random_state : int, RandomState instance or None, default=None
         Seed; one uniform number is drawn per example, also by methods that do not use it.
     dtype : {"float32", "float64"} or None, default=None
         Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  float32 takes
         half the time or less.  Coefficients, scale and norm are always float64.
     n_epochs : int, default=1
-        Passes of `fit` over the rows; each class has its own default.  A row that is inserted in several passes is one
+        Passes of `fit` over the rows, at least 1; the papers make one.  A row that is inserted in several passes is one
         support vector.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
@@ -60,25 +64,27 @@ class OnlineKernelClassifier(OnlineClassifier):
         not depend on it.
     shuffle : bool, default=True
         Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order,
-        as `partial_fit` does.
+        as `partial_fit` does.  False is for rows whose order is already by chance, as in the papers' runs; rows sorted
+        by class need True.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,), dtype of y
         The classes in sorted order.
-    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features), dtype of the kernel values
         The examples inserted in f, or in any f_k, in the order of their insertion; after several passes in that of the
         rows.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.  After several
         passes the average is that of the f_t of the last one.
-    n_support_, n_updates_ : int
-        Number of inserted examples, and of insertions: several passes may insert an example more than once, and in
-        several f_k.  An insertion at the last step counts, although its weight in the average is 0.
+    n_support_ : int
+        Number of inserted examples.  An insertion at the last step counts, although its weight in the average is 0.
+    n_updates_ : int
+        Number of insertions: several passes may insert an example more than once, and in several f_k.
     n_mistakes_ : int
         Number of examples with y f_t(x) <= 0 at their own step, added over all f_k.
     t_ : int
-        Number of examples seen, T.
+        Number of examples seen, T, in all passes.
     n_features_in_ : int
         Number of features.
     """
@@ -100,7 +106,17 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     @decides
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return f(x) for the rows of X; with two classes, values above 0 mean the second.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, float64
+        """
         check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self._dtype_of_rows())
         f = self._state.decide(np.atleast_2d(self.dual_coef_).astype(X.dtype), X)

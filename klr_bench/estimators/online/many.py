@@ -25,10 +25,11 @@ def _streams(learners):
 def fit_many(learners, X, y, sample_weight=None):
     """Fit several online learners in one pass over the rows; each kernel value is computed once for all of them.
 
-    The learners may be of any classes of ``klr_bench.estimators.online``, in any mixture, but must share kernel, dtype,
-    n_epochs and class_weight.  Each gets the result of its own ``fit``, up to rounding.  If y has more than two
-    classes, or if they do not all go through the rows in one order (those that shuffle do with equal whole numbers as
-    ``random_state``), they are fitted one by one.
+    The learners may be of any of the classes `OSKL`, `NonConservativeKLR`, `MarginKLR`, `AuxiliaryKLR`,
+    `KernelPegasos`, `KernelOGD` and `KernelPerceptron`, mixed, but must share kernel, dtype, n_epochs and class_weight.
+    A grid costs little more than its largest member.  Each learner gets the result of its own `fit`, up to rounding.  If
+    y has more than two classes, or if they do not all go through the rows in one order (those that shuffle do with
+    equal whole numbers as `random_state`), they are fitted one by one.
 
     Parameters
     ----------

@@ -37,21 +37,25 @@ def softmax_gradient_step_by_length(z, r, u, parameters):
 
 
 class MarginKLR(SoftmaxKernelClassifier):
-    """Updates on an example with a probability that decreases with its margin.
+    r"""Updates on an example with a probability that decreases with its margin.
 
-    With z = y f(x), the probability is (2 - eta) / (2 - eta + eta sigma(z)); the update is then
-    f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ).  With more than two classes, 1 - sigma(z) in the probability is
-    replaced by the length of the gradient, which is at most the loss, as the paper's bound requires.
+    With the margin z = y f(x), an example is drawn with probability p; only then is there a gradient step on the
+    logistic loss, f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ), sigma(z) = 1 / (1 + e^-z):
+
+    .. math::
+
+        p = \frac{2 - \eta}{2 - \eta + \eta \sigma(z)}
+
+    p is never below 1 - eta / 2, so that the number of support vectors grows with that of the examples.  With more than
+    two classes, 1 - sigma(z) in the probability is replaced by the length of the gradient, which is at most the loss,
+    as the paper's bound requires.
 
     Parameters
     ----------
     eta : float or "R/sqrt(T)", default=1.0
         Step size in (0, 2); nearer to 2 there are fewer support vectors.  T is the number of rows of the first call.
-    R : float, default=1e3
-        Radius > 0 of the ball in the kernel's space; `inf` for no projection.
-    average : bool, default=True
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
+        The paper compares "R/sqrt(T)" where it is below 2, 0.01, 0.1 and 1; of the three numbers 1 gives the fewest.
+    R, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         See `SoftmaxKernelClassifier`.
 
     Attributes
@@ -61,7 +65,8 @@ class MarginKLR(SoftmaxKernelClassifier):
 
     References
     ----------
-    Zhang, Jin, Chen, Bu, He, AAAI 2012, algorithm 2.
+    Zhang, Jin, Chen, Bu, He, Efficient online learning for large-scale sparse kernel logistic regression, AAAI 2012:
+    algorithm 2, with the bound of theorem 3.
 
     Examples
     --------

@@ -26,17 +26,25 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
 
     Parameters
     ----------
+    R : float, default=1e3
+        Radius > 0 of the ball in the kernel's space that f is projected into; `inf` for no projection.  Zhang et al.
+        choose it among 1, 10, ..., 1e5 by cross-validation, and take 1e5 for RCV1.
     n_epochs : int or None, default=None
         Passes of `fit` over the rows; the papers make one.  None is a number that suits the class, 10 for `OSKL` and 5
         for the others, less where there are many rows: 100,000 / n_samples, but at least 2.  A row that is inserted in
         several passes is one support vector, and the average is that of the last pass.
-    average, kernel, gamma, degree, coef0, random_state, dtype, shuffle, class_weight, n_jobs
+    average : bool, default=True
+        Predict with the average of the f_t, which the papers' theorems and tables are on; otherwise with the last one,
+        which is the better choice where the rows do not come in an order by chance (docs/scale/streams.md).
+    kernel, gamma, degree, coef0, random_state, dtype, shuffle, class_weight, n_jobs
         See `OnlineKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineKernelClassifier`; with more than two classes, classes_ and dual_coef_ as above.
+    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, t_, n_features_in_
+        See `OnlineKernelClassifier`.
+    n_mistakes_ : int
+        Number of examples that f_t classified wrongly, or did not decide, at their own step.
     cumulative_loss_ : float
         sum_t -log P(y_t|x_t), with the f_t before the step t: the loss in the papers' bounds.  Examples of all passes
         count, whatever their weights.  Only with the logistic loss.

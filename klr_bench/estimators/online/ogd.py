@@ -23,17 +23,23 @@ def loss_gradient_step(y, f, u, t, parameters):
 
 
 class KernelOGD(OnlineKernelClassifier):
-    """Online gradient descent: f <- f - eta l'(y, f(x)) k(x, .).
+    r"""Online gradient descent in the kernel's space, on one of five losses.
 
-    An example with l'(y, f(x)) = 0 changes nothing and is not stored.
+    Each example gives a step against the gradient of its loss l; one with l'(y, f(x)) = 0 changes nothing and is not
+    stored:
+
+    .. math::
+
+        f \leftarrow f - \eta l'(y, f(x)) k(x, \cdot)
 
     Parameters
     ----------
     eta : float, default=0.5
-        Step size > 0.
+        Step size > 0; the grid of configs/algorithm/ogd.yaml is 0.01, 0.1, 0.5 and 1.
     loss : {"hinge", "logit", "square", "squared_hinge", "smooth_hinge"}, default="hinge"
-        max(0, 1 - yf), log(1 + e^-yf), (y - f)^2, max(0, 1 - yf)^2, or the hinge with a parabola for its corner:
-        (1 - yf)^2 / 2 where 0 < yf < 1, 1/2 - yf where yf <= 0.
+        max(0, 1 - yf), log(1 + e^-yf), (y - f)^2, max(0, 1 - yf)^2, or the hinge with a parabola for its corner: (1 -
+        yf)^2 / 2 where 0 < yf < 1, 1/2 - yf where yf <= 0.  The three hinges leave out examples with yf >= 1 and are
+        sparse; logit and square make every example a support vector, and only logit gives probabilities.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
     kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
@@ -46,8 +52,9 @@ class KernelOGD(OnlineKernelClassifier):
 
     References
     ----------
-    Kivinen, Smola, Williamson, IEEE Transactions on Signal Processing 52, 2004.  The smooth hinge is that of Rennie and
-    Srebro, IJCAI multidisciplinary workshop on advances in preference handling, 2005.
+    Kivinen, Smola, Williamson, Online learning with kernels, IEEE Transactions on Signal Processing 52, 2004, section
+    III, without regularisation.  The smooth hinge is that of Rennie and Srebro, IJCAI multidisciplinary workshop on
+    advances in preference handling, 2005.
 
     Examples
     --------

@@ -44,6 +44,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None

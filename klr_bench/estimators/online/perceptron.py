@@ -18,7 +18,15 @@ def step_on_mistake(y, f, u, t, parameters):
 
 
 class KernelPerceptron(OnlineKernelClassifier):
-    """Adds y k(x, .) to f at each mistake, y f(x) <= 0.
+    r"""The kernel perceptron: each mistake becomes a support vector.
+
+    At an example with y f(x) <= 0, and only there,
+
+    .. math::
+
+        f \leftarrow f + y k(x, \cdot)
+
+    There is no step size: a factor would change f and no decision.
 
     Parameters
     ----------
@@ -34,7 +42,8 @@ class KernelPerceptron(OnlineKernelClassifier):
 
     References
     ----------
-    Freund and Schapire, Machine Learning 37, 1999.
+    Freund and Schapire, Large margin classification using the perceptron algorithm, Machine Learning 37, 1999, section
+    3 for the kernel; Rosenblatt, Psychological Review 65, 1958.
 
     Examples
     --------

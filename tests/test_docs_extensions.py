@@ -1,0 +1,159 @@
+"""The extensions of the documentation: shared parameters in full, and plain text that is no markup by accident."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import klr_bench
+from tests.extensions import extension
+
+shared, plain = extension("shared_parameters"), extension("plain_docstrings")
+
+
+class Base:
+    """A base.
+
+    Parameters
+    ----------
+    width : float, default=1.0
+        Width > 0.
+
+        Two paragraphs.
+    depth : int, default=2
+        Depth.
+
+    Attributes
+    ----------
+    n_ : int
+        A number.
+    """
+
+
+class Middle(Base):
+    """A class that refers to its base.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        A depth of its own.
+    width
+        See `Base`.
+    """
+
+
+class Derived(Middle):
+    """A class that refers to one that refers.
+
+    Text in between.
+
+    Parameters
+    ----------
+    own : bool, default=False
+        Its own.
+    width, depth
+        See `Middle`; depth is at most 9.
+
+    Attributes
+    ----------
+    n_
+        See `Base`; counts from 0.
+
+    Examples
+    --------
+    >>> 1
+    1
+    """
+
+
+def in_full(cls):
+    return "\n".join(shared.in_full(cls, inspect.getdoc(cls).splitlines()))
+
+
+def test_shared_entries_are_put_in_full_through_several_classes():
+    assert in_full(Derived) == inspect.cleandoc(
+        """A class that refers to one that refers.
+
+        Text in between.
+
+        Parameters
+        ----------
+        own : bool, default=False
+            Its own.
+        width : float, default=1.0
+            Width > 0.
+
+            Two paragraphs.
+        depth : int, default=3
+            A depth of its own.
+            Depth is at most 9.
+
+        Attributes
+        ----------
+        n_ : int
+            A number.
+            Counts from 0.
+
+        Examples
+        --------
+        >>> 1
+        1"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("height\n    See `Base`.", "Base has no 'height' among its parameters, where another class refers to it."),
+        ("width\n    See `Bottom`.", "says 'See `Bottom`', and there is no such class."),
+        ("width\n    See `inspect`.", "says 'See `inspect`', and there is no such class."),
+        ("width\n    A width.", "'width' has neither a type nor a class to be looked up in"),
+        ("width: float\n    A width.", "expected 'name' or 'name : type' in its docstring, got 'width: float'."),
+    ],
+)
+def test_a_reference_that_leads_nowhere_ends_the_build(entry, message):
+    broken = type("Broken", (Base,), {"__doc__": f"One line.\n\nParameters\n----------\n{entry}\n"})
+    broken.__module__ = __name__
+    with pytest.raises(LookupError) as error:
+        in_full(broken)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", [name for name in klr_bench.__all__ if inspect.isclass(getattr(klr_bench, name))])
+def test_no_page_of_a_class_leaves_a_shared_entry_to_another(name):
+    cls = getattr(klr_bench, name)
+    for heading, lines in shared.sections(in_full(cls).splitlines()):
+        if heading in shared.SECTIONS:
+            for entry in shared.entries(cls, lines):
+                assert entry.type, f"{name}: {entry.names}"
+                assert entry.text, f"{name}: {entry.names}"
+                assert "See `" not in " ".join(entry.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "markup"),
+    [
+        ("|a_i| and n_support_, 2 * x", r"\|a_i\| and n_support\_, 2 \* x"),
+        ("as `OSKL`, by `fit`", "as :class:`~klr_bench.OSKL`, by ``fit``"),
+        (
+            "as for `L1KLR.fit`, by `stream`",
+            "as for :meth:`L1KLR.fit <klr_bench.L1KLR.fit>`, by :func:`~klr_bench.stream`",
+        ),
+        ("``a_ * b`` and :math:`|x|`", "``a_ * b`` and :math:`|x|`"),
+        ("see docs/scale/streams.md.", "see :doc:`/scale/streams`."),
+    ],
+)
+def test_text_stands_for_itself_and_names_are_links_or_code(text, markup):
+    assert plain.plain(text) == markup
+
+
+def test_formulas_examples_headings_and_names_of_entries_stay():
+    lines = [
+        "Of x_:", "", ".. math::", "", "    | x_ | * y", "", "Of y_", "", "Attributes", "----------", "t_, u_ : x_", "    A *.",
+        "", "Examples", "--------", ">>> x_ * y", "x_", "", "x_",
+    ]  # fmt: skip
+    assert plain.as_markup(lines) == [
+        r"Of x\_:", "", ".. math::", "", "    | x_ | * y", "", r"Of y\_", "", "Attributes", "----------",
+        r"t\_, u\_ : x\_", r"    A \*.", "", "Examples", "--------", ">>> x_ * y", "x_", "", r"x\_",
+    ]  # fmt: skip
