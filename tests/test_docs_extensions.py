@@ -150,8 +150,8 @@ def test_text_stands_for_itself_and_names_are_links_or_code(text, markup):
 
 def test_formulas_examples_headings_and_names_of_entries_stay():
     lines = [
-        "Of x_:", "", ".. math::", "", "    | x_ | * y", "", "Of y_", "", "Attributes", "----------", "t_, u_ : x_", "    A *.",
-        "", "Examples", "--------", ">>> x_ * y", "x_", "", "x_",
+        "Of x_:", "", ".. math::", "", "    | x_ | * y", "", "Of y_", "", "Attributes", "----------", "t_, u_ : x_",
+        "    A *.", "", "Examples", "--------", ">>> x_ * y", "x_", "", "x_",
     ]  # fmt: skip
     assert plain.as_markup(lines) == [
         r"Of x\_:", "", ".. math::", "", "    | x_ | * y", "", r"Of y\_", "", "Attributes", "----------",
