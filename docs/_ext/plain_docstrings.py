@@ -2,8 +2,8 @@
 
 In them f_t, n_support_, |a_i| and 2 * x stand for themselves.  `name` is a name of the code: on a page a link where it
 has a page, otherwise code; docs/PAGE.md is a link to that page.  Formulas (``.. math::``), examples, lists and literal
-text in double backticks are those of reStructuredText.  The methods that are scikit-learn's get one line in place of its
-text, which refers to its own pages.
+text in double backticks are those of reStructuredText.  A method of scikit-learn's gets one line in place of its text,
+which refers to its own pages.
 """
 
 from __future__ import annotations

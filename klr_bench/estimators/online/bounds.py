@@ -34,22 +34,27 @@ MOST_EXAMPLES = 1e15
 
 
 def nc_loss_bound(T: ArrayLike, loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    """Return the smaller of NC's two bounds of its cumulative loss (AAAI 2012, theorems 1 and 2), on every sequence.
+    r"""Return the smaller of NC's two bounds of its cumulative loss (AAAI 2012, theorems 1 and 2), on every sequence.
 
-    Theorem 1:  loss + ||f||^2 / (2 eta) + eta T / 2;   with eta = R / sqrt(T) and ||f|| = R it is loss + R sqrt(T).
-    Theorem 2:  2 / (2 - eta) loss + ||f||^2 / (eta (2 - eta)).   The paper does not say that it needs eta < 2.
+    .. math::
 
-    Both sum  l(z_t) - l(y_t f(x_t)) <= (||f - f_t||^2 - ||f - f_{t+1}||^2) / (2 eta) + (eta / 2) sigma(-z_t)^2,  the
-    first with sigma^2 <= 1, the second with sigma(-z)^2 <= l(z).
+        \min( \text{loss} + \frac{\lVert f \rVert^2}{2 \eta} + \frac{\eta T}{2},
+        \frac{2}{2 - \eta} \text{loss} + \frac{\lVert f \rVert^2}{\eta (2 - \eta)} )
+
+    With eta = R / sqrt(T) and ||f|| = R the first is loss + R sqrt(T).  The second needs eta < 2, which the paper does
+    not say.  Both sum  l(z_t) - l(y_t f(x_t)) <= (||f - f_t||^2 - ||f - f_{t+1}||^2) / (2 eta) + (eta / 2)
+    sigma(-z_t)^2,  the first with sigma^2 <= 1, the second with sigma(-z)^2 <= l(z).
     """
     first = np.asarray(loss) + _squared(norm) / (2 * eta) + eta * np.asarray(T) / 2
     return first if eta >= 2 else np.minimum(first, margin_loss_bound(loss, norm, eta))
 
 
 def margin_loss_bound(loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    """Return Margin's bound of its expected cumulative loss over the draws (AAAI 2012, theorem 3), 0 < eta < 2.
+    r"""Return Margin's bound of its expected cumulative loss over the draws (AAAI 2012, theorem 3), 0 < eta < 2.
 
-    2 / (2 - eta) loss + ||f||^2 / (eta (2 - eta)).
+    .. math::
+
+        \frac{2}{2 - \eta} \text{loss} + \frac{\lVert f \rVert^2}{\eta (2 - \eta)}
 
     The probability p_t of a draw is chosen so that  p_t (1 - (eta / 2) sigma(-z_t)) = (2 - eta) / 2.
     """
@@ -60,13 +65,15 @@ def margin_loss_bound(loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
 
 
 def auxiliary_loss_bound(T: ArrayLike, h_loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    """Return Auxiliary's bound of its expected cumulative loss over the draws (AAAI 2012, theorem 4).
+    r"""Return Auxiliary's bound of its expected cumulative loss over the draws (AAAI 2012, theorem 4).
 
-    h_loss + ||f||^2 / (2 eta) + eta M^2 T / 2,  h_loss = sum_t h(y_t f(x_t)),  M = max |h'| = 1 of all three h.
+    .. math::
 
-    The paper prints R M / sqrt(T) per example, which needs its unstated eta = R / (M sqrt(T)).  The comparison is with
-    h, not with the loss: h(z) = log(gamma + e^-z) is never below log(gamma), so that from gamma = 2 on the bound is
-    above T log(2), the loss of f = 0, whatever T is.
+        \sum_{t=1}^T h(y_t f(x_t)) + \frac{\lVert f \rVert^2}{2 \eta} + \frac{\eta M^2 T}{2}
+
+    The sum is `h_loss`, and M = max |h'| = 1 of all three h.  The paper prints R M / sqrt(T) per example, which needs
+    its unstated eta = R / (M sqrt(T)).  The comparison is with h, not with the loss: h(z) = log(gamma + e^-z) is never
+    below log(gamma), so that from gamma = 2 on the bound is above T log(2), the loss of f = 0, whatever T is.
     """
     return np.asarray(h_loss) + _squared(norm) / (2 * eta) + eta * np.asarray(T) / 2
 
@@ -85,12 +92,14 @@ def auxiliary_values(z: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.
 
 
 def margin_support_bound(T: ArrayLike, own_loss: ArrayLike, eta: float) -> Values:
-    """Return a bound of Margin's expected number of support vectors; the paper has none.
+    r"""Return a bound of Margin's expected number of support vectors; the paper has none.
 
-    (1 - eta / 2) T + (eta / 2) own_loss,  where `own_loss` is the learner's expected cumulative loss.
+    .. math::
 
-    p_t = (2 - eta) / (2 - eta + eta s) with s = sigma(z_t) is convex in s and so at most 1 - (eta / 2) s, and
-    1 - s = sigma(-z) <= l(z).
+        (1 - \frac{\eta}{2}) T + \frac{\eta}{2} \text{own loss}
+
+    `own_loss` is the learner's expected cumulative loss.  p_t = (2 - eta) / (2 - eta + eta s) with s = sigma(z_t) is
+    convex in s and so at most 1 - (eta / 2) s, and 1 - s = sigma(-z) <= l(z).
     """
     return (1 - eta / 2) * np.asarray(T) + eta / 2 * np.asarray(own_loss)
 
@@ -106,9 +115,14 @@ def auxiliary_support_bound(own_loss: ArrayLike, h: str, gamma: float = 1.0, del
 
 
 def oskl_constant(T: ArrayLike, delta: float, G: float = 1.0, G1: float = 1.0) -> Values:
-    """Return c of ICML 2013, equation (4), for |l'| <= G1 <= G; infinite below the theorem's T >= 18 / (G ln(1/delta)).
+    r"""Return c of ICML 2013, equation (4), |l'| <= G1 <= G; infinite below the theorem's T >= 18 / (G ln(1/delta)).
 
-    c = max( 2 sqrt(G1), 1/2 + 16 ln(m/delta), (8/3) ln(m/delta) + (19/18) ln(1/delta) ),  m = ceil(log2(G1 T^2)).
+    .. math::
+
+        c = \max( 2 \sqrt{G_1}, \frac{1}{2} + 16 \ln \frac{m}{\delta},
+        \frac{8}{3} \ln \frac{m}{\delta} + \frac{19}{18} \ln \frac{1}{\delta} )
+
+    m is the whole number from log2(G1 T^2) upwards.
     """
     _check_delta(delta)
     T = np.asarray(T, dtype=np.float64)
@@ -120,12 +134,14 @@ def oskl_constant(T: ArrayLike, delta: float, G: float = 1.0, G1: float = 1.0) -
 def oskl_loss_bound(
     T: ArrayLike, loss: ArrayLike, R: float, eta: float, G: float, delta: float, *, L: float = 1.0, G1: float = 1.0
 ) -> Values:
-    """Return OSKL's bound of its cumulative loss (ICML 2013, theorem 1, equation (2)).
+    r"""Return OSKL's bound of its cumulative loss (ICML 2013, theorem 1, equation (2)).
 
-    [ loss + (eta G^2 + R^2 / eta + R G) c ] / (1 - gamma) + R c,  gamma = eta L G < 1,  c of `oskl_constant`.
+    .. math::
 
-    With (3), `oskl_support_bound`, it holds with probability at least 1 - 2 delta, for a T and an f, ||f|| <= R < inf,
-    that are fixed before the draws.  Notes on the printed theorem:
+        \frac{\text{loss} + (\eta G^2 + R^2 / \eta + R G) c}{1 - \gamma} + R c, \quad \gamma = \eta L G < 1
+
+    c is `oskl_constant`.  With (3), `oskl_support_bound`, it holds with probability at least 1 - 2 delta, for a T and
+    an f, ||f|| <= R < inf, that are fixed before the draws.  Notes on the printed theorem:
 
     - "for any f_*" holds for each f_*, not for all at once: lemma 3 is on a martingale that contains f_*(x_t).
     - gamma may be any number from eta L G up to 1; the smallest, used here, gives the smallest bound.
@@ -148,10 +164,14 @@ def oskl_loss_bound(
 def oskl_support_bound(
     T: ArrayLike, own_loss: ArrayLike, G: float, delta: float, *, L: float = 1.0, G1: float = 1.0
 ) -> Values:
-    """Return OSKL's bound of its number of support vectors (ICML 2013, theorem 1, equation (3)).
+    r"""Return OSKL's bound of its number of support vectors (ICML 2013, theorem 1, equation (3)).
 
-    (3 L / (2 G)) own_loss + c,  where `own_loss` is the learner's own cumulative loss, or `oskl_loss_bound` of it: then
-    this is the paper's remark 2, on the loss of f.  It holds together with `oskl_loss_bound`, and for all steps and R.
+    .. math::
+
+        \frac{3 L}{2 G} \text{own loss} + c
+
+    `own_loss` is the learner's own cumulative loss, or `oskl_loss_bound` of it: then this is the paper's remark 2, on
+    the loss of f.  It holds together with `oskl_loss_bound`, and for all steps and R.
     """
     return 1.5 * L / G * np.asarray(own_loss) + oskl_constant(T, delta, G, G1)
 

@@ -43,7 +43,7 @@ class OSKL(SoftmaxKernelClassifier):
 
     .. math::
 
-        f \leftarrow \operatorname{project}_R( f - \eta G \operatorname{sign}(l'(y, f(x))) k(x, \cdot) ),
+        f \leftarrow \operatorname{project}_R( f - \eta G \, \operatorname{sign}(l'(y, f(x))) k(x, \cdot) ),
         \quad \operatorname{project}_R(f) = \min(1, R / \lVert f \rVert) f
 
     The number of support vectors is bounded by the loss of the best f, not by the number of examples.  With more than
