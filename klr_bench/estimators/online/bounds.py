@@ -122,7 +122,7 @@ def oskl_constant(T: ArrayLike, delta: float, G: float = 1.0, G1: float = 1.0) -
         c = \max( 2 \sqrt{G_1}, \frac{1}{2} + 16 \ln \frac{m}{\delta},
         \frac{8}{3} \ln \frac{m}{\delta} + \frac{19}{18} \ln \frac{1}{\delta} )
 
-    m is the whole number from log2(G1 T^2) upwards.
+    where m = ceil(log2(G1 T^2)).
     """
     _check_delta(delta)
     T = np.asarray(T, dtype=np.float64)
