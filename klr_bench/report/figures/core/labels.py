@@ -76,7 +76,7 @@ def write_labels(axes: Axes, labels: Sequence[Label], points: Iterable[Position]
     """
     crowded = len(labels) > MOST_LABELS
     to_pixels = axes.transData.transform
-    half = MARKER * axes.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
+    half = MARKER * axes.figure.dpi / 72
     taken = [Bbox([at - half, at + half]) for at in map(to_pixels, points)]
     taken += [Bbox(to_pixels(bar.get_points())).padded(half / 4) for bar in bars]
     for label in labels:
