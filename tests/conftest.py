@@ -17,10 +17,26 @@ settings.load_profile("no clock")
 ROOT = Path(__file__).resolve().parents[1]
 WAITING = ("test_dask.py", "test_processes.py", "test_kills.py", "test_interruptions.py")
 """Files whose few tests wait for other processes: the first to begin, for the last to begin ends alone."""
+OF_REFERENCES = (
+    "report/page/test_browser.py",
+    "report/page/test_page.py",
+    "report/test_claims.py",
+    "report/test_latex.py",
+    "report/test_references.py",
+    "report/test_tables.py",
+    "report/test_whole_paper.py",
+)
+"""Files of tests that read results/reference, which an sdist does not hold."""
+collect_ignore = [] if (ROOT / "results" / "reference").is_dir() else list(OF_REFERENCES)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--attacks", type=int, default=1000, help="number of drawn attacks in tests/attack (1000)")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if collect_ignore:
+        terminalreporter.write_line(f"Without results/reference these are left out: {', '.join(collect_ignore)}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

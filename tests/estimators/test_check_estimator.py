@@ -6,7 +6,6 @@ Settings that pass the same validation but run another solver are held against t
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +30,7 @@ from klr_bench import (
 from klr_bench.estimators.core import binary
 from klr_bench.estimators.core.bits import TwoValued
 from klr_bench.estimators.linear.base import LinearClassifier
+from klr_bench.experiment.config.files import config_dir
 from klr_bench.experiment.targets import build
 from tests.estimators.samples import toy
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 CLASSES = {name: thing for name in klr_bench.__all__ if isinstance(thing := getattr(klr_bench, name), type)}
 ALGORITHMS = {
     path.stem: spec
-    for path in sorted((Path(__file__).parents[2] / "configs" / "algorithm").glob("*.yaml"))
+    for path in sorted((config_dir() / "algorithm").glob("*.yaml"))
     if (spec := yaml.safe_load(path.read_text())["estimator"])["_target_"].startswith("klr_bench.")
     and path.stem != "gradient_boosting"  # scikit-learn's own, for sparse rows too
 }

@@ -6,6 +6,7 @@ import ast
 import doctest
 import inspect
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +83,8 @@ def test_the_example_of_a_docstring_runs(name):
     assert 3 <= len(test.examples) <= 8
     assert any(example.want for example in test.examples), f"the example of {name} shows no result"
     assert f"import {name}" in test.examples[0].source or f", {name}" in test.examples[0].source
+    if "results/reference" in test.docstring and not Path("results/reference").is_dir():
+        pytest.skip("no results/reference here, as in an sdist")
     report = []
     result = doctest.DocTestRunner().run(test, out=report.append)
     assert not result.failed, "".join(report)

@@ -1,0 +1,118 @@
+"""What is built, and that all places that name the version name the same."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import klr_bench
+from tests.conftest import OF_REFERENCES, ROOT
+
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "release"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+INSIDE = (
+    "klr_bench/py.typed",
+    "klr_bench/configs/config.yaml",
+    "klr_bench/configs/experiment/quickstart.yaml",
+    "klr_bench/configs/paper/zhang2013icml/tables.csv",
+    "klr_bench/experiment/data/fetch.py",
+    "klr_bench/report/page/assets/plotly-basic.min.js",
+    "klr_bench/report/page/assets/plotly-LICENSE.txt",
+    "klr_bench/report/page/templates/document.html",
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the wheel and the sdist of this checkout, by the names of their targets."""
+    builders = [pytest.importorskip(f"hatchling.builders.{target}") for target in ("wheel", "sdist")]
+    folder = tmp_path_factory.mktemp("dist")
+    found = {}
+    for module, name in zip(builders, ("WheelBuilder", "SdistBuilder"), strict=True):
+        builder = getattr(module, name)(str(ROOT))
+        found[builder.PLUGIN_NAME] = Path(next(builder.build(directory=str(folder), versions=["standard"])))
+    return found
+
+
+def names(wheel: Path) -> list[str]:
+    return zipfile.ZipFile(wheel).namelist()
+
+
+def test_the_wheel_holds_the_package_its_configs_and_nothing_else(built: dict[str, Path]) -> None:
+    assert SCRIPT["faults_of_wheel"](names(built["wheel"]), SCRIPT["checked_in"]()) == []
+    assert set(INSIDE) <= set(names(built["wheel"]))
+
+
+@pytest.mark.parametrize("lost", INSIDE)
+def test_a_file_that_the_wheel_lacks_is_named(built: dict[str, Path], lost: str) -> None:
+    held = [name for name in names(built["wheel"]) if name != lost]
+    assert SCRIPT["faults_of_wheel"](held, SCRIPT["checked_in"]()) == [f"the wheel lacks {lost}"]
+
+
+def test_a_licence_that_the_wheel_lacks_is_named(built: dict[str, Path]) -> None:
+    held = [name for name in names(built["wheel"]) if not name.endswith("/licenses/LICENSE")]
+    (fault,) = SCRIPT["faults_of_wheel"](held, SCRIPT["checked_in"]())
+    assert fault == "the wheel lacks the licence /LICENSE in its metadata"
+
+
+@pytest.mark.parametrize(
+    "stray",
+    ["tests/conftest.py", "klr_bench/tests/test_it.py", "data/magic/X.npy", "results/a.csv", "me.txt"],
+)
+def test_what_a_wheel_should_not_hold_is_named(built: dict[str, Path], stray: str) -> None:
+    found = SCRIPT["faults_of_wheel"]([*names(built["wheel"]), stray], SCRIPT["checked_in"]())
+    assert found[0] == f"the wheel holds {stray}, which the repository does not"
+
+
+def test_the_metadata_of_the_wheel(built: dict[str, Path]) -> None:
+    with zipfile.ZipFile(built["wheel"]) as archive:
+        (metadata,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA"))
+    assert f"\nVersion: {klr_bench.__version__}\n" in metadata
+    assert "\nLicense-Expression: MIT\n" in metadata
+    assert "\nLicense-File: klr_bench/report/page/assets/plotly-LICENSE.txt\n" in metadata
+
+
+def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> None:
+    held = SCRIPT["members"](built["sdist"])
+    assert SCRIPT["faults_of_sdist"](held) == []
+    assert {"pyproject.toml", "README.md", "LICENSE", "tests/conftest.py", "scripts/release", *INSIDE[:1]} <= set(held)
+    assert SCRIPT["faults_of_sdist"](["results/reference/a.csv", "klr_bench/experiment/data/fetch.py"]) == [
+        "the sdist holds results/reference/a.csv"
+    ]
+    with tarfile.open(built["sdist"]) as archive:
+        assert sum(member.size for member in archive) < 10 * 2**20
+
+
+def test_tests_that_read_references_are_left_out_without_them() -> None:
+    reading = {
+        path.relative_to(ROOT / "tests").as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r'"results" / "reference"', path.read_text(encoding="utf-8")) and path != Path(__file__)
+    }
+    assert reading == set(OF_REFERENCES)
+
+
+def test_every_place_names_the_same_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    headings = re.findall(r"^## (\d+\.\d+\.\d+)\b", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert "version" in PROJECT["dynamic"]  # read from klr_bench/__init__.py
+    assert [citation["version"], headings[0]] == [klr_bench.__version__] * 2
+
+
+def test_the_licence_is_the_same_everywhere() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["license"] == PROJECT["license"] == "MIT"
+    assert all((ROOT / path).is_file() for path in PROJECT["license-files"])
+
+
+def test_every_dependency_has_a_least_version() -> None:
+    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dask"]]
+    assert len(SCRIPT["least_versions"](wanted)) == len(wanted)
+    assert SCRIPT["least_versions"](["numpy>=1.26", "types-PyYAML"]) == ["numpy==1.26"]
