@@ -116,8 +116,8 @@ def test_curves_over_several_repeats_have_a_band(tmp_path: Path) -> None:
         folder = made.write(tmp_path / str(len(accuracies)), cells)
         return draw_all(made.read(folder), ["accuracy_examples"]).files["accuracy_examples.svg"].decode()
 
-    assert "FillBetweenPolyCollection" in svg(0.4, 0.6)
-    assert "FillBetweenPolyCollection" not in svg(0.4)
+    assert "PolyCollection" in svg(0.4, 0.6)
+    assert "PolyCollection" not in svg(0.4)
 
 
 def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
