@@ -103,6 +103,8 @@ class Paper:
     stand_ins: dict[FileName, FileName] = field(default_factory=dict)
     """Data sets of ours that stand for one of the paper's that cannot be had."""
     causes: list[Cause] = field(default_factory=list)
+    tried: list[Cause] = field(default_factory=list)
+    """What was tried for numbers that are off, without finding the cause."""
     absent: list[Absent] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
 
@@ -182,6 +184,7 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
             check_choice("stand_ins", ours, datasets)
             check_choice(f"stand_ins.{ours}", theirs, datasets)
         named = {f"causes[{place}].shown_by": cause.shown_by for place, cause in enumerate(paper.causes)}
+        named |= {f"tried[{place}].shown_by": tried.shown_by for place, tried in enumerate(paper.tried)}
         named |= {f"claims[{place}].experiments": claim.experiments for place, claim in enumerate(paper.claims)}
         for where, names in named.items():
             for name in names:

@@ -162,6 +162,18 @@ def test_a_cause_that_nothing_shows_does_not_count(make: Callable[..., WholePape
     assert make(causes=[cause]).judged["2"][2].verdict is Verdict.EXPLAINED
 
 
+def test_what_was_tried_is_no_cause(make: Callable[..., WholePaper]) -> None:
+    tried = {**PAPER["causes"][0], "because": "Scaling changed nothing."}
+    whole = make(causes=[], tried=[tried])
+    judged = whole.judged["2"][2]
+    assert (judged.verdict, judged.reason, judged.shown_by) == (Verdict.OFF, "Scaling changed nothing.", ("mine",))
+    page = table_page(whole, "2")
+    assert page.grids[0].rows[0][-1] == "80.0 ± 0.5*"
+    said = "\n".join(page.caption)
+    assert "Off, without a cause: digits, OSKL, G 2, Accuracy (%): 80.0 ± 0.5 against 70.0 ± 0.1." in said
+    assert "Tried, for digits, OSKL, G 2, Accuracy (%): Scaling changed nothing. See mine." in said
+
+
 def test_the_page_of_a_table(make: Callable[..., WholePaper]) -> None:
     page = table_page(make(), "2")
     digits = page.grids[0]

@@ -78,7 +78,7 @@ def report_papers(
 
 
 def experiments_of(name: str) -> list[str]:
-    """Return all experiments of the tables, figures, claims and causes of a paper; with "all" those of all papers."""
+    """Return all experiments that a paper names, such as those of its tables; with "all" those of all papers."""
     from klr_bench.experiment.config.files import folders
     from klr_bench.report.paper import paper_files, read_paper
 
@@ -90,7 +90,7 @@ def experiments_of(name: str) -> list[str]:
         named += [name for table in paper.tables.values() for name in table.experiments]
         named += [name for figure in paper.figures.values() for name in figure.experiments]
         named += [name for claim in paper.claims for name in claim.experiments]
-        named += [name for cause in paper.causes for name in cause.shown_by]
+        named += [name for cause in (*paper.causes, *paper.tried) for name in cause.shown_by]
     return list(dict.fromkeys(named))
 
 

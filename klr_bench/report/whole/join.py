@@ -65,6 +65,7 @@ class WholePaper:
                 for algorithm in [*statement.of.algorithms, *(statement.than.algorithms if statement.than else ())]:
                     check_choice(f"{where}.algorithms", algorithm, known)
         sets = {f"causes[{place}]": cause.numbers for place, cause in enumerate(self.paper.causes)}
+        sets |= {f"tried[{place}]": tried.numbers for place, tried in enumerate(self.paper.tried)}
         sets |= {f"absent[{place}]": absent.numbers for place, absent in enumerate(self.paper.absent)}
         for where, numbers in sets.items():
             if not any(numbers.holds(line) for line in self.lines):
@@ -161,7 +162,7 @@ class WholePaper:
     def _judge(self, line: Printed, found: Sequence[Counterpart]) -> Judged:
         """Return the verdict on a line; of several counterparts the first of the same data is meant.
 
-        A cause counts where the experiments that show it were run.
+        A cause, or what was tried without finding one, counts where the experiments that show it were run.
         """
         if not found:
             reason = next((absent.because for absent in self.paper.absent if absent.numbers.holds(line)), "")
@@ -174,9 +175,11 @@ class WholePaper:
             verdict = Verdict.OFF if ours.entry.outside else Verdict.WITHIN
         else:
             verdict = compare(ours.entry, metric, self.table(line.table).repeats)
-        cause = next((cause for cause in self.paper.causes if cause.numbers.holds(line)), None)
-        if verdict is Verdict.OFF and cause is not None and self._run(cause.shown_by) == cause.shown_by:
-            return Judged(line, Verdict.EXPLAINED, ours, cause.because, tuple(cause.shown_by))
+        if verdict is Verdict.OFF:
+            for off, found_out in ((Verdict.EXPLAINED, self.paper.causes), (Verdict.OFF, self.paper.tried)):
+                said = next((one for one in found_out if one.numbers.holds(line)), None)
+                if said is not None and self._run(said.shown_by) == said.shown_by:
+                    return Judged(line, off, ours, said.because, tuple(said.shown_by))
         return Judged(line, verdict, ours)
 
 

@@ -36,6 +36,10 @@ def table_page(whole: WholePaper, number: str) -> Document:
     off = [one for one in judged if one.verdict is Verdict.OFF]
     if off:
         said.append(f"Off, without a cause: {_listed(off)}")
+    for tried in whole.paper.tried:
+        if numbers := [one for one in off if one.reason == tried.because]:
+            what = "; ".join(map(described, numbers))
+            said.append(f"Tried, for {what}: {tried.because} See {', '.join(tried.shown_by)}.")
     said += _left_open(whole, judged)
     return Document(
         f"{whole.paper.reference}, table {number}: {table.title}", as_printed(judged, table.layout, causes), said

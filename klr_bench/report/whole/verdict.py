@@ -44,9 +44,9 @@ class Judged:
     verdict: Verdict
     ours: Counterpart | None = None
     reason: str = ""
-    """The cause, or why there is no counterpart."""
+    """The cause, what was tried to find one, or why there is no counterpart."""
     shown_by: tuple[str, ...] = ()
-    """The experiments that show the cause."""
+    """The experiments that show it."""
 
     @property
     def entry(self) -> Entry | None:
