@@ -1,6 +1,6 @@
 """ALMA with p = 2: steps that get shorter, inside the unit ball, towards a margin that is nearly the largest.
 
-Gentile (JMLR 2, 2001).  Each update inserts one example, so that their number, k - 1, is that of the support vectors.
+Gentile (JMLR 2, 2001).  Each update inserts one example, so that there are j - 1 support vectors before update j.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def step_inside_the_ball(book, parameters):
 class ALMA(BudgetKernelClassifier):
     r"""Approximate large margin algorithm, p = 2: without errors, its margin is at least 1 - alpha of the largest.
 
-    Examples have length 1, x^ = k(x, .) / ||k(x, .)||.  One with y <f, x^> <= (1 - alpha) B / sqrt(k) gives update
-    number k, a step that gets shorter and a projection into the unit ball:
+    Examples have length 1, x^ = k(x, .) / ||k(x, .)||.  One with y <f, x^> <= (1 - alpha) B / sqrt(j) gives update
+    number j, a step that gets shorter and a projection into the unit ball:
 
     .. math::
 
-        f \leftarrow f + \frac{C}{\sqrt{k}} y \hat{x}, \quad f \leftarrow \frac{f}{\max(1, \lVert f \rVert)}
+        f \leftarrow f + \frac{C}{\sqrt{j}} y \hat{x}, \quad f \leftarrow \frac{f}{\max(1, \lVert f \rVert)}
 
     There is no budget.
 
@@ -49,7 +49,7 @@ class ALMA(BudgetKernelClassifier):
         In (0, 1]; the smaller, the larger the margin and the number of support vectors; 1 updates at mistakes alone.
         The grid of configs/algorithm/alma.yaml is 0.5, 0.7, 0.9 and 1.
     B : float or None, default=None
-        B > 0 of the margin that is asked for; None is sqrt(8) / alpha, as in the theorem.
+        B > 0; scales the margin up to which an example gives an update.  None is sqrt(8) / alpha, as in the theorem.
     C : float or None, default=None
         C > 0 of the steps; None is sqrt(2), as in the theorem.
     average : bool, default=False

@@ -46,8 +46,8 @@ class NORMA(BudgetKernelClassifier):
         f \leftarrow (1 - \eta \lambda) f - \eta l'(y, f(x)) k(x, \cdot)
 
     Then the oldest support vector is removed if there are more than `budget`.  An example with l' = 0 is not stored.
-    Where |l'| <= 1 and k(x, x) <= X^2, what is removed has a norm of at most eta X (1 - eta lam)^budget, and all that
-    has ever been removed would by now be at most X (1 - eta lam)^budget / lam of f.
+    Where |l'| <= 1 and k(x, x) <= X^2, what is removed has a norm of at most eta X (1 - eta lam)^budget, and f differs
+    from its counterpart without a budget that made the same steps by at most X (1 - eta lam)^budget / lam in norm.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class NORMA(BudgetKernelClassifier):
         Step size > 0; the grid of configs/algorithm/norma.yaml is 0.1, 0.5 and 1.
     lam : float, default=0.01
         Regularisation lambda >= 0, with eta lam < 1.  A budget of a few times 1 / (eta lam) truncates next to nothing;
-        to make use of a larger budget, lam must be smaller.
+        a larger budget is of use only with a smaller lam.
     loss : {"hinge", "logit"}, default="hinge"
         max(0, 1 - yf), the soft margin of the paper with rho = 1 and no nu, or log(1 + e^-yf).  Only the second gives
         probabilities, and with it every example is inserted.

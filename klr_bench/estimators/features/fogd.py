@@ -28,8 +28,8 @@ class FOGD(Progressive, FeatureDescentClassifier):
 
     The omega_j ~ N(0, 2 gamma I) and b_j ~ U(0, 2 pi) are drawn once; the products z(x)'z(x') estimate
     ``exp(-gamma ||x - x'||^2)``.  Memory and the time for a row do not depend on the number of rows.  The paper has the
-    features cos(omega_j'x) and sin(omega_j'x), whose products have the same mean but for a factor: z is not divided by
-    the root of the number of the omega_j, so that the paper's step size is our eta divided by that number.
+    features cos(omega_j'x) and sin(omega_j'x), and does not divide them by the root of the number of the omega_j: its
+    step size is our eta divided by that number.
 
     With more than two classes it learns one f_k for each, which tells it from the rest, on the same features.
 

@@ -104,7 +104,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     References
     ----------
     Tan et al., AAAI 2016, algorithm 1, which requires r and C and does not say where r is used; the 0.5/C of q = 2 is
-    the exact step for C times the squared loss, where equation 7 would have C/2.
+    the exact step for C times the squared loss; equation 7 prints C/2 times the squared loss, whose step has 1/C.
 
     Examples
     --------

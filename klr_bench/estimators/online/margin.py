@@ -47,8 +47,8 @@ class MarginKLR(SoftmaxKernelClassifier):
         p = \frac{2 - \eta}{2 - \eta + \eta \sigma(z)}
 
     p is never below 1 - eta / 2, so that the number of support vectors grows with that of the examples.  With more than
-    two classes, 1 - sigma(z) in the probability is replaced by the length of the gradient, which is at most the loss,
-    as the paper's bound requires.
+    two classes, sigma(z) in the probability is replaced by 1 minus the length of the gradient, which is at most the
+    loss, as the paper's bound requires.
 
     Parameters
     ----------

@@ -59,8 +59,8 @@ class OSKL(SoftmaxKernelClassifier):
         derivative exceeds G raises a ValueError, and the project's runs of them have G = 30
         (configs/experiment/oskl_losses_magic.yaml).
     eta : float or None, default=None
-        Step size > 0; None is the paper's, 0.9 / (L G), where L is 1 for logit and exponential, 2 / delta for square.
-        The theorem needs eta L G < 1.
+        Step size > 0; None is the paper's, 0.9 / (L G), where L, with |l'| <= L l, is 1 for logit and exponential,
+        2 / delta for square.  The theorem needs eta L G < 1.
     loss : {"logit", "exponential", "square"}, default="logit"
         log(1 + e^-yf), e^-yf, or max((y - f)^2, delta^2).  Only the first gives probabilities.
     delta : float, default=0.1
