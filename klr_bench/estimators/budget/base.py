@@ -16,7 +16,7 @@ from klr_bench.estimators.online.base import OnlineKernelClassifier
 
 
 class BudgetKernelClassifier(OnlineKernelClassifier):
-    """A binary kernel classifier that learns in one pass, with at most `budget` support vectors at any time.
+    """A binary kernel classifier that learns row by row, with at most `budget` support vectors at any time.
 
     With more than two classes there is one for each, which tells it from the rest, with a budget of its own.
 

@@ -70,7 +70,7 @@ def step_and_remove_least(book, parameters):
 
 
 class BSGD(BudgetKernelClassifier):
-    r"""Pegasos within a budget: it removes, projects or merges the least support vector when there are too many.
+    r"""Pegasos with a budget: it removes, projects or merges the support vector of least norm when there are too many.
 
     Minimises (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
 

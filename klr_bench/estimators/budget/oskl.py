@@ -70,12 +70,12 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         Baseline, in which every row is one, 85.8 %.
     G : float, default=1.0
         Bound >= 1 on |l'|; a larger G fills the budget more slowly, from more examples: about when the sum of the |l'|
-        is G budget.  1 is for rows in an order by chance; a larger one is for rows whose distribution changes.
+        is G budget.  1 is for rows in random order; a larger one is for rows whose distribution changes.
     eta : float or None, default=None
         Step size > 0; None is 0.9 / G, the one of the paper for OSKL.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one, which is the better choice where the rows do
-        not come in an order by chance (docs/methods/budget_oskl.md).
+        not come in random order (docs/methods/budget_oskl.md).
     refit : bool, default=False
         Whether `fit` finds the best coefficients of its support vectors at the end; takes 16 n_samples budget bytes.
         They are then those of the average and of the last classifier.  `partial_fit` goes on without them.

@@ -64,7 +64,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         not depend on it.
     shuffle : bool, default=True
         Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order,
-        as `partial_fit` does.  False is for rows whose order is already by chance, as in the papers' runs; rows sorted
+        as `partial_fit` does.  False is for rows that are in random order already, as in the papers' runs; rows sorted
         by class need True.
 
     Attributes

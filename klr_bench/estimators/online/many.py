@@ -27,7 +27,8 @@ def fit_many(learners, X, y, sample_weight=None):
 
     The learners may be of any of the classes `OSKL`, `NonConservativeKLR`, `MarginKLR`, `AuxiliaryKLR`,
     `KernelPegasos`, `KernelOGD` and `KernelPerceptron`, mixed, but must share kernel, dtype, n_epochs and class_weight.
-    A grid costs little more than its largest member.  Each learner gets the result of its own `fit`, up to rounding.
+    A grid of dozens of learners takes the time of a few passes.  Each learner gets the result of its own `fit`, up to
+    rounding.
     If y has more than two classes, or if they do not all go through the rows in one order (those that shuffle do with
     equal whole numbers as `random_state`), they are fitted one by one.
 

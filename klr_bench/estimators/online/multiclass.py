@@ -35,7 +35,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         several passes is one support vector, and the average is that of the last pass.
     average : bool, default=True
         Predict with the average of the f_t, which the papers' theorems and tables are on; otherwise with the last one,
-        which is the better choice where the rows do not come in an order by chance (docs/scale/streams.md).
+        which is the better choice where the rows do not come in random order (docs/scale/streams.md).
     kernel, gamma, degree, coef0, random_state, dtype, shuffle, class_weight, n_jobs
         See `OnlineKernelClassifier`.
 
