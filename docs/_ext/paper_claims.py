@@ -21,9 +21,9 @@ def claims_section(whole: WholePaper, results_dir: Path) -> str:
     if not whole.claims:
         return ""
     said = (
-        "What the paper asserts in words is judged by our records: a claim is a set of comparisons of two numbers of "
-        "one data set. It holds if all of them do, or the share that is given with it; else it does not hold here, "
-        "with these data and settings. A margin, where there is one, is part of the sentence."
+        "What the paper asserts in words is judged by our records: a claim is a set of comparisons, each of two "
+        "numbers on one data set. It holds if all of them do, or at least the share that is given with it; otherwise "
+        "it does not hold here, with these data and settings. A margin, where there is one, is part of the claim."
     )
     claims = "\n".join(f"<li>{_claim(claim, results_dir)}</li>" for claim in whole.claims)
     return f"## Claims\n\n{said}\n\n{html(f'<ol class={chr(34)}claims{chr(34)}>{claims}</ol>')}"

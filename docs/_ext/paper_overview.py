@@ -15,14 +15,14 @@ from klr_bench.report.whole.scoreboard import counts
 
 MEANINGS = {
     "numbers": "printed in the paper's tables",
-    "beside ours": "of these, those that one of our runs has a number for",
+    "beside ours": "of these, those for which one of our runs has a number",
     "within": "ours differs from the printed mean by at most two published standard deviations, or by at most half a "
     "unit of its last printed digit",
     "compatible": "not within, but the two means differ by at most twice the standard error of their difference",
     "explained": "further off, for a cause that an experiment shows",
     "off": "further off, without a cause that we could show",
-    "times": "training times, which are of other machines and are not judged",
-    "other data": "ours are of other data, which stand in for data that we could not get; they are not judged",
+    "times": "training times, which were measured on other machines and are not judged",
+    "other data": "ours were measured on data that stand in for data that we could not get; they are not judged",
     "absent": "we have no number, for a reason that is given",
     "not run": "we have no number, because the experiment was not run",
     "near": "ours is within two published standard deviations, one percentage point, or 4 % of a number that is no "

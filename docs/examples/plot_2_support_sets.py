@@ -2,8 +2,8 @@
 Which rows become support vectors
 =================================
 
-Kernel classifiers are sums of kernel functions at chosen points.  Six methods choose these points in six ways; in the
-plane one can see how.
+Kernel classifiers are sums of kernel functions at chosen points.  Six methods choose these points in six ways, which
+pictures of the plane show.
 """
 
 # %%

@@ -2,15 +2,15 @@
 A budget on a stream whose concept changes
 ==========================================
 
-A stream does not end, so a learner on it needs a bound on its support vectors: a budget.  And what is to be learned may
-change, so the learner must forget.  Five learners see the same stream; its concept first changes at once, and later
-keeps on changing.
+A stream does not end, so a learner on it needs a bound on its support vectors: a budget.  And the
+concept to be learned may change, so the learner must forget.  Five learners see the same stream; its concept first
+changes abruptly, and later gradually.
 """
 
 # %%
 # In the plane, a row belongs to the second class if it lies in the first or third quadrant of a turned cross, and one
-# label in twenty is wrong.  The cross stands still for a third of the stream, then turns by 45° at once, stands still
-# for another third, and turns slowly through the last one.
+# label in twenty is wrong.  The cross stands still for a third of the stream, then turns abruptly by 45°, stands
+# still for another third, and turns slowly through the last one.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -24,7 +24,7 @@ parameters = {"lams": np.geomspace(0.9, 8e-4, 24), "gamma": 0.01}
 
 # %%
 # The lambdas are multiples of lambda_max, the smallest lambda for which all coefficients are zero.  As lambda_max is
-# that of the rows at hand, the same multiples have much the same meaning in each fold.
+# computed from the rows of each fit, the same multiples mean much the same in each fold.
 
 losses, accuracies = [], []
 for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):

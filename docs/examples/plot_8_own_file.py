@@ -1,10 +1,10 @@
 """
-An experiment on a file of one's own
-====================================
+An experiment on a file of your own
+===================================
 
 The command ``klr-bench run experiment=own_file data.path=FILE`` compares learners on a CSV or LIBSVM file: it splits
 the rows several times, chooses parameters within each training part, and writes a row per fit to ``records.csv``.
-:func:`~klr_bench.load_results` reads these rows as a pandas frame, for a picture of one's own.
+:func:`~klr_bench.load_results` reads these rows as a pandas frame, for a picture of your own.
 """
 
 # %%
@@ -42,7 +42,7 @@ flowers.head()
 # %%
 # ``main`` is the command line: in a shell the same words follow ``klr-bench``.  ``klr-bench list algorithms`` shows the
 # names of the learners; ``parallel=serial`` does without worker processes.  In this experiment the width of the kernel
-# of :class:`~klr_bench.OSKL` is chosen by cross-validation, while ``SVC`` has the settings that it has by itself.
+# of :class:`~klr_bench.OSKL` is chosen by cross-validation, while ``SVC`` has its default settings.
 
 command = """
     run --quiet experiment=own_file data.path=flowers.csv algorithm=[oskl_default,svc,lr_linear]

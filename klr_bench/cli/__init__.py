@@ -25,7 +25,7 @@ LARGEST_SHOWN = 4 * 10**6
 HELP = {
     "run": """\
 klr-bench run [key=value ...]                   run an experiment, or go on with it
-    klr-bench run                                   the quickstart: no download, half a minute
+    klr-bench run                                   the quickstart: no download, a minute
     klr-bench run experiment=oskl_magic repeats=1
     klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
     Flags: -m (key=a,b: one run with each value), --cfg job, --dry-run, --quiet, --debug, --help (all keys).

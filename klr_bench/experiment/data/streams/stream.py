@@ -56,8 +56,8 @@ def stream(
         Number of features, >= 1.  That of CSV is known from the first line.  Give it for svmlight, with ``classes``, to
         spare the first pass over the text.
     zero_based : bool or None, default=None
-        Whether the indices of svmlight begin at 0, or at 1.  None: at 1, but where there is a first pass and it finds
-        the index 0, at 0.
+        Whether the indices of svmlight begin at 0, or at 1.  None: at 0 if there is a first pass and it finds the
+        index 0, otherwise at 1.
     label_column : str, int or None, default=None
         Of CSV, a name in the header or a position: 0 is the first column, -1 and None the last.
     positive : str, number or None, default=None
@@ -65,7 +65,7 @@ def stream(
     classes : sequence or None, default=None
         All labels, each once, such as [-1, 1].
     cache : str, Path or None, default=None
-        Folder for the parsed rows.  A pass to the end of the files writes them, unless another process is about it, and
+        Folder for the parsed rows.  A pass to the end of the files writes them, unless another process is doing so, and
         later streams of the same files read them instead of the text.  Names, sizes and times of the files, ``format``
         and ``label_column`` must be the same for that; all else may differ.  None keeps nothing.
     skip_rows : int, default=0
