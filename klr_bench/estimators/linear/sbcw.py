@@ -237,9 +237,9 @@ class SparseBatchConfidenceWeighted(GroupSelector):
 
     References
     ----------
-    Tan et al., AAAI 2016, algorithms 2 and 3, equation 16.  A step of algorithm 3 that would go beyond the maximum of
-    the dual objective ends at the maximum: near a tie of two groups the curvature is 1/sigma times what algorithm 3
-    assumes.
+    Tan et al., AAAI 2016, algorithms 2 and 3, equation 16 with C in place of C/q.  A step of algorithm 3 that would go
+    beyond the maximum of the dual objective ends at the maximum: near a tie of two groups the curvature is 1/sigma
+    times what algorithm 3 assumes.
 
     Examples
     --------
