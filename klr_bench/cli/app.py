@@ -245,7 +245,10 @@ def explain(error: BaseException) -> str:
 def _explain_bare_word(word: str) -> str:
     searched = config_files.folders()
     groups = [group for group in config_files.GROUPS if word in config_files.names(group, searched)]
-    return f"expected key=value, got {shown(word)!r}.{f' Did you mean {groups[0]}={word}?' if groups else ''}"
+    meant = f"{groups[0]}={word}" if groups else ""
+    if not groups and Path(word).is_file():
+        meant = f"experiment=own_file data.path={shown(word)}"
+    return f"expected key=value, got {shown(word)!r}.{f' Did you mean {meant}?' if meant else ''}"
 
 
 def _explain_composition(text: str) -> str:
@@ -275,6 +278,9 @@ def _near(key: str, known: Sequence[str]) -> str:
     section, dot, rest = key.partition(".")
     sections = {*OPEN, *(name.partition(".")[0] for name in known if "." in name)}
     close = difflib.get_close_matches(section.lower(), sections, n=1) if dot else []
+    inner = [name for name in known if name.endswith(f".{key}")]
+    if inner:
+        return nearest(inner[0], inner)
     if not close:
         return nearest(key.lower(), {*sections, *(name for name in known if "." not in name)})
     inside = [name.removeprefix(f"{close[0]}.") for name in known if name.startswith(f"{close[0]}.")]

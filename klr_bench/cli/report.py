@@ -26,6 +26,10 @@ KEYS = ("experiment", "against", "paper", "results_dir", "table", "format", "out
 
 def main(arguments: Sequence[str]) -> int:
     """Make the reports that are asked for; return the exit status."""
+    named = next((argument for argument in arguments if argument.startswith("name=")), "")
+    if named:
+        message = f"unknown key 'name'. What ran with {named} is shown by klr-bench report experiment={named[5:]}"
+        raise KlrBenchError(message)
     words, values = split_keys(arguments, KEYS)
     if words or not values.keys() & {"experiment", "paper"}:
         got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")

@@ -143,6 +143,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (["report", "experimnt=x"], "unknown key 'experimnt'. Did you mean 'experiment'?"),
         (["report", "--format=md"], "unknown key '--format'. Did you mean 'format'?"),
+        (["report", "experiment=own_file", "name=mine"], "unknown key 'name'. What ran with name=mine is shown by klr"),
         (["list", "algoritms"], "unknown kind 'algoritms'. Did you mean 'algorithm'?"),
         (
             ["show", "oskl"],
@@ -350,6 +351,12 @@ def test_sigterm_is_as_ctrl_c() -> None:
         ("datset=magic", "unknown key 'datset'. Did you mean 'dataset'?"),
         ("repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),
         ("kernel.percent=3", "unknown key 'kernel.percent'. Did you mean 'kernel.percentile'?"),
+        ("path=mine.csv", "unknown key 'path'. Did you mean 'data.path'?"),
+        ("test_size=0.3", "unknown key 'test_size'. Did you mean 'data.test_size'?"),
+        (
+            "data.path=mine.csv",
+            "data.path= is given, but the dataset is not file. Add experiment=own_file (or dataset=file), or leave",
+        ),
         ("~repeat", "unknown key 'repeat'. Did you mean 'repeats'?"),
         ("dataset=null", "dataset=null: expected a name of configs/dataset, got none."),
         ("experiment=", "experiment=: expected a name of configs/experiment, got none."),
@@ -374,6 +381,23 @@ def test_refusals_name_what_is_near(
     assert err.startswith(f"error: {message}")
     assert err.count("\n") == 1
     assert (out, stub.configs) == ("", [])
+
+
+def test_a_bare_path_is_the_users_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").write_text("x,class\n1,a\n2,b\n")
+    assert main(["run", "mine.csv"]) == 2
+    assert "Did you mean experiment=own_file data.path=mine.csv?" in capsys.readouterr().err
+    assert not stub.configs
+
+
+def test_a_column_is_named_by_its_number(tmp_path: Path, stub: Runner) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("Größe,x,class\n1,2,a\n2,3,b\n", encoding="utf-8")
+    assert main(["run", "experiment=own_file", f"data.path={path}", "data.columns={1: leave_out, x: number}"]) == 0
+    assert stub.configs[0].data.columns == {"1": "leave_out", "x": "number"}
 
 
 # run: values that Hydra's lexer refuses

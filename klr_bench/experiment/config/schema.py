@@ -85,7 +85,7 @@ Call = Annotated[
 ]
 
 
-Columns = dict[str, Literal["number", "text", "leave_out"]]
+Columns = dict[Text, Literal["number", "text", "leave_out"]]
 """What columns of a user's table are, by their name, or their number from 1."""
 
 

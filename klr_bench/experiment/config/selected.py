@@ -43,7 +43,10 @@ def check_datasets(
     said = [key for key, value in about_file.items() if value is not None]
     if said and not own:
         key = f"data.{said[0]}="
-        message = f"{key} is given, but the dataset is not file. Add dataset=file, or leave {key} out."
+        message = (
+            f"{key} is given, but the dataset is not file. Add experiment=own_file (or dataset=file), or leave {key} "
+            "out."
+        )
         raise KlrBenchError(message)
     for stem in own:
         selected[stem] = _own_file(stem, selected[stem], data)

@@ -23,7 +23,7 @@ def dry_run_of(cells: Sequence[Cell], folder: Path, config: Config, console: Con
     place = Path(config.results_dir) / config.name
     console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {place}")
     found = reference(config.name)
-    if found:
+    if found and config.data.path is None:  # that of a user's file is of another one
         console.print(found.sentence())
     end = "" if quiet or not waiting else ":"
     console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells{end}")

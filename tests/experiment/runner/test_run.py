@@ -529,6 +529,8 @@ def test_a_dry_run_says_how_long_the_reference_took(config, monkeypatch, tmp_pat
     records.write_text("key,fit_time_s,predict_time_s\na,100.5,1\nb,18.5,\nc,,\n")
     said = "reference: 3 cells, whose fits and predictions took 2 min in all"
     assert said in run(config, dry_run=True)[1]
+    of_a_file = replace(config, data=replace(config.data, path="mine.csv"))
+    assert "reference" not in run(of_a_file, dry_run=True)[1], "it was made of another file"
     records.write_text("key,fit_time_s\na,long\n")
     assert "reference" not in run(config, dry_run=True)[1]
 
