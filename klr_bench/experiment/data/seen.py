@@ -25,6 +25,8 @@ DATE = re.compile(
     r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
 )
 DECIMAL_COMMA = re.compile(r"[+-]?\d[\d.]*,\d+")
+WITH_UNIT = re.compile(r"([A-Z]{3}|[^\w\s]{1,2})? ?[+-]?\d[\d.,' ]* ?([A-Z]{3}|[^\w\s])?")
+"""A number with a currency, a percent sign or separators of thousands."""
 IDENTIFIER = re.compile(r"(.*[^a-z0-9])?(id|uuid|guid|index|row|rowid)", re.IGNORECASE)
 
 
@@ -39,8 +41,8 @@ class Seen:
     """Of the values that are not missing; None where there are more than MOST_COUNTED."""
     dated: bool = False
     """Whether the first of them were dates, where there are more."""
-    with_comma: bool = False
-    """Whether some value is a number with a decimal comma."""
+    n_commas: int = 0
+    """Number of values that are numbers with a decimal comma."""
     odd: tuple[int, str] | None = None
     """The line and the text of the first value that is no number."""
     whole: bool = True
@@ -49,6 +51,10 @@ class Seen:
     high: float = -math.inf
     total: float = 0.0
     """The sum of whole numbers."""
+    stepped: bool = True
+    """Whether each number is one more than that of the row before."""
+    last: float = math.nan
+    """The last number."""
 
     def take(self, lines: Sequence[int], texts: Sequence[str]) -> None:
         """Look at some rows more."""
@@ -66,7 +72,7 @@ class Seen:
             return
         self.whole = False
         self.n_numbers += sum(number(text) is not None for text in values)
-        self.with_comma = self.with_comma or any(map(DECIMAL_COMMA.fullmatch, values))
+        self.n_commas += sum(DECIMAL_COMMA.fullmatch(text) is not None for text in values)
         if self.odd is None:
             self.odd = next((line, text) for line, text in zip(lines, texts, strict=True) if is_odd(text))
 
@@ -78,23 +84,30 @@ class Seen:
         if self.whole and len(numbers):
             self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
             self.total += float(numbers.sum())
+            steps = np.diff(numbers, prepend=numbers[0] - 1 if math.isnan(self.last) else self.last)
+            self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def numbers_rows(self, place: int, name: str) -> bool:
-        """Say whether whole numbers number the rows: without gaps in the first column, or most differ and are named so.
+        """Say whether whole numbers number the rows: in their order, without gaps in the first column, or by the name.
 
-        They are the numbers in between, each once, if their sum is that of these; others hardly have it.
+        Numbers without gaps are those in between, each once, if their sum is that of these; others hardly have it.
+        By the name they do if most of them differ.
         """
         if not self.whole or self.n_missing or self.n < SELDOM:
             return False
         if IDENTIFIER.fullmatch(name):
             return self.counts is None or len(self.counts) > self.n / 2
         gapless = self.high - self.low == self.n - 1 and 2 * self.total == self.n * (self.low + self.high)
-        return place == 0 and gapless
+        return self.stepped or (place == 0 and gapless)
 
     @property
     def n_there(self) -> int:
         """Number of values that are not missing."""
         return self.n - self.n_missing
+
+    def decimal_commas(self) -> bool:
+        """Say whether the values are numbers, and some of them have a decimal comma."""
+        return self.n_commas > 0 and self.n_commas + self.n_numbers == self.n_there
 
     def dates(self) -> bool:
         """Say whether the values are dates, the first MOST_COUNTED of them where there are more."""

@@ -7,6 +7,7 @@ numbers, texts that hardly repeat and columns of one value are left out.  All th
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from klr_bench.errors import KlrBenchError, nearest, shown
 from klr_bench.experiment.data.delimited import WIDE, Layout, Piece, layout_of, pieces_of, rows_and_codes
 from klr_bench.experiment.data.labels import LARGEST, Labels, number, some
-from klr_bench.experiment.data.seen import MOST_COUNTED, SELDOM, Seen, is_missing, is_odd, numbers_of
+from klr_bench.experiment.data.seen import MOST_COUNTED, SELDOM, WITH_UNIT, Seen, is_missing, is_odd, numbers_of
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
@@ -179,23 +180,25 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
         share = "" if asked else f", as {seen.n_numbers:,} of {seen.n_there:,} values of the column are"
         message = (
             f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is not a number{share}; mend the line, "
-            f"or leave the column out with data.columns={{{name}: leave_out}}."
+            f"or {_left_out_by(place, name)}."
         )
         raise KlrBenchError(message)
     many = seen.counts is None or len(seen.counts) > max(SELDOM, seen.n_there / 2)
-    if asked is None and many and seen.with_comma and seen.odd:
+    if asked is None and seen.odd and (seen.decimal_commas() or (many and seen.n_commas)):
         line, text = seen.odd
         message = (
             f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is no number, and some values "
-            "of the column have a decimal comma; write points, or leave the column out with data.columns="
-            f"{{{name}: leave_out}}."
+            "of the column have a decimal comma; write points (pandas.read_csv has decimal=','), or "
+            f"{_left_out_by(place, name)}."
         )
         raise KlrBenchError(message)
     if asked is None and seen.dates():
         return left_out("dates")
     if asked is None and many:
         counted = f"more than {MOST_COUNTED:,}" if seen.counts is None else f"{len(seen.counts):,}"
-        return left_out(f"{counted} different texts")
+        numeric = seen.odd is not None and WITH_UNIT.fullmatch(seen.odd[1]) is not None
+        example = f" such as {shown(repr(seen.odd[1]))}, which is no plain number" if seen.odd and numeric else ""
+        return left_out(f"{counted} different texts{example}")
     if seen.counts is None:
         message = f"{path}: {name}: expected at most {MOST_COUNTED:,} different texts, got more; leave the column out."
         raise KlrBenchError(message)
@@ -205,6 +208,12 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
     elif len(values) == 2:
         values = values[1:]  # the other one is where this is not
     return Column(place, name, TEXT, values=tuple(values), n_missing=seen.n_missing)
+
+
+def _left_out_by(place: int, name: str) -> str:
+    """Return how to leave a column out, by its name if the command line can hold it unquoted, else by its number."""
+    key = name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)
+    return f"leave the column out with 'data.columns={{{key}: leave_out}}'"
 
 
 def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: Piece) -> NDArray[np.float32]:

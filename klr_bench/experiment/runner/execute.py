@@ -51,7 +51,7 @@ SCALED = {
     None: "",
     "standard": ", each scaled to mean 0 and deviation 1",
     "minmax": ", each scaled to [0, 1]",
-    "auto": ", each scaled to mean 0 and deviation 1, one with a long tail by its ranks",
+    "auto": ", each scaled to mean 0 and deviation 1, any with a long tail by its ranks",
 }
 """What is said of the features of a data set; it is done by the training rows of each split."""
 LONGEST_SHOWN = 500

@@ -115,11 +115,42 @@ def test_decimal_commas_are_no_texts(tmp_path: Path) -> None:
         read(tmp_path / "mine.csv")
 
 
+def test_numbers_with_a_comma_are_no_texts_though_they_repeat(tmp_path: Path) -> None:
+    lines = ["size;y;class", *(f"{i % 5},5;{i % 3};{'ab'[i % 2]}" for i in range(200))]
+    (tmp_path / "mine.csv").write_text("\n".join(lines))
+    with pytest.raises(KlrBenchError, match=r"column 1 \('size'\): '0,5' is no number, and .* decimal comma"):
+        read(tmp_path / "mine.csv")
+    _, _, table = read(tmp_path / "mine.csv", asked={"size": "text"})
+    assert table.columns[0].values == ("0,5", "1,5", "2,5", "3,5", "4,5")
+
+
+def test_a_column_with_a_name_that_the_command_line_cannot_hold_is_named_by_its_number(tmp_path: Path) -> None:
+    for name in ("Größe", "weight (kg)"):
+        lines = [f"y;{name};class", *(f"{i % 3};{i % 7}5,0;{'ab'[i % 2]}" for i in range(60))]
+        (tmp_path / "mine.csv").write_text("\n".join(lines), encoding="utf-8")
+        with pytest.raises(KlrBenchError, match=r"leave the column out with 'data\.columns=\{2: leave_out\}'\."):
+            read(tmp_path / "mine.csv")
+
+
+@pytest.mark.parametrize("sign", ["${}", "{} €", "{} %", "EUR {}"])
+def test_numbers_with_a_sign_are_left_out_with_an_example(tmp_path: Path, sign: str) -> None:
+    table = [{"price": sign.format(f"{i}.50"), "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
+    _, _, found = read(write(tmp_path / "mine.csv", table))
+    shown = repr(sign.format("0.50"))
+    assert found.columns[0].why == f"30 different texts such as {shown}, which is no plain number"
+
+
+def test_a_count_of_the_rows_is_left_out_wherever_it_stands(tmp_path: Path) -> None:
+    table = [{"x": (7 * i) % 5, "nr": 1 + i, "back": 6000 - i, "class": "ab"[i > 2999]} for i in range(6000)]
+    _, _, found = read(write(tmp_path / "mine.csv", table))
+    assert [column.why for column in found.columns] == ["", "numbers of the rows", ""]
+
+
 def test_row_numbers_of_pandas_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> None:
-    table = [{"": i, "rank": i, "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
+    table = [{"": i, "rank": (11 * i) % 30, "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
     X, _, found = read(write(tmp_path / "mine.csv", table))
     assert [column.why for column in found.columns] == ["numbers of the rows", "", ""]
-    np.testing.assert_array_equal(X[:, 0], np.arange(30))
+    np.testing.assert_array_equal(X[:, 0], 11 * np.arange(30) % 30)
 
 
 def test_a_table_without_features_is_refused(tmp_path: Path) -> None:
