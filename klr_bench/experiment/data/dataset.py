@@ -26,7 +26,7 @@ from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError
 from klr_bench.experiment.data.fetch import UNKNOWN, fetch
 from klr_bench.experiment.data.labels import LARGEST, Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
-from klr_bench.experiment.data.readers import READER_VERSION, Arrays, check_text, read, stored
+from klr_bench.experiment.data.readers import READER_VERSION, TABLE_VERSION, Arrays, check_text, read, stored
 from klr_bench.experiment.keys import content_hash, source_hash
 from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET
@@ -157,7 +157,7 @@ def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
     chosen = {key: source.get(key) for key in _READING} | {key: spec.get(key) or None for key in _SELECTING}
     if source["format"] != FILE:
         return chosen
-    return chosen | {"format": source.get("file_format"), "table": True, "columns": source.get("columns")}
+    return chosen | {"format": source.get("file_format"), "table": TABLE_VERSION, "columns": source.get("columns")}
 
 
 def _sha256s(paths: Sequence[Path], spec: Mapping[str, Any]) -> list[str]:

@@ -22,6 +22,7 @@ from klr_bench.experiment.data.svmlight import read_svmlight
 from klr_bench.experiment.data.table import Table, read_table
 
 READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
+TABLE_VERSION = 2  # the same of a user's table: raise it when other things are made of its columns
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # the largest dense matrix
 

@@ -411,6 +411,15 @@ def test_the_reader_version_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) 
     assert dataset_hash("magic", SPECS["magic"]) != key
 
 
+def test_what_is_made_of_a_users_columns_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("x,class\n1,no\n2,yes\n")
+    own_file, magic = (dataset_hash("file", own(path)), dataset_hash("magic", SPECS["magic"]))
+    monkeypatch.setattr(dataset, "TABLE_VERSION", -1)
+    assert dataset_hash("file", own(path)) != own_file
+    assert dataset_hash("magic", SPECS["magic"]) == magic
+
+
 # -- the user's own file ---------------------------------------------------------------------------------
 
 
