@@ -197,8 +197,7 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
     if asked is None and many:
         counted = f"more than {MOST_COUNTED:,}" if seen.counts is None else f"{len(seen.counts):,}"
         numeric = seen.odd is not None and WITH_UNIT.fullmatch(seen.odd[1]) is not None
-        example = f" such as {shown(repr(seen.odd[1]))}, which is no plain number" if seen.odd and numeric else ""
-        return left_out(f"{counted} different texts{example}")
+        return left_out(f"{counted} texts as {seen.odd[1]}" if seen.odd and numeric else f"{counted} different texts")
     if seen.counts is None:
         message = f"{path}: {name}: expected at most {MOST_COUNTED:,} different texts, got more; leave the column out."
         raise KlrBenchError(message)
