@@ -19,6 +19,7 @@ from klr_bench import (
     OSKL,
     ApproximateKernelLR,
     BatchConfidenceWeighted,
+    BudgetOSKL,
     DualCDKLR,
     Forgetron,
     ImportVectorMachine,
@@ -56,6 +57,8 @@ SETTINGS = [
     PrototypeKLR(3, solver="adam", max_iter=20),
     PrototypeKLR(learn_prototypes=False, learn_width=False),
     BatchConfidenceWeighted(q=2),
+    BudgetOSKL(G=10.0, eta=0.05, loss="exponential"),
+    BudgetOSKL(G=10.0, loss="square"),
 ]
 OF_SOLVERS = {
     "check_classifiers_classes",

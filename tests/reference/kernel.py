@@ -198,10 +198,11 @@ def rbp(K, y, budget, draws):
     return f
 
 
-def budget_oskl(K, y, budget, draws, G, eta):
+def budget_oskl(K, y, budget, draws, G, eta, loss="logit", delta=0.1):
     f = Budgeted(K, budget)
     for t in f:
-        slope = -y[t] * expit(-y[t] * f.value(t))
+        slope = loss_derivative(loss, y[t], f.value(t), delta)
+        assert abs(slope) <= G
         if not f.full:
             if draws[t] < abs(slope) / G:
                 f.insert(t, -eta * G * np.sign(slope))

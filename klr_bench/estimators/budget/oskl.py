@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 
+from sklearn.utils._param_validation import StrOptions
+
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import SCALE, SUM, N, decide, enter, strategy
+from klr_bench.estimators.budget.engine import REFUSED, SCALE, SUM, N, T, decide, enter, strategy
 from klr_bench.estimators.budget.refit import best_coefficients
 from klr_bench.estimators.core.classifier import learns
-from klr_bench.estimators.core.losses import LOGIT, derivative
+from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
@@ -19,13 +21,16 @@ from klr_bench.estimators.core.progressive import Progressive
 
 @strategy
 def sample_then_project(book, parameters):
-    budget, G, eta = int(parameters[0]), parameters[1], parameters[2]
+    budget, loss, delta, G, eta = int(parameters[0]), int(parameters[1]), parameters[2], parameters[3], parameters[4]
     y, u, counts, scalars, coef, length = book.y, book.u, book.counts, book.scalars, book.coef, book.length
     for i in range(len(y)):
         value = decide(book, i)
         if math.isnan(value):
             break
-        slope = derivative(LOGIT, y[i], value, 0.0)
+        slope = derivative(loss, y[i], value, delta)
+        if not abs(slope) <= G:
+            counts[REFUSED] = counts[T]
+            break
         slot = counts[N]
         if slot < budget:
             if u[i] < abs(slope) / G:
@@ -56,11 +61,10 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         \quad j = \operatorname{argmax}_i \frac{| k(x, x_i) |}{\sqrt{k(x_i, x_i)}}
 
     That needs no draw, and no support vector is ever removed.  So the last classifier, the average one and all in
-    between have the same `budget` support vectors, and the number of examples need not be known.  The loss is log(1 +
-    e^-yf).
+    between have the same `budget` support vectors, and the number of examples need not be known.
 
-    With `refit` the coefficients are found once more, from all rows of `fit`: those of the regularised problem on the
-    support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    With `refit`, for the logit loss alone, the coefficients are found once more, from all rows of `fit`: those of the
+    regularised problem on the support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
 
     Parameters
     ----------
@@ -70,9 +74,17 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         Baseline, in which every row is one, 85.8 %.
     G : float, default=1.0
         Bound >= 1 on |l'|; a larger G fills the budget more slowly, from more examples: about when the sum of the |l'|
-        is G budget.  1 is for rows in random order; a larger one is for rows whose distribution changes.
+        is G budget.  1 is for rows in random order; a larger one is for rows whose distribution changes.  The
+        derivatives of the other losses than logit have no bound in advance: an example whose derivative exceeds G
+        raises a ValueError, with a full budget too.  The first has 1 (exponential) or 2 (square), and on MAGIC a G of
+        10 is enough for the square loss, and with eta = 0.01 for the exponential one.
     eta : float or None, default=None
-        Step size > 0; None is 0.9 / G, the one of the paper for OSKL.
+        Step size > 0; None is that of the paper for OSKL, 0.9 / (L G), where L is 1 for logit and exponential, 2 /
+        delta for square.
+    loss : {"logit", "exponential", "square"}, default="logit"
+        log(1 + e^-yf), e^-yf, or max((y - f)^2, delta^2).  Only the first gives probabilities, and `refit` is for it.
+    delta : float, default=0.1
+        delta > 0 of the square loss: an example with |y - f| < delta changes nothing.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one, which is the better choice where the rows do
         not come in random order (docs/methods/budget_oskl.md).
@@ -112,6 +124,8 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
         "G": [AT_LEAST_ONE],
         "eta": [POSITIVE, None],
+        "loss": [StrOptions({"logit", "exponential", "square"})],
+        "delta": [POSITIVE],
         "refit": ["boolean"],
         "lam": [POSITIVE, None],
     }
@@ -121,6 +135,8 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         budget=100,
         G=1.0,
         eta=None,
+        loss="logit",
+        delta=0.1,
         *,
         average=True,
         refit=False,
@@ -137,6 +153,8 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.G = G
         self.eta = eta
+        self.loss = loss
+        self.delta = delta
         self.refit = refit
         self.lam = lam
 
@@ -181,8 +199,25 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         if self._refitted is not None:
             self.dual_coef_ = self._refitted
 
+    def _validate_params(self):
+        super()._validate_params()
+        if self.refit and self.loss != "logit":
+            message = f"refit=True of BudgetOSKL is for loss='logit'; use refit=False. Got loss={self.loss!r}."
+            raise ValueError(message)
+
     def _strategy_arguments(self):
-        return [self.G, 0.9 / self.G if self.eta is None else self.eta]
+        smoothness = 2.0 / self.delta if self.loss == "square" else 1.0  # L of the paper's table 1
+        eta = 0.9 / (smoothness * self.G) if self.eta is None else self.eta
+        return [LOSSES[self.loss], self.delta, self.G, eta]
+
+    def _refuse(self, t, f):
+        if self.loss == "logit" or not math.isfinite(f):
+            super()._refuse(t, f)
+        message = (
+            f"BudgetOSKL: |l'(y, f(x))| of the {self.loss} loss exceeds G = {self.G:g} at example {t}; "
+            "G must be at least the largest derivative that occurs: use a larger G or a smaller eta."
+        )
+        raise ValueError(message)
 
     def _is_logistic(self):
-        return True
+        return self.loss == "logit"

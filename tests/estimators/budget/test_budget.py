@@ -49,6 +49,14 @@ CASES = {
         lambda K, y, B: reference.bogd(K, y, B, draws(len(y)), 0.5, 3.0, 0.02, by_length=True),
     ),
     "oskl": (BudgetOSKL(G=1.5, eta=0.4), lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 1.5, 0.4)),
+    "oskl exponential": (
+        BudgetOSKL(G=5.0, eta=0.03, loss="exponential"),
+        lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 5.0, 0.03, "exponential"),
+    ),
+    "oskl square": (
+        BudgetOSKL(G=6.0, loss="square", delta=0.5),
+        lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 6.0, 0.9 / (4.0 * 6.0), "square", 0.5),
+    ),
     "bsgd": (BSGD(lam=0.02), lambda K, y, B: reference.bsgd(K, y, B, 0.02, "hinge")),
     "bsgd logit": (BSGD(lam=0.05, loss="logit"), lambda K, y, B: reference.bsgd(K, y, B, 0.05, "logit")),
     "bsgd projection": (
@@ -233,11 +241,13 @@ def test_what_norma_removes_is_as_small_as_promised(case):
     assert going > 50
 
 
-def test_a_budget_for_all_is_oskl_without_a_ball():
+@pytest.mark.parametrize("case", ["oskl", "oskl exponential", "oskl square"])
+def test_a_budget_for_all_is_oskl_without_a_ball(case):
     X, y = toy(n=300)
     for average in (False, True):
-        learner = fitted("oskl", X, y, 300, gamma=2.0, average=average)
-        free = OSKL(G=1.5, eta=0.4, R=np.inf, gamma=2.0, random_state=0, average=average).fit(X, y)
+        learner = fitted(case, X, y, 300, gamma=2.0, average=average)
+        common = {name: getattr(learner, name) for name in ("G", "eta", "loss", "delta", "gamma")}
+        free = OSKL(R=np.inf, random_state=0, average=average, **common).fit(X, y)
         assert 0 < learner.n_support_ < 300
         np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
         np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-10)
@@ -266,6 +276,46 @@ def test_a_step_with_a_full_budget_goes_as_far_down_as_one_support_vector_can():
     left = [0.4 * slope * 0.4 * slope * (1 - value**2) for value in k]  # of the squared length of the gradient
     assert j == np.argmin(left)
     assert moved[j] == pytest.approx(-0.4 * slope * k[j])
+
+
+@pytest.mark.parametrize("loss", ["exponential", "square"])
+@pytest.mark.parametrize("budget", [1, 300])
+def test_oskl_with_a_budget_refuses_a_derivative_above_its_bound(loss, budget):
+    """With room for all and with a full budget: the example at which the reference first exceeds G."""
+    X, y = toy(n=300)
+    G, eta, first = 2.0, 0.9 if loss == "exponential" else 0.3, None
+    K, u = kernel_matrix(X, {"gamma": 2.0}), draws(300)
+    for n in range(1, 301):
+        try:
+            reference.budget_oskl(K[:n, :n], y[:n], budget, u[:n], G, eta, loss)
+        except AssertionError:
+            first = n
+            break
+    assert first is not None
+    size = len(reference.budget_oskl(K[: first - 1, : first - 1], y[: first - 1], budget, u, G, eta, loss).places)
+    assert (size == budget) == (budget == 1)
+    learner = BudgetOSKL(budget, G, eta, loss, gamma=2.0, random_state=0)
+    learner.partial_fit(X[: first - 1], y[: first - 1], classes=[-1, 1])
+    assert learner.n_support_ == size
+    with pytest.raises(ValueError, match=f"of the {loss} loss exceeds G = 2 at example {first}; G must be at least"):
+        learner.fit(X, y)
+
+
+def test_oskl_with_a_budget_and_delta():
+    """Of the square loss: where |y - f| < delta nothing changes, whether there is room or not."""
+    X = np.array([[0.0], [0.0], [0.0], [0.0]])
+    learner = BudgetOSKL(budget=1, G=2.0, eta=0.25, loss="square", delta=0.6, average=False, gamma=1.0, random_state=0)
+    for t, f in enumerate([0.5, 0.5, 0.5]):  # |l'| = 2 = G at first: drawn for sure, with coefficient eta G
+        learner.partial_fit(X[t : t + 1], [1], classes=[-1, 1])
+        assert learner.decision_function(X[:1]) == pytest.approx(f)
+    learner.set_params(delta=0.4).partial_fit(X[3:], [1])
+    assert learner.decision_function(X[:1]) == pytest.approx(0.5 + 0.25 * 2 * 0.5)
+
+
+def test_only_the_logit_loss_of_oskl_with_a_budget_gives_probabilities():
+    assert hasattr(BudgetOSKL(), "predict_proba")
+    assert not hasattr(BudgetOSKL(loss="exponential"), "predict_proba")
+    assert not hasattr(BudgetOSKL(loss="square"), "predict_proba")
 
 
 def test_the_basic_forgetron_shrinks_at_any_finite_budget():
@@ -412,6 +462,10 @@ def test_other_parameters_are_checked():
     X, y = toy(n=20)
     with pytest.raises(ValueError, match="eta \\* lam of NORMA must be below 1"):
         NORMA(eta=2.0, lam=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="'loss' parameter of BudgetOSKL"):
+        BudgetOSKL(loss="hinge").fit(X, y)
+    with pytest.raises(ValueError, match="'delta' parameter of BudgetOSKL"):
+        BudgetOSKL(loss="square", delta=0.0).fit(X, y)
     with pytest.raises(ValueError, match="'loss' parameter of BSGD"):
         BSGD(loss="square").fit(X, y)
     with pytest.raises(ValueError, match="eta \\* lam of BOGD must be below 1"):

@@ -87,3 +87,10 @@ def test_three_classes(layout, monkeypatch):
     learner = BudgetOSKL(budget=20, gamma=2.0, refit=True, random_state=0).fit(rows, labels)
     plain = BudgetOSKL(budget=20, gamma=2.0, random_state=0).fit(rows, labels)
     assert learner.score(rows, labels) > plain.score(rows, labels)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "square"])
+def test_it_is_for_the_logit_loss(loss):
+    X, y = toy(n=20)
+    with pytest.raises(ValueError, match=rf"is for loss='logit'; use refit=False\. Got loss='{loss}'\."):
+        BudgetOSKL(G=30.0, loss=loss, refit=True).fit(X, y)
