@@ -1,4 +1,4 @@
-"""Learners with a budget against compiled loops of the same methods: one example, one kernel value at a time."""
+"""Learners with a budget, and ALMA, against compiled loops of the same: one example, one kernel value at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numba import njit
 from timing import ONE_PASS, best, paper_data
 
 from klr_bench import (
+    ALMA,
     BOGD,
     BSGD,
     NORMA,
@@ -37,6 +38,14 @@ def value_of(coef, row, n):
     for j in range(n):
         f += coef[j] * row[j]
     return f
+
+
+@njit(fastmath=True)
+def backward(factor, n, w):
+    for i in range(n - 1, -1, -1):
+        w[i] /= factor[i, i]
+        for j in range(i):
+            w[j] -= w[i] * factor[i, j]
 
 
 @njit(fastmath=True)
@@ -214,6 +223,61 @@ def bsgd_merging(X, y, u, gamma, budget):
 
 
 @njit(fastmath=True)
+def bsgd_projection(X, y, u, gamma, budget):
+    n, ever, lam = 0, 0, 1e-4
+    members, coef, row = np.zeros(budget + 1, np.int64), np.zeros(budget + 1), np.zeros(budget + 1)
+    factor, w, q = np.zeros((budget + 1, budget + 1)), np.zeros(budget + 1), np.zeros(budget + 1)  # K = L L'
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        z = y[t] * value_of(coef, row, n)
+        for j in range(n):
+            coef[j] *= 1.0 - 1.0 / (t + 1)
+        if z >= 1.0:
+            continue
+        c, away, p = y[t] / (lam * (t + 1)), 1.0, n
+        for i in range(n):
+            w[i] = (row[i] - value_of(w, factor[i], i)) / factor[i, i]
+            away -= w[i] * w[i]
+        inside = away <= 1e-10
+        if n == budget and not inside:
+            p = 0
+            for j in range(1, n):
+                if abs(coef[j]) < abs(coef[p]) * (1.0 - 1e-9):
+                    p = j
+            inside = abs(c) < abs(coef[p]) * (1.0 - 1e-9)
+        if inside:
+            backward(factor, n, w)
+            for i in range(n):
+                coef[i] += c * w[i]
+            continue
+        for i in range(n):
+            factor[n, i] = w[i]
+        factor[n, n], members[n], coef[n] = math.sqrt(away), t, c
+        n += 1
+        ever += 1
+        if n <= budget:
+            continue
+        for i in range(n):  # column p of the inverse of K
+            q[i] = ((1.0 if i == p else 0.0) - value_of(q, factor[i], i)) / factor[i, i] if i >= p else 0.0
+        backward(factor, n, q)
+        share = coef[p] / q[p]
+        n -= 1
+        for i in range(n):
+            coef[i] = coef[i] - share * q[i] if i < p else coef[i + 1] - share * q[i + 1]
+        for i in range(p, n):
+            members[i] = members[i + 1]
+            for j in range(i + 2):
+                factor[i, j] = factor[i + 1, j]
+        for j in range(p, n):  # rotations of columns j and j + 1
+            length = math.hypot(factor[j, j], factor[j, j + 1])
+            cosine, sine = factor[j, j] / length, factor[j, j + 1] / length
+            for i in range(j, n):
+                left, right = factor[i, j], factor[i, j + 1]
+                factor[i, j], factor[i, j + 1] = cosine * left + sine * right, cosine * right - sine * left
+    return ever
+
+
+@njit(fastmath=True)
 def norma(X, y, u, gamma, budget):
     n, turn, ever, eta, lam = 0, 0, 0, 0.5, 0.01
     members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget, np.float32)
@@ -232,6 +296,26 @@ def norma(X, y, u, gamma, budget):
         n = min(n + 1, budget)
         members[slot], coef[slot] = t, eta * y[t]
     return ever
+
+
+@njit(fastmath=True)
+def alma(X, y, u, gamma, budget):
+    n, squared, C = 0, 0.0, math.sqrt(2.0)
+    margin = (1.0 - 0.9) * math.sqrt(8.0) / 0.9
+    members, coef, row = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget, np.float32)
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        z, root = y[t] * value_of(coef, row, n), math.sqrt(n + 1)
+        if z > margin / root:
+            continue
+        members[n], coef[n] = t, C / root * y[t]
+        squared += 2.0 * C / root * z + C * C / (n + 1)
+        n += 1
+        if squared > 1.0:
+            for j in range(n):
+                coef[j] /= math.sqrt(squared)
+            squared = 1.0
+    return n
 
 
 @njit(fastmath=True)
@@ -294,20 +378,27 @@ METHODS = {
     "budget oskl": (BudgetOSKL, budget_oskl, ()),
     "norma": (NORMA, norma, ()),
     "bsgd": (BSGD, bsgd, ()),
+    "bsgd projection": (partial(BSGD, maintenance="projection"), bsgd_projection, ()),
     "bsgd merging": (partial(BSGD, maintenance="merging"), bsgd_merging, ()),
     "projectron": (Projectron, projectron, (False,)),
     "projectron++": (ProjectronPlusPlus, projectron, (True,)),
+    "alma": (ALMA, alma, ()),
 }
+BUDGETS = (414, 3443)
+IN_DOUBLE = (projectron, bsgd_projection)
 
 
 def measure(output):
     X, y, gamma = paper_data("magic")
     signs, u = y.astype(np.float64), np.random.RandomState(0).random_sample(len(y))
     for name, (learner_class, loop, arguments) in METHODS.items():
-        for budget in (414, 3443):
-            learner = learner_class(budget=budget, gamma=gamma, random_state=0, **ONE_PASS)
-            rows, width = (X.astype(np.float64), gamma) if loop is projectron else (X, np.float32(gamma))
-            plain = best(lambda b=budget, f=loop, r=rows, g=width, a=arguments: f(r, signs, u, g, b, *a), 1)
+        for budget in BUDGETS if loop is not alma else (None,):
+            learner = learner_class(gamma=gamma, random_state=0, **ONE_PASS)
+            if budget:
+                learner.set_params(budget=budget)
+            room = budget or len(y)
+            rows, width = (X.astype(np.float64), gamma) if loop in IN_DOUBLE else (X, np.float32(gamma))
+            plain = best(lambda b=room, f=loop, r=rows, g=width, a=arguments: f(r, signs, u, g, b, *a), 1)
             ours = best(lambda learner=learner: learner.fit(X, y), 3)
             yield {
                 "method": name,
@@ -316,6 +407,6 @@ def measure(output):
                 "engine_s": ours,
                 "ratio": plain / ours,
                 "target": 3.0,
-                "inserted_by_loop": loop(rows, signs, u, width, budget, *arguments),
+                "inserted_by_loop": loop(rows, signs, u, width, room, *arguments),
                 "inserted": learner.n_updates_,
             }

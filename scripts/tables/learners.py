@@ -17,6 +17,8 @@ OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
 SIZES = {10: 414, 4: 962, 2: 1821, 1: 3443}
 """Support vectors of OSKL on MAGIC in the paper, by its G: the budgets of `budget_all`."""
+NEAR = {"alma": SIZES[1]}
+"""Learners of `budget_all` with a number of support vectors of their own, and the one in `SIZES` that it is near."""
 LAST_ALONE = ("bsgd_merging", "fogd")
 """Learners of `budget_all` without an average classifier."""
 LARGE = 2000
@@ -102,7 +104,7 @@ def budget_all(folder: Path) -> dict[str, str]:
     lines: dict[tuple[str, str], dict[int, str]] = {}
     for (dataset, algorithm, variant), found in records.groupby(["dataset", "algorithm", "variant"], sort=False):
         chosen, means = dict(variant), found.mean(numeric_only=True)
-        sizes = [size for size in (chosen.get("budget"), chosen.get("n_components")) if size]
+        sizes = [size for size in (chosen.get("budget"), chosen.get("n_components"), NEAR.get(algorithm)) if size]
         sizes = sizes or [SIZES[chosen["G"]]] if "G" in chosen else sizes or [*SIZES.values()]
         label = results.manifest.algorithm_label(algorithm) + (", refit" if chosen.get("refit") else "")
         last, average = means["last_accuracy"], means["accuracy"]

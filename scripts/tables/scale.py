@@ -180,6 +180,7 @@ def speed(folder: Path) -> dict[str, str]:
         return "; ".join(f"{SAID.get(row[key], row[key])}: {form.format(**row)}" for _, row in read[name].iterrows())
 
     budget = read["budget"].groupby("method", sort=False)["ratio"]
+    budgets = read["budget"]["budget"].dropna().unique()  # ALMA has none
     text, large = read["sparse"].iloc[0], read["growth"].iloc[-1]
     linear = read["confidence"].set_index(["what", "n"])["seconds"]
     blocks = read["confidence"].set_index(["what", "dtype"])["ratio"]
@@ -199,8 +200,7 @@ def speed(folder: Path) -> dict[str, str]:
             of_each("grid", "dataset", "{shared_over_one:.1f} times one; apart {alone_over_shared:.0f} times as long"),
         ),
         (
-            f"learners with a budget of {' and '.join(map('{:,}'.format, read['budget']['budget'].unique()))} against "
-            "compiled loops, MAGIC",
+            f"learners with a budget of {' and '.join(map('{:,.0f}'.format, budgets))} against compiled loops, MAGIC",
             "; ".join(f"{method} {' and '.join(map('{:.1f}'.format, of))}" for method, of in budget) + " times faster",
         ),
         (
