@@ -60,6 +60,7 @@ NUMBERS: dict[str, Any] = {
 COLUMNS_OF: dict[str, Any] = {"algorithms": ["nc"], "experiments": ["mine"], "params": {"R": [1.0]}}
 PAPER: dict[str, Any] = {
     "title": "A paper",
+    "about": "It is about moons.",
     "authors": "Somebody",
     "venue": "Somewhere",
     "year": 2020,
@@ -208,6 +209,8 @@ def fields(annotation: Any, content: Any, place: Place = ()) -> Iterator[tuple[P
             yield from fields(parts[1], value, (*place, key))
     elif dataclasses.is_dataclass(annotation):
         for name, hint in keys_of(annotation).items():
+            if hint is Any:  # which no value can be wrong for
+                continue
             assert name in content, f"the tests need a value of {'.'.join((*place, name))}"
             yield (*place, name), kinds(hint)
             yield from fields(hint, content[name], (*place, name))
