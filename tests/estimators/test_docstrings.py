@@ -65,13 +65,14 @@ def test_the_first_line_of_a_docstring_is_a_summary(name):
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_class_has_all_sections_in_their_order(name):
     found = sections(getattr(klr_bench, name))
-    assert [heading for heading in found if heading in SECTIONS] == SECTIONS
+    there = [heading for heading in found if heading in SECTIONS]
+    assert there == SECTIONS, f"{name}: expected the sections {', '.join(SECTIONS[1:])}, got {', '.join(there[1:])}"
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_class_has_its_central_formula(name):
     formulas = re.findall(r"^\.\. math::\n\n((?: {4}.*\n?)+)", sections(getattr(klr_bench, name))[""], re.MULTILINE)
-    assert formulas
+    assert formulas, f"{name}: its docstring has no block of its formula, .. math::, before the section Parameters"
     assert all(formula.count("{") == formula.count("}") for formula in formulas)
 
 
@@ -80,7 +81,7 @@ def test_the_example_of_a_docstring_runs(name):
     thing = getattr(klr_bench, name)
     assert "Examples" in sections(thing), f"{name} has no example"
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(thing), {}, name, inspect.getsourcefile(thing), None)
-    assert 3 <= len(test.examples) <= 8
+    assert 3 <= len(test.examples) <= 8, f"{name}: expected 3 to 8 lines >>> in its example, got {len(test.examples)}"
     assert any(example.want for example in test.examples), f"the example of {name} shows no result"
     assert f"import {name}" in test.examples[0].source or f", {name}" in test.examples[0].source
     if "results/reference" in test.docstring and not Path("results/reference").is_dir():
@@ -136,4 +137,4 @@ def fitted(model):
 def test_the_docstring_of_a_class_names_its_source(name):
     """Authors and a year, and the algorithm, equation, figure, section or theorem that the code is."""
     references = sections(getattr(klr_bench, name)).get("References", "")
-    assert re.search(r"[A-Z]\w+.*\b(19|20)\d\d\b", references, re.DOTALL), f"{name} names no source"
+    assert re.search(r"[A-Z]\w+.*\b(19|20)\d\d\b", references, re.DOTALL), f"{name} names no author and year"

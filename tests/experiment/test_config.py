@@ -44,8 +44,9 @@ def test_an_experiment_composes_and_validates(experiment: str) -> None:
 def test_an_algorithm_names_parameters_of_its_constructor(algorithm: str) -> None:
     config = composed(f"algorithm={algorithm}", "dataset=digits")
     assert list(config.algorithms) == [algorithm]
-    assert config.algorithms[algorithm]["label"] != algorithm
-    assert config.algorithms[algorithm]["reference"]
+    file = f"configs/algorithm/{algorithm}.yaml"
+    assert config.algorithms[algorithm]["label"] != algorithm, f"{file} has no label, or one that is its name"
+    assert config.algorithms[algorithm]["reference"], f"{file} has no reference: whose algorithm is it?"
 
 
 @pytest.mark.parametrize("dataset", stems("dataset"))

@@ -63,7 +63,9 @@ def test_quality_is_that_of_scikit_learn(estimator):
         "ece": calibration_error(probability, Y[200:]),
         "auc": roc_auc_score(Y[200:], probability),
     }
-    assert measure(classifier, X[200:], Y[200:])[0] == pytest.approx(expected)
+    measured = measure(classifier, X[200:], Y[200:])[0]
+    assert measured.keys() == expected.keys(), "a new metric stands in `expected`, computed in another way"
+    assert measured == pytest.approx(expected)
 
 
 def test_bins_by_hand():
@@ -125,6 +127,7 @@ def test_quality_of_three_classes_is_that_of_scikit_learn(estimator):
         expected["log_loss"] = log_loss(THREE[200:], probability)
         expected["brier"] = sum(np.mean((probability[:, k] - (THREE[200:] == k)) ** 2) for k in range(3))
         expected["ece"] = calibration_error(probability.max(axis=1), right)
+    assert measured.keys() == expected.keys(), "a new metric stands in `expected`, computed in another way"
     assert measured == pytest.approx(expected)
     assert sum(n for _, n, _, _ in bins) == (100 if "ece" in expected else 0)
 

@@ -149,7 +149,7 @@ PAPERS = paper_files(folders()[:1])
 def test_the_claims_of_the_papers_are_judged(name: str) -> None:
     """A claim that is not judged has a reason: it says so, or an experiment was not run."""
     whole = WholePaper(name, PAPERS[name], REFERENCE)
-    assert len(whole.claims) >= 4
+    assert len(whole.claims) >= 4, f"{name}/paper.yaml: expected 4 claims or more, got {len(whole.claims)}"
     for claim in whole.claims:
         assert claim.compared or claim.claim.open or claim.missing, claim.claim.says
 

@@ -190,7 +190,7 @@ def test_no_number_is_lost() -> None:
         "qin2011": 229,  # 223 cells, four of which list ten numbers
         "tan2016aaai": 76,
         "prototype_klr": 0,
-    }
+    }, "a new paper stands here with the number of its printed numbers, counted in the paper"
 
 
 digits = st.decimals(0, 100, places=1)

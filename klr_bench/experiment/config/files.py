@@ -52,7 +52,8 @@ def check_own(searched: Sequence[Path]) -> None:
                 raise KlrBenchError(message)
             header = package_header(relative)
             if header and header not in text.splitlines()[:10]:
-                message = f"{own}: expected {header!r} as its first line, got none."
+                first = next(iter(text.splitlines()), "")
+                message = f"{own}: expected {header!r} as its first line, got {first!r:.80}. Put it there."
                 raise KlrBenchError(message)
 
 

@@ -18,6 +18,7 @@ from klr_bench.experiment.keys import source_path
 from klr_bench.experiment.targets import TARGET, build
 
 LISTED = "DATA_SOURCES"
+MAKERS_FILE = "klr_bench/experiment/config/generated.py"
 
 
 def make(spec: Mapping[str, Any], where: str, **given: Any) -> Any:
@@ -68,7 +69,9 @@ def check_made(spec: Mapping[str, Any], where: str) -> None:
             raise KlrBenchError(message)
     elif name not in _listed(module):
         known = [*_listed(module), *(maker.rpartition(".")[2] for maker in MAKERS if maker.startswith(f"{module}."))]
-        advice = nearest(name, known) or f" Its module has to list it: {LISTED} = ({name!r},)."
+        own = f" A function of your own is listed in its module: {LISTED} = ({name!r},)."
+        ours = f" A new function of klr-bench has an entry of MAKERS in {MAKERS_FILE}."
+        advice = nearest(name, known) + (ours if module.startswith("klr_bench.") else own)
         message = f"{where}{TARGET}: expected a function that makes data, got {target!r}.{advice}"
         raise KlrBenchError(message)
 
