@@ -18,13 +18,17 @@ ROOT = Path(__file__).resolve().parents[1]
 WAITING = ("test_dask.py", "test_processes.py", "test_kills.py", "test_interruptions.py")
 """Files whose few tests wait for other processes: the first to begin, for the last to begin ends alone."""
 OF_REFERENCES = (
+    "docs/test_commands.py",
     "report/page/test_browser.py",
     "report/page/test_page.py",
     "report/test_claims.py",
     "report/test_latex.py",
+    "report/test_methods_pages.py",
+    "report/test_paper_pages.py",
     "report/test_references.py",
     "report/test_tables.py",
     "report/test_whole_paper.py",
+    "test_references_script.py",
 )
 """Files of tests that read results/reference, which an sdist does not hold."""
 collect_ignore = [] if (ROOT / "results" / "reference").is_dir() else list(OF_REFERENCES)

@@ -78,6 +78,7 @@ PAPER: dict[str, Any] = {
     "figures": {"1": {"title": "One", "experiments": ["mine"]}},
     "stand_ins": {"moons": "digits"},
     "causes": [{"numbers": NUMBERS, "because": "We do it in another way.", "shown_by": ["mine"]}],
+    "tried": [{"numbers": NUMBERS, "because": "Scaling changes nothing.", "shown_by": ["mine"]}],
     "absent": [{"numbers": NUMBERS, "because": "There is no such data."}],
     "claims": [
         {

@@ -146,6 +146,7 @@ CASES = {
     "numbers": ("numbers.csv", "a,b\n" + "".join(f"{n % 7},{n}\n" for n in range(120)), []),
     "nolabel": ("nolabel.csv", rows("temp,broken", line3="3.5,"), []),
     "positive": ("sensor.csv", rows("temp,broken"), ["data.positive=yes"]),
+    "commas": ("messwerte.csv", rows("Größe,broken", **{f"line{n}": f'"170,{n % 9}",ja' for n in range(2, 17)}), []),
     "comma": ("comma.csv", rows("temp,broken", line5='"12,5",ja'), []),
     "huge": ("huge.csv", rows("temp,broken", line2="1e22,ja"), []),
     "columns": ("sensor.csv", rows("temp,broken"), ["data.columns={temprature: text}"]),

@@ -309,7 +309,10 @@ REFUSED = [
         ["algorithms.nc.estimator.R=2", "algorithms.nc.grid.R=[1]"],
         r"estimator\.R and .*grid\.R are both given",
     ),
-    (["data.path=a.csv"], r"data\.path= is given, but the dataset is not file\. Add dataset=file"),
+    (
+        ["data.path=a.csv"],
+        r"data\.path= is given, but the dataset is not file\. Add experiment=own_file \(or dataset=file\)",
+    ),
     (["data.positive=1"], r"data\.positive= is given, but the dataset is not file\."),
     (["dataset=file"], r"dataset=file: expected data\.path=<your LIBSVM or CSV file>, got none\."),
     (

@@ -93,7 +93,7 @@ def encoded(
     missing = set(range(len(names))) - set(codes[:n_train].tolist())
     if missing or not 2 <= len(names) <= MOST_CLASSES:
         without = f", and none of {some([labels.spellings[code] for code in sorted(missing)])}" if missing else ""
-        classes = "1 class" if len(names) == 1 else f"{len(names):,} classes"
+        classes = "1 class" if len(names) == 1 else f"{len(names)} classes"
         message = f"{where}: {classes}{without} in the training file; 2 to {MOST_CLASSES} are expected."
         if "labels_in" in spec:
             message += f" The labels are those of {spec['labels_in']}; data.label=NAME takes another column."
