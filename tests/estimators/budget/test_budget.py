@@ -146,7 +146,7 @@ def test_in_single_precision_up_to_rounding(case):
 @settings(max_examples=30)
 @given(st.sampled_from(sorted(CASES)), st.integers(1, 50), st.lists(st.integers(5, 395), max_size=4))
 def test_cuts_into_calls_do_not_matter(case, budget, cuts):
-    """Coefficients of projections hang on a kernel matrix of condition 1e17, so that rounding shows in them, not in f."""
+    """With projections the kernel matrix has a condition of 1e17: rounding shows in the coefficients, not in f."""
     X, y = toy(n=400)
     whole = fitted(case, X, y, budget, gamma=1.0, average=True)
     parts = clone(whole)
