@@ -41,10 +41,16 @@ html_theme = "pydata_sphinx_theme"
 html_title = "klr-bench"
 html_static_path = ["_static"]
 html_css_files = ["docs.css"]
+html_logo = html_favicon = "_static/logo.svg"
 html_math_renderer = "mathml"
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
+    "logo": {"text": "klr-bench"},
     "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "navigation_with_keys": False,
     "show_prev_next": True,
     "show_toc_level": 2,

@@ -15,7 +15,7 @@ from columns import magic, other_columns, own_file, quickstart, records_columns
 from estimators import estimators
 from learners import budget_all, budget_oskl, defaults
 from methods import choose
-from papers import scoreboard
+from papers import first_page, scoreboard
 from scale import benchmark, bits, blocks, far_end, how_long, many, speed, stream_learners
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +32,7 @@ def with_tables(text: str, made: dict[str, str]) -> str:
 
 PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "README.md": ((scoreboard, ""),),
-    "docs/index.md": ((scoreboard, ""),),
+    "docs/index.md": ((first_page, ""),),
     "docs/get_started.md": ((quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),
     "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),

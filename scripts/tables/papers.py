@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tabulate import tabulate
+
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.report.paper import paper_files
 from klr_bench.report.render.layout import Grid
@@ -31,6 +33,22 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
     head = ["source", "numbers beside ours", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
     return {"scoreboard": pipe_table(Grid(head, rows, [], []))}
+
+
+def first_page(results_dir: Path) -> dict[str, str]:
+    """Return the scoreboard of the first page, of what was judged alone: no times, no other data."""
+    rows = []
+    for whole in _papers(results_dir):
+        found = counts(one for judged in whole.judged.values() for one in judged)
+        agree, explained, off = found["within"] + found["compatible"], found["explained"], found["off"]
+        verdicts = [claim.verdict for claim in whole.claims]
+        held, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
+        name = f"[{whole.paper.reference}](papers/generated/{whole.name}.md)"
+        parts = [(agree, agree + explained + off), (held, held + failed)]
+        of = [f"{some:,} of {every:,}" if every else "-" for some, every in parts]
+        rows.append([name, of[0], *(f"{number:,}" if number else "-" for number in (explained, off)), of[1]])
+    head = ["source", "numbers that agree", "differ, cause known", "differ", "claims that hold"]
+    return {"scoreboard": tabulate(rows, head, tablefmt="pipe", colalign=("left", *("right",) * 4))}
 
 
 def _papers(results_dir: Path) -> list[WholePaper]:
