@@ -45,6 +45,7 @@ html_logo = html_favicon = "_static/logo.svg"
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
+html_sidebars = {"index": [], "get_started": []}
 html_theme_options = {
     "logo": {"text": "klr-bench"},
     "header_links_before_dropdown": 7,
@@ -58,6 +59,7 @@ html_theme_options = {
     "footer_end": [],
 }
 
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autosummary_generate = True
 autosummary_context = {
