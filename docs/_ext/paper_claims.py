@@ -8,6 +8,7 @@ from pathlib import Path
 
 from paper_words import experiment_link, first_upper, html, html_table
 
+from klr_bench.report.load import was_run
 from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN, Compared, JudgedClaim
 from klr_bench.report.whole.join import WholePaper
 
@@ -43,7 +44,7 @@ def _claim(judged: JudgedClaim, results_dir: Path) -> str:
         if len(judged.compared) > len(shown):
             every = _comparisons(judged.compared, "All comparisons", verdicts=True)
             parts.append(f"<details><summary>All {len(judged.compared)} comparisons</summary>{every}</details>")
-    links = [experiment_link(name, run=(results_dir / name / "records.csv").is_file()) for name in claim.experiments]
+    links = [experiment_link(name, run=was_run(results_dir / name)) for name in claim.experiments]
     if links:
         parts.append(f"<p><small>Records of {', '.join(links)}.</small></p>")
     return "\n".join(parts)

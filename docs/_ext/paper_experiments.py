@@ -12,6 +12,7 @@ from paper_runs import makes
 from paper_words import experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.experiment.config.files import find, folders, names
+from klr_bench.report.load import was_run
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.yaml_file import read_yaml
 
@@ -25,7 +26,7 @@ def experiments_page(papers: Sequence[WholePaper], results_dir: Path) -> str:
     for name in names("experiment", folders()):
         content = read_yaml(find("experiment", name, folders()))
         title = _title(content) or name
-        run = (results_dir / name / "records.csv").is_file()
+        run = was_run(results_dir / name)
         of = [whole.name for whole in papers if name in made[whole.name]]
         of = of or [whole.name for whole in papers if _names(title, whole)]
         for paper in of or [""]:

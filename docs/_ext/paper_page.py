@@ -13,6 +13,7 @@ from paper_tables import table_section
 from paper_words import PAGES, experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.report import figures
+from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.report.whole import experiments_of, pages
 from klr_bench.report.whole.join import WholePaper
@@ -47,7 +48,7 @@ class Figures:
 
     def run(self, experiment: str) -> bool:
         """Say whether an experiment was run."""
-        return (self._results_dir / experiment / "records.csv").is_file()
+        return was_run(self._results_dir / experiment)
 
     def manifest(self, experiment: str) -> Manifest:
         """Return the manifest of an experiment that was run."""

@@ -12,13 +12,11 @@ from paper_words import counted, duration, experiment_link, html, html_table
 
 from klr_bench.experiment.config.files import find, folders
 from klr_bench.experiment.variants import value_text
-from klr_bench.report.load import read_results
+from klr_bench.report.load import read_results, was_run
 from klr_bench.report.whole import experiments_of
 from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.whole.origin import source_of
 from klr_bench.yaml_file import read_yaml
-
-COMMIT = 10
-"""Characters of a commit that are shown."""
 
 
 def protocol_section(whole: WholePaper, results_dir: Path) -> str:
@@ -26,7 +24,7 @@ def protocol_section(whole: WholePaper, results_dir: Path) -> str:
     made = makes(whole)
     rows, details = [], []
     for name in experiments_of(whole.name):
-        run = (results_dir / name / "records.csv").is_file()
+        run = was_run(results_dir / name)
         asked = _asked(results_dir / name) if run else {}
         rows.append(
             [
@@ -51,21 +49,7 @@ def protocol_section(whole: WholePaper, results_dir: Path) -> str:
 
 def makes(whole: WholePaper) -> dict[str, list[str]]:
     """Return what each experiment of a paper makes: tables, figures, claims, causes."""
-    found: dict[str, list[str]] = {}
-
-    def add(names: Sequence[str], what: str) -> None:
-        for name in names:
-            found.setdefault(name, []).append(what)
-
-    for number, table in whole.paper.tables.items():
-        add(table.experiments, f"table {number}")
-    for number, figure in whole.paper.figures.items():
-        add(figure.experiments, f"figure {number}" if number[0].isdigit() else number)
-    for place, claim in enumerate(whole.paper.claims, 1):
-        add(claim.experiments, f"claim {place}")
-    for cause in whole.paper.causes:
-        add(cause.shown_by, "a cause")
-    return {name: _shortened(list(dict.fromkeys(said))) for name, said in found.items()}
+    return {name: _shortened(list(dict.fromkeys(said))) for name, said in whole.paper.named().items()}
 
 
 def _shortened(said: list[str]) -> list[str]:
@@ -174,23 +158,23 @@ def cost_section(names: Sequence[str], results_dir: Path) -> str:
     rows, total = [], 0.0
     for name in names:
         folder = results_dir / name
-        if not (folder / "records.csv").is_file():
+        if not was_run(folder):
             rows.append([experiment_link(name, run=False), "not run", "", "", "", ""])
             continue
-        records, content = read_results(folder).records, read_yaml(folder / "manifest.yaml")
+        results, content = read_results(folder), read_yaml(folder / "manifest.yaml")
+        records = results.records
         seconds = float(records["fit_time_s"].sum())
         total += seconds
         failed = int((records["status"] != "ok").sum())
         fits = f"{len(records):,}" + (f", {failed:,} without a result in time" if failed else "")
-        commit = str(content.get("git_commit") or "")
-        changed = commit.endswith("+changes") or bool(content.get("changed"))
+        commit, changed = source_of(results.manifest)
         rows.append(
             [
                 experiment_link(name, run=True),
                 escape(fits),
                 duration(seconds),
                 escape(_processors(records, content)),
-                f"<code>{escape(commit[:COMMIT])}</code>{', with changes' if changed else ''}",
+                f"<code>{escape(commit)}</code>{', with changes' if changed else ''}",
                 escape(str(content.get("updated") or "")[:10]),
             ]
         )

@@ -9,7 +9,7 @@ from paper_words import experiment_link, html, html_table, plain
 from klr_bench.report.render.layout import NONE
 from klr_bench.report.whole import pages
 from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.printed import SEPARATOR, blocks_of, described, marks_of, ours, theirs
+from klr_bench.report.whole.printed import SEPARATOR, blocks_of, marks_of, ours, theirs
 from klr_bench.report.whole.verdict import Judged, Verdict
 
 CLASSES = {
@@ -19,15 +19,13 @@ CLASSES = {
     Verdict.OFF: "off",
 }
 """How numbers are shown; others are not judged."""
-SAID_ONCE = ("Ours, with as many digits", "~ ", "* ", "[", "Times are of other machines")
-"""How sentences below a table begin that the page says once for all tables, or in a list of its own."""
 
 
 def table_section(whole: WholePaper, number: str) -> str:
     """Return a table with its title, and what is to be said of it."""
     judged, table = whole.judged[number], whole.table(number)
-    causes = [cause for cause in whole.paper.causes if any(one.reason == cause.because for one in judged)]
-    marks = marks_of(causes)
+    causes = pages.causes_of(whole, number)
+    marks = marks_of([cause for cause, _ in causes])
     parts = [f"### {plain(f'Table {number}: {table.title}')}"]
     tables = []
     for block in blocks_of(judged, table.layout):
@@ -40,12 +38,10 @@ def table_section(whole: WholePaper, number: str) -> str:
         tables.append(html_table(header, rows, f"Table {number} {block.title}".strip(), numbers=True, paper=True))
     parts.append(html("\n".join(tables)))
     notes = []
-    for place, cause in enumerate(causes, 1):
-        numbers = [one for one in judged if one.verdict is Verdict.EXPLAINED and one.reason == cause.because]
+    for place, (cause, numbers) in enumerate(causes, 1):
         shown = ", ".join(experiment_link(name, run=True) for name in cause.shown_by)
-        notes.append(f"- \\[{place}\\] {plain(cause.because)} Shown by {shown}. {plain(_pairs(numbers))}")
-    said = [sentence for sentence in pages.table_page(whole, number).caption if not sentence.startswith(SAID_ONCE)]
-    notes += [f"- {plain(sentence)}" for sentence in said]
+        notes.append(f"- \\[{place}\\] {plain(cause.because)} Shown by {shown}. {plain(pages.pairs(numbers))}")
+    notes += [f"- {plain(sentence)}" for sentence in pages.remarks(whole, number) if sentence != pages.TIMES]
     if notes:
         parts.append(":::{container} notes\n" + "\n".join(notes) + "\n:::")
     return "\n\n".join(parts)
@@ -59,9 +55,3 @@ def _ours(one: Judged, marks: dict[str, str]) -> str:
         return f'<span title="{escape(said)}">{text}</span>'
     said = "a time, not judged" if one.verdict is Verdict.TIME else one.verdict.value
     return f'<span class="{CLASSES.get(one.verdict, "apart")}" title="{escape(said)}">{text}</span>'
-
-
-def _pairs(judged: list[Judged]) -> str:
-    """Return numbers with ours and theirs."""
-    mark = {one.reason: "" for one in judged}
-    return "; ".join(f"{described(one)}: {ours(one, mark)} against {theirs(one.printed)}" for one in judged) + "."

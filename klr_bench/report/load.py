@@ -62,6 +62,11 @@ class Results:
     """The names of the columns of records.csv, and its rows as they stand there."""
 
 
+def was_run(folder: Path) -> bool:
+    """Say whether a folder holds the records of an experiment."""
+    return (folder / "records.csv").is_file()
+
+
 def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
     """Return a file of a results folder as a pandas frame, each value of the type that it was written as.
 

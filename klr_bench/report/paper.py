@@ -108,6 +108,21 @@ class Paper:
     absent: list[Absent] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
 
+    def named(self) -> dict[str, list[str]]:
+        """Return all experiments that the paper names, and what each is for: tables, figures, claims, causes."""
+        found: dict[str, list[str]] = {}
+        parts = [(f"table {number}", table.experiments) for number, table in self.tables.items()]
+        parts += [
+            (f"figure {number}" if number[0].isdigit() else number, figure.experiments)
+            for number, figure in self.figures.items()
+        ]
+        parts += [(f"claim {place}", claim.experiments) for place, claim in enumerate(self.claims, 1)]
+        parts += [("a cause", cause.shown_by) for cause in (*self.causes, *self.tried)]
+        for what, experiments in parts:
+            for name in experiments:
+                found.setdefault(name, []).append(what)
+        return found
+
 
 @dataclass(frozen=True)
 class Printed:

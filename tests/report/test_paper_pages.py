@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable
 from html import unescape
@@ -16,6 +15,7 @@ from klr_bench.report.paper import paper_files
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.pages import table_page
 from klr_bench.report.whole.verdict import Verdict
+from tests.extensions import extension
 from tests.report.folders import record, write
 from tests.report.test_own_paper import CONFIG, PAPER, TABLES
 
@@ -35,9 +35,8 @@ claims:
 
 @pytest.fixture(scope="module")
 def write_pages() -> WritePages:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "docs" / "_ext"))
-        return importlib.import_module("paper_pages").write_pages
+    found: WritePages = extension("paper_pages").write_pages
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.numbers import Numbers, is_counterpart
 from klr_bench.report.paper import Printed, Published, paper_files
 from klr_bench.report.table import Entry
-from klr_bench.report.whole import report_papers
+from klr_bench.report.whole import experiments_of, report_papers
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.origin import origin
 from klr_bench.report.whole.pages import numbers_csv, scoreboard_page, table_page
@@ -174,6 +174,16 @@ def test_what_was_tried_is_no_cause(make: Callable[..., WholePaper]) -> None:
     assert "Tried, for digits, OSKL, G 2, Accuracy (%): Scaling changed nothing. See mine." in said
 
 
+def test_each_experiment_that_a_paper_names_is_for_something(make: Callable[..., WholePaper]) -> None:
+    tried = {**PAPER["causes"][0], "because": "Scaling changed nothing.", "shown_by": ["other"]}
+    make()
+    Path("configs/experiment/other.yaml").write_text("# @package _global_\n", encoding="utf-8")
+    named = make(tried=[tried]).paper.named()
+    assert named["other"] == ["a cause"]
+    assert "a cause" in named["mine"]
+    assert experiments_of("own") == [*named]
+
+
 def test_the_page_of_a_table(make: Callable[..., WholePaper]) -> None:
     page = table_page(make(), "2")
     digits = page.grids[0]
@@ -219,6 +229,8 @@ def test_the_scoreboard_says_of_what_commit_and_machine_the_records_are(make: Ca
     two = replace(results, manifest=replace(results.manifest, git_commit="b" * 40, changed=["x.py"]))
     sentence = "Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."
     assert origin({"one": one}) == [sentence]
+    plus = replace(results, manifest=replace(results.manifest, git_commit=f"{'c' * 40}+changes"))
+    assert "One commit: cccccccccc with changes." in origin({"one": plus})[0]
     assert origin({"one": one, "three": one, "two": two}) == [
         "Records of 3 experiments. 2 commits: aaaaaaaaaa, 2 experiments; bbbbbbbbbb with changes, 1 experiment. "
         "2 machines: EPYC (vm), 2 experiments; not known, 1 experiment."

@@ -85,13 +85,7 @@ def experiments_of(name: str) -> list[str]:
     found = paper_files(folders())
     _check_name(name, found)
     papers = [read_paper(folder, folders()) for one, folder in found.items() if name in (one, ALL)]
-    named: list[str] = []
-    for paper in papers:
-        named += [name for table in paper.tables.values() for name in table.experiments]
-        named += [name for figure in paper.figures.values() for name in figure.experiments]
-        named += [name for claim in paper.claims for name in claim.experiments]
-        named += [name for cause in (*paper.causes, *paper.tried) for name in cause.shown_by]
-    return list(dict.fromkeys(named))
+    return list(dict.fromkeys(one for paper in papers for one in paper.named()))
 
 
 def _check_name(name: str, found: Iterable[str]) -> None:

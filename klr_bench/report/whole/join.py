@@ -15,7 +15,7 @@ from klr_bench.experiment.config.typed import Text, check_choice, refuse
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.comparison import Comparison, Source
 from klr_bench.report.derived import with_derived
-from klr_bench.report.load import Results, read_results
+from klr_bench.report.load import Results, read_results, was_run
 from klr_bench.report.numbers import PARTS, is_counterpart
 from klr_bench.report.paper import Paper, Printed, PrintedTable, Published, read_lines, read_paper
 from klr_bench.report.table import Entry, Table, build
@@ -108,7 +108,7 @@ class WholePaper:
 
     def _run(self, names: Iterable[str]) -> list[str]:
         """Return those of some experiments that were run."""
-        return [name for name in names if (self._results_dir / name / "records.csv").is_file()]
+        return [name for name in names if was_run(self._results_dir / name)]
 
     def table(self, number: str) -> PrintedTable:
         """Return what paper.yaml says of a table."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from klr_bench.report.load import Results
+from klr_bench.report.manifest import Manifest
 
 UNKNOWN = "not known"
 SHOWN = 10
@@ -24,9 +25,18 @@ def origin(found: Mapping[str, Results]) -> list[str]:
     return [f"Records of {total}. {_spread('commit', commits)}. {_spread('machine', machines)}."]
 
 
+def source_of(manifest: Manifest) -> tuple[str, bool]:
+    """Return the commit of the source that ran, "" where it is not known, and whether it had changes besides.
+
+    Earlier versions wrote these as <commit>+changes.
+    """
+    commit, plus, _ = str(manifest.git_commit or "").partition("+")
+    return commit[:SHOWN], bool(plus or manifest.changed)
+
+
 def _commit(results: Results) -> str:
-    commit, changed = results.manifest.git_commit, results.manifest.changed
-    return (str(commit)[:SHOWN] + (" with changes" if changed else "")) if commit else UNKNOWN
+    commit, changed = source_of(results.manifest)
+    return (commit + (" with changes" if changed else "")) if commit else UNKNOWN
 
 
 def _names(results: Results) -> set[tuple[str, str]]:

@@ -7,10 +7,11 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from klr_bench.report.numbers import Cause
 from klr_bench.report.paper import Published
 from klr_bench.report.render import Document
 from klr_bench.report.render.layout import Grid
-from klr_bench.report.whole.claims import CLAIM_VERDICTS, FAILS
+from klr_bench.report.whole.claims import CLAIM_VERDICTS
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.origin import origin
 from klr_bench.report.whole.printed import as_printed, described, ours, theirs
@@ -22,28 +23,39 @@ CSV_COLUMNS = (
     *("experiment", "our_dataset", "n", "mean", "std", "published_mean", "published_std", "difference"),
     *("verdict", "near", "reason", "shown_by"),
 )
+TIMES = "Times are of other machines and are not judged."
 
 
 def table_page(whole: WholePaper, number: str) -> Document:
     """Return a table of a paper as it prints it, ours above each of its numbers."""
     judged, table = whole.judged[number], whole.table(number)
-    causes = [cause for cause in whole.paper.causes if any(one.reason == cause.because for one in judged)]
+    causes = causes_of(whole, number)
     said = ["Ours, with as many digits as the paper prints, stand above the paper's numbers."]
     said += _marks(judged)
-    for place, cause in enumerate(causes, 1):
-        numbers = [one for one in judged if one.verdict is Verdict.EXPLAINED and one.reason == cause.because]
-        said.append(f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}. {_listed(numbers)}")
+    for place, (cause, numbers) in enumerate(causes, 1):
+        said.append(f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}. {pairs(numbers)}")
+    said += remarks(whole, number)
+    printed = as_printed(judged, table.layout, [cause for cause, _ in causes])
+    return Document(f"{whole.paper.reference}, table {number}: {table.title}", printed, said)
+
+
+def causes_of(whole: WholePaper, number: str) -> list[tuple[Cause, list[Judged]]]:
+    """Return the causes that explain numbers of a table, each with these numbers."""
+    explained = [one for one in whole.judged[number] if one.verdict is Verdict.EXPLAINED]
+    found = [(cause, [one for one in explained if one.reason == cause.because]) for cause in whole.paper.causes]
+    return [(cause, numbers) for cause, numbers in found if numbers]
+
+
+def remarks(whole: WholePaper, number: str) -> list[str]:
+    """Return sentences about the numbers of a table that are off without a cause, and those that are not compared."""
+    judged = whole.judged[number]
     off = [one for one in judged if one.verdict is Verdict.OFF]
-    if off:
-        said.append(f"Off, without a cause: {_listed(off)}")
+    said = [f"Off, without a cause: {pairs(off)}"] if off else []
     for tried in whole.paper.tried:
         if numbers := [one for one in off if one.reason == tried.because]:
             what = "; ".join(map(described, numbers))
             said.append(f"Tried, for {what}: {tried.because} See {', '.join(tried.shown_by)}.")
-    said += _left_open(whole, judged)
-    return Document(
-        f"{whole.paper.reference}, table {number}: {table.title}", as_printed(judged, table.layout, causes), said
-    )
+    return said + _left_open(whole, judged)
 
 
 def scoreboard_page(whole: WholePaper) -> Document:
@@ -83,17 +95,6 @@ def numbers_and_claims(papers: Sequence[WholePaper]) -> tuple[Grid, Grid]:
         for name, verdicts in (claims | {"all": every}).items()
     ]
     return scoreboard("paper", lines, "all"), Grid(["paper", "claims", *CLAIM_VERDICTS], rows, [], [])
-
-
-def claims_that_fail(papers: Iterable[WholePaper]) -> Grid:
-    """Return the claims that do not hold by our records, and how many of the comparisons behind each do."""
-    rows = [
-        [claim.claim.says, f"{whole.name}, {claim.claim.where}", claim.count()]
-        for whole in papers
-        for claim in whole.claims
-        if claim.verdict == FAILS
-    ]
-    return Grid(["claim that does not hold here", "paper", "comparisons that hold"], rows, [], [])
 
 
 def numbers_csv(papers: Iterable[WholePaper], table: str | None = None) -> str:
@@ -147,7 +148,7 @@ def _left_open(whole: WholePaper, judged: Sequence[Judged]) -> list[str]:
         named = "generated rows" if stand_in == dataset else stand_in
         said.append(f"{dataset}: ours are of {named}, which stand in for it: neither difference nor mark.")
     if any(one.verdict is Verdict.TIME for one in judged):
-        said.append("Times are of other machines and are not judged.")
+        said.append(TIMES)
     unlike = [one for one in judged if one.verdict is Verdict.TIME and one.entry and not one.entry.alike]
     if unlike:
         said.append(f"Ours of a busy machine, or of another than most of the experiment's: {_named(unlike)}.")
@@ -160,12 +161,12 @@ def _left_open(whole: WholePaper, judged: Sequence[Judged]) -> list[str]:
     return said
 
 
-def _listed(judged: Sequence[Judged]) -> str:
+def pairs(judged: Sequence[Judged]) -> str:
     """Return numbers with ours and theirs."""
-    pairs = (
+    found = (
         f"{described(one)}: {ours(one, {one.reason: ''}).rstrip('*')} against {theirs(one.printed)}" for one in judged
     )
-    return "; ".join(pairs) + "."
+    return "; ".join(found) + "."
 
 
 def _named(judged: Sequence[Judged]) -> str:
