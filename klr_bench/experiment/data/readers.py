@@ -64,9 +64,8 @@ def _read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
     labels = Labels()
     said: tuple[str, ...] = ()
     if kind == "csv" and spec.get("table"):
-        parts, said = _table(paths, labels, spec)
-        layout = layout_of(paths[0], spec.get("label_column"), unnamed=True)
-        spec = {**spec, "labels_in": layout.named(layout.label)}
+        parts, said, labels_in = _table(paths, labels, spec)
+        spec = {**spec, "labels_in": labels_in}
     else:
         parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, spec)
     if spec.get("only"):
@@ -99,11 +98,16 @@ def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list
 
 def _table(
     paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]
-) -> tuple[list[tuple[Any, Any]], tuple[str, ...]]:
-    """Return the parts of a user's table, and what was done with its columns; a wide one is to hold numbers alone."""
+) -> tuple[list[tuple[Any, Any]], tuple[str, ...], str]:
+    """Return the parts of a user's table, what was done with its columns, and where its labels stand.
+
+    A wide one is to hold numbers alone.
+    """
     check_text(paths)
-    if layout_of(paths[0], spec.get("label_column"), unnamed=True).n_columns > WIDE:
-        return _csv(paths, labels, spec), ()
+    layout = layout_of(paths[0], spec.get("label_column"), unnamed=True)
+    labels_in = layout.named(layout.label)
+    if layout.n_columns > WIDE:
+        return _csv(paths, labels, spec), (), labels_in
     parts: list[tuple[Any, Any]] = []
     table: Table | None = None
     for path in paths:
@@ -111,7 +115,7 @@ def _table(
         parts.append((X, codes))
     assert table is not None
     _check_width(paths[0], spec, parts[0][0].shape[1])
-    return parts, tuple(table.said())
+    return parts, tuple(table.said()), labels_in
 
 
 def _check_width(path: Path, spec: Mapping[str, Any], width: int) -> None:
