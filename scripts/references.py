@@ -24,7 +24,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -47,7 +47,7 @@ IDLE = 0.3
 TABLES = ("records", "traces", "reliability", "rows")
 
 
-def names_of(wanted: Sequence[str]) -> list[str]:
+def names_of(wanted: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
     """Return the references that are asked for, the quickest first.  Raises ValueError for a name that is none."""
     parts = [f"{PART}{path.stem}" for path in sorted((KEPT / "benchmark").glob("*.csv")) if path.stem != "machine"]
     experiments = sorted(path.parent.name for path in KEPT.glob("*/manifest.yaml"))
@@ -60,7 +60,6 @@ def names_of(wanted: Sequence[str]) -> list[str]:
             message = f"expected experiments, papers, benchmark or its parts, got {name!r}; --list names them"
             raise ValueError(message)
         found |= dict.fromkeys(groups.get(name, [name]))
-    seconds = times()
     return sorted(found, key=lambda name: (name.startswith(PART), seconds.get(name, 0.0), name))
 
 
@@ -105,11 +104,11 @@ def run(name: str) -> bool:
     if name.startswith(PART):
         part = name.removeprefix(PART)
         return called("scripts/benchmark", part)
-    complete = called("-m", "klr_bench", "run", *asked(name))
+    complete = called("-m", "klr_bench", "run", *words_of(name))
     return called("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv") and complete
 
 
-def asked(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
     """Return what the run of an experiment is asked for: the same as that of its reference, if there is one."""
     path = KEPT / name / "manifest.yaml"
     words = yaml.safe_load(path.read_text("utf-8")).get("command") if path.exists() else None
@@ -178,7 +177,8 @@ def main() -> int:
     asked = parser.parse_args()
     os.chdir(ROOT)  # elsewhere a folder configs/ would count as the user's own
     try:
-        names, seconds = names_of(asked.names), times()
+        seconds = times()
+        names = names_of(asked.names, seconds)
     except ValueError as error:
         parser.error(str(error))
     finished = {} if asked.anew else done()

@@ -6,7 +6,7 @@ import inspect
 from pathlib import Path
 
 import yaml
-from tabulate import tabulate
+from markup import table
 
 import klr_bench
 from klr_bench.experiment.config.files import config_dir
@@ -19,11 +19,11 @@ def estimators(reference: Path) -> dict[str, str]:
     del reference
     keys = _keys()
     made = {
-        name: _table(["class", "method", "can"], [_row(one, method, keys[one]) for one, method in of.items()])
+        name: table(["class", "method", "can"], [_row(one, method, keys[one]) for one, method in of.items()], 3)
         for name, of in TEXTS["classes"].items()
     }
     rows = [[f"{{func}}`~klr_bench.{name}`", text] for name, text in TEXTS["functions"].items()]
-    return made | {"functions": _table(["function", "what it does"], rows)}
+    return made | {"functions": table(["function", "what it does"], rows, 2)}
 
 
 def _row(name: str, method: str, keys: list[str]) -> list[str]:
@@ -48,8 +48,3 @@ def _keys() -> dict[str, list[str]]:
         if module == "klr_bench":
             found.setdefault(name, []).append(file.stem)
     return found
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a pipe table of cells that are Markdown."""
-    return tabulate(rows, head, tablefmt="pipe", colalign=["left"] * len(head), disable_numparse=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
-from tabulate import tabulate
+from markup import table
 
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.statistics.across import ranks, wilcoxon
@@ -65,12 +65,6 @@ def _fit(folder: Path, dataset: str, algorithm: str, variant: Mapping[str, objec
     return means.loc[found[0]]
 
 
-def _table(head: list[str], rows: list[list[str]], texts: int = 1) -> str:
-    """Return a pipe table of cells that are Markdown; the first columns are texts, the others numbers."""
-    align = ["left" if number < texts else "right" for number in range(len(head))]
-    return tabulate(rows, head, tablefmt="pipe", colalign=align, disable_numparse=True)
-
-
 def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else f"{value:{form}}"
 
@@ -86,7 +80,7 @@ def _seconds(value: float) -> str:
 
 def _decisions(reference: Path) -> str:
     head = ["you have, and want", "take", "it costs, and gives"]
-    return _table(head, [_decision(reference, **one) for one in TEXTS["decisions"]], len(head))
+    return table(head, [_decision(reference, **one) for one in TEXTS["decisions"]], len(head))
 
 
 def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: str = "", **said: str) -> list[str]:
@@ -116,7 +110,7 @@ def _one_pass(file: Path) -> str:
             row += [_seconds(peers.loc[name, "peer_s"]), _percent(peers.loc[name, "peer_accuracy"])]
         rows.append(row)
     head = ["data set", "rows", "one pass of OSKL, s", "%", "`OSKL()`, s", "%", "`DualCDKLR()`, s", "%"]
-    return _table(head, rows)
+    return table(head, rows, 1)
 
 
 def _support(folder: Path) -> str:
@@ -138,7 +132,7 @@ def _support(folder: Path) -> str:
                     ]
                 )
     rows.sort(key=lambda row: (row[0], -int(row[2].replace(",", ""))))
-    return _table(["data set", "learner", "support vectors", "accuracy, %", "log loss", "s"], rows, 2)
+    return table(["data set", "learner", "support vectors", "accuracy, %", "log loss", "s"], rows, 2)
 
 
 def _fixed_budget(folder: Path) -> str:
@@ -164,7 +158,7 @@ def _fixed_budget(folder: Path) -> str:
         )
     rows.sort(key=lambda row: -row[2])
     head = ["learner", "key", "last, %", "average, %", "support vectors of the average", "s"]
-    return _table(head, [[*row[:2], _percent(row[2]), *row[3:]] for row in rows], 2)
+    return table(head, [[*row[:2], _percent(row[2]), *row[3:]] for row in rows], 2)
 
 
 def _endless(folder: Path) -> str:
@@ -186,7 +180,7 @@ def _endless(folder: Path) -> str:
             ]
         )
     head = ["learner", "key", "accuracy, %", "log loss", "support vectors", "learning, s", "MB"]
-    return _table(head, rows, 2)
+    return table(head, rows, 2)
 
 
 def _probabilities(folder: Path) -> str:
@@ -206,7 +200,7 @@ def _probabilities(folder: Path) -> str:
         for name in sorted(names, key=place.get)
     ]
     head = [f"{len(complete)} data sets", "average rank of log loss", "mean log loss", "mean calibration error, %"]
-    return _table(head, rows)
+    return table(head, rows, 1)
 
 
 def _each(folder: Path, dataset: str, by: str) -> str:
@@ -231,7 +225,7 @@ def _each(folder: Path, dataset: str, by: str) -> str:
         ]
         for (_, algorithm, variant), found in ordered.iterrows()
     ]
-    return _table(["learner", "key", *(heads[column] for column in shown)], rows, 2)
+    return table(["learner", "key", *(heads[column] for column in shown)], rows, 2)
 
 
 def _selected(folder: Path) -> str:
@@ -251,7 +245,7 @@ def _selected(folder: Path) -> str:
         )
     rows.sort(key=lambda row: -row[3])
     head = ["learner", "key", "features", "accuracy, %", "s"]
-    return _table(head, [[*row[:3], _percent(row[3]), row[4]] for row in rows], 2)
+    return table(head, [[*row[:3], _percent(row[3]), row[4]] for row in rows], 2)
 
 
 def _small(folder: Path) -> str:
@@ -277,7 +271,7 @@ def _small(folder: Path) -> str:
         for name in place.index
     ]
     head = [f"{len(accuracy)} data sets", "key", "rank of accuracy", "differs from the first", "rank of log loss"]
-    return _table([*head, "support vectors", "ms"], rows, 2)
+    return table([*head, "support vectors", "ms"], rows, 2)
 
 
 def _winners(folder: Path) -> str:
@@ -301,4 +295,4 @@ def _winners(folder: Path) -> str:
         ]
         for name in names
     ]
-    return _table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)
+    return table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)

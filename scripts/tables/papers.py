@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tabulate import tabulate
+from markup import table
 
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.report.paper import paper_files
@@ -48,7 +48,7 @@ def first_page(results_dir: Path) -> dict[str, str]:
         of = [f"{some:,} of {every:,}" if every else "-" for some, every in parts]
         rows.append([name, of[0], *(f"{number:,}" if number else "-" for number in (explained, off)), of[1]])
     head = ["source", "numbers that agree", "differ, cause known", "differ", "claims that hold"]
-    return {"scoreboard": tabulate(rows, head, tablefmt="pipe", colalign=("left", *("right",) * 4))}
+    return {"scoreboard": table(head, rows, 1)}
 
 
 def _papers(results_dir: Path) -> list[WholePaper]:

@@ -82,65 +82,40 @@ def _columns(file: Path, columns: Mapping[str, tuple[str, str]]) -> str:
     return pipe_table(Grid([title for title, _ in columns.values()], rows, [], []))
 
 
-def benchmark(folder: Path) -> dict[str, str]:
-    """Return the tables of what scripts/benchmark has measured."""
-
-    def table(name: str, columns: Mapping[str, tuple[str, str]]) -> str:
-        return _columns(folder / f"{name}.csv", columns)
-
-    machine = pd.read_csv(folder / "machine.csv").iloc[0]
-    return {
-        "machine": pipe_table(Grid(["measured on", ""], [[key, str(value)] for key, value in machine.items()], [], [])),
-        "floor": table(
-            "floor",
-            {
-                "features": ("features", "{}"),
-                "binary": ("two values", "{}"),
-                "engine_ns": ("NC, ns", "{:.2f}"),
-                "floor_ns": ("floor, ns", "{:.2f}"),
-                "memory_ns": ("reading operands, ns", "{:.3f}"),
-                "ratio": ("NC / floor", "{:.2f}"),
-            },
-        ),
-        "bits": table(
-            "bits",
-            {
-                "dataset": ("data set", "{}"),
-                "what": ("what", "{}"),
-                "products_s": ("products, s", "{:.3f}"),
-                "bits_s": ("bits, s", "{:.3f}"),
-                "ratio": ("times faster", "{:.1f}"),
-            },
-        ),
-        "threads": table(
-            "threads",
-            {
-                "case": ("case", "{}"),
-                "fit_one_thread_s": ("fit with one thread, s", "{:.3f}"),
-                "fit_ratio_idle": ("fit alone", "{:.2f}"),
-                "predict_ratio_idle": ("prediction alone", "{:.2f}"),
-                "fit_ratio_beside_busy": ("fit beside", "{:.2f}"),
-                "predict_ratio_beside_busy": ("prediction beside", "{:.2f}"),
-            },
-        ),
-        "peers": table(
-            "peers",
-            {
-                "dataset": ("data set", "{}"),
-                "n": ("rows", "{:,}"),
-                "peer": ("peer", "{}"),
-                "settings": ("settings", "{}"),
-                "time_ratio": ("time / OSKL's", "{:.1f}"),
-                "peer_accuracy": ("accuracy", "{:.1%}"),
-                "oskl_accuracy": ("OSKL's", "{:.1%}"),
-            },
-        ),
-    }
-
-
-def blocks(folder: Path) -> dict[str, str]:
-    """Return the tables of the engine in blocks: beside its floor, and beside a loop."""
-    columns = {
+COLUMNS = {
+    "floor": {
+        "features": ("features", "{}"),
+        "binary": ("two values", "{}"),
+        "engine_ns": ("NC, ns", "{:.2f}"),
+        "floor_ns": ("floor, ns", "{:.2f}"),
+        "memory_ns": ("reading operands, ns", "{:.3f}"),
+        "ratio": ("NC / floor", "{:.2f}"),
+    },
+    "bits": {
+        "dataset": ("data set", "{}"),
+        "what": ("what", "{}"),
+        "products_s": ("products, s", "{:.3f}"),
+        "bits_s": ("bits, s", "{:.3f}"),
+        "ratio": ("times faster", "{:.1f}"),
+    },
+    "threads": {
+        "case": ("case", "{}"),
+        "fit_one_thread_s": ("fit with one thread, s", "{:.3f}"),
+        "fit_ratio_idle": ("fit alone", "{:.2f}"),
+        "predict_ratio_idle": ("prediction alone", "{:.2f}"),
+        "fit_ratio_beside_busy": ("fit beside", "{:.2f}"),
+        "predict_ratio_beside_busy": ("prediction beside", "{:.2f}"),
+    },
+    "peers": {
+        "dataset": ("data set", "{}"),
+        "n": ("rows", "{:,}"),
+        "peer": ("peer", "{}"),
+        "settings": ("settings", "{}"),
+        "time_ratio": ("time / OSKL's", "{:.1f}"),
+        "peer_accuracy": ("accuracy", "{:.1%}"),
+        "oskl_accuracy": ("OSKL's", "{:.1%}"),
+    },
+    "loop": {
         "dataset": ("data set", "{}"),
         "n": ("rows", "{:,}"),
         "features": ("features", "{}"),
@@ -148,13 +123,8 @@ def blocks(folder: Path) -> dict[str, str]:
         "engine_s": ("engine, s", "{:.3f}"),
         "ratio": ("times faster", "{:.1f}"),
         "largest_difference": ("largest difference", "{:.0e}"),
-    }
-    return {"floor": benchmark(folder)["floor"], "loop": _columns(folder / "loop.csv", columns)}
-
-
-def many(folder: Path) -> dict[str, str]:
-    """Return the table of a grid of learners in one pass."""
-    columns = {
+    },
+    "grid": {
         "dataset": ("data set", "{}"),
         "n_learners": ("learners", "{}"),
         "one_nc_s": ("one NC, s", "{:.3f}"),
@@ -162,13 +132,36 @@ def many(folder: Path) -> dict[str, str]:
         "alone_s": ("each alone, s", "{:.2f}"),
         "shared_over_one": ("one pass / one NC", "{:.1f}"),
         "alone_over_shared": ("alone / one pass", "{:.1f}"),
-    }
-    return {"grid": _columns(folder / "grid.csv", columns)}
+    },
+}
+"""Of files of scripts/benchmark, the columns that a table shows, each with its title and format."""
+
+
+def measured(folder: Path, *names: str) -> dict[str, str]:
+    """Return columns of files of scripts/benchmark as tables; a value that is missing is a dash."""
+    return {name: _columns(folder / f"{name}.csv", COLUMNS[name]) for name in names}
+
+
+def benchmark(folder: Path) -> dict[str, str]:
+    """Return the tables of what scripts/benchmark has measured."""
+    machine = pd.read_csv(folder / "machine.csv").iloc[0]
+    head = pipe_table(Grid(["measured on", ""], [[key, str(value)] for key, value in machine.items()], [], []))
+    return {"machine": head} | measured(folder, "floor", "bits", "threads", "peers")
+
+
+def blocks(folder: Path) -> dict[str, str]:
+    """Return the tables of the engine in blocks: beside its floor, and beside a loop."""
+    return measured(folder, "floor", "loop")
+
+
+def many(folder: Path) -> dict[str, str]:
+    """Return the table of a grid of learners in one pass."""
+    return measured(folder, "grid")
 
 
 def bits(folder: Path) -> dict[str, str]:
     """Return the table of features of two values as bits."""
-    return {"bits": benchmark(folder)["bits"]}
+    return measured(folder, "bits")
 
 
 def speed(folder: Path) -> dict[str, str]:
