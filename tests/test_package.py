@@ -18,6 +18,7 @@ from tests.conftest import OF_REFERENCES, ROOT
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "release"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 INSIDE = (
+    "klr_bench/__init__.pyi",
     "klr_bench/py.typed",
     "klr_bench/configs/config.yaml",
     "klr_bench/configs/experiment/quickstart.yaml",
@@ -116,3 +117,13 @@ def test_every_dependency_has_a_least_version() -> None:
     wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dask"]]
     assert len(SCRIPT["least_versions"](wanted)) == len(wanted)
     assert SCRIPT["least_versions"](["numpy>=1.26", "types-PyYAML"]) == ["numpy==1.26"]
+
+
+def test_type_checkers_know_the_public_names(tmp_path: Path) -> None:
+    mypy = pytest.importorskip("mypy.api")
+    code = tmp_path / "user.py"
+    code.write_text("from klr_bench import OSKL, fit_many\nreveal_type(OSKL())\nfrom klr_bench import OSKLL\n")
+    told, _, status = mypy.run(["--config-file=", f"--cache-dir={tmp_path}", str(code)])
+    assert '"klr_bench.estimators.online.oskl.OSKL"' in told
+    assert 'has no attribute "OSKLL"' in told
+    assert status == 1

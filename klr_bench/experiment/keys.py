@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import klr_bench
-from klr_bench import _EXPORTS
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.targets import TARGET
 from klr_bench.files import regular
@@ -34,6 +33,16 @@ def content_hash(content: Any) -> str:
     """Return 16 hexadecimal digits that depend on the content of a JSON-able value and on nothing else."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _public_names() -> dict[str, str]:
+    """Return the dotted name of what each public name of klr-bench stands for."""
+    stub = Path(klr_bench.__file__).with_suffix(".pyi")
+    lines = [line for line in ast.parse(stub.read_text("utf-8")).body if isinstance(line, ast.ImportFrom)]
+    return {name.name: f"{PACKAGE}.{line.module}" for line in lines for name in line.names}
+
+
+PUBLIC = _public_names()
 
 
 @cache
@@ -99,7 +108,7 @@ def _closure_hash(start: Module) -> str:
 def _home(target: str) -> str:
     """Return the dotted name behind a public name of klr-bench, which stands in a table."""
     package, _, name = target.partition(".")
-    return _EXPORTS[name] if package == PACKAGE and name in _EXPORTS else target
+    return PUBLIC[name] if package == PACKAGE and name in PUBLIC else target
 
 
 def _parents(name: str) -> Iterator[str]:
@@ -190,8 +199,8 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
             yield from (name for name in _parents(module) if name.partition(".")[0] != PACKAGE)
             yield from ([module] if module.startswith(f"{PACKAGE}.") else [])
             yield from (_home(f"{module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Attribute) and node.attr in _EXPORTS and not _of_self(node):  # klr_bench.OSKL
-            yield _EXPORTS[node.attr]
+        elif isinstance(node, ast.Attribute) and node.attr in PUBLIC and not _of_self(node):  # klr_bench.OSKL
+            yield PUBLIC[node.attr]
 
 
 def _of_self(node: ast.Attribute) -> bool:

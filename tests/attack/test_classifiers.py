@@ -145,7 +145,7 @@ def test_a_learner_that_changes_x_in_selection_spoils_no_other(spoiling: type) -
     assert both == [None, *alone]
 
 
-OURS = [getattr(klr_bench, name) for name in klr_bench._EXPORTS if isinstance(getattr(klr_bench, name), type)]
+OURS = [getattr(klr_bench, name) for name in klr_bench.__all__ if isinstance(getattr(klr_bench, name), type)]
 LIBRARIES = [SVC, LinearSVC, LogisticRegression, SGDClassifier, KNeighborsClassifier, RandomForestClassifier]
 
 

@@ -26,7 +26,7 @@ import klr_bench
 from klr_bench import ApproximateKernelLR, PrototypeKLR
 from klr_bench.estimators.core.classifier import learns
 
-CLASSES = {name: getattr(klr_bench, name) for name in klr_bench._EXPORTS if name[0].isupper()}
+CLASSES = {name: getattr(klr_bench, name) for name in klr_bench.__all__ if name[0].isupper()}
 SMALL = {"random_state": 0, "n_components": 10, "max_iter": 20, "max_import_vectors": 5}
 """Values of parameters that keep a fit short."""
 LARGEST = {**dict.fromkeys(("n_epochs", "n_passes"), 3), "max_iter": 20, "n_components": 20, "n_prototypes": 3}

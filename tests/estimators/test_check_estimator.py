@@ -161,4 +161,4 @@ def test_every_class_is_configured():
     missing = CLASSES.keys() - configured
     assert not missing, f"configs/algorithm/ has no YAML file whose _target_ is {' or '.join(sorted(missing))}"
     unknown = configured - CLASSES.keys() - {"BestInHindsight"}  # which knows the rows that others are still to see
-    assert not unknown, f"klr_bench/__init__.py: _EXPORTS has no {' and no '.join(sorted(unknown))}"
+    assert not unknown, f"klr_bench/__init__.pyi has no {' and no '.join(sorted(unknown))}"

@@ -26,7 +26,7 @@ RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 2))
 Y = np.where(X[:, 0] + 0.5 * RANDOM.standard_normal(120) > 0, 1, -1).astype(np.int8)
 THREE = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int8)
-CLASSES = [getattr(klr_bench, name) for name in klr_bench._EXPORTS if name[0].isupper()]
+CLASSES = [getattr(klr_bench, name) for name in klr_bench.__all__ if name[0].isupper()]
 PICTURE = {"gamma", "u", "b", "b0"}
 """Numbers of prototypes for pictures, which are no metrics; indices follow, as in u_0_1."""
 

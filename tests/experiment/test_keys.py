@@ -94,7 +94,7 @@ def test_source_hash_follows_relative_imports(write, statement):
 def test_source_hash_follows_the_public_names_of_klr_bench(write, monkeypatch, statement):
     write("mine.py", statement)
     first = source_hash("mine.Learner")
-    monkeypatch.setitem(keys._EXPORTS, "OSKL", keys._EXPORTS["NonConservativeKLR"])
+    monkeypatch.setitem(keys.PUBLIC, "OSKL", keys.PUBLIC["NonConservativeKLR"])
     write("mine.py", statement)
     assert source_hash("mine.Learner") != first
 
@@ -103,7 +103,7 @@ def test_an_attribute_of_an_object_is_no_public_name(write, monkeypatch):
     statement = "class Learner:\n    def fit(self):\n        return self.stream"
     write("mine.py", statement)
     first = source_hash("mine.Learner")
-    monkeypatch.setitem(keys._EXPORTS, "stream", keys._EXPORTS["OSKL"])
+    monkeypatch.setitem(keys.PUBLIC, "stream", keys.PUBLIC["OSKL"])
     write("mine.py", statement)
     assert source_hash("mine.Learner") == first
 
