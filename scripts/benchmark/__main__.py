@@ -10,7 +10,7 @@ threads fits and predictions without a setting against one thread, alone and bes
 peers   one pass of OSKL against SVC, liblinear, skglm, feature maps with a linear learner, LightGBM (klr-bench[peers])
 loop    one pass against a compiled loop that computes one kernel value at a time, on MAGIC and Adult
 grid    88 learners in one pass against one learner, and against 88 passes
-budget  learners with a budget, and ALMA, against compiled loops that compute one kernel value at a time, on MAGIC
+budget  learners with a budget, ALMA and DUOL against compiled loops that compute one kernel value at a time, on MAGIC
 features gradient descent on Fourier and Nystroem features against compiled loops over examples, on MAGIC
 batch   dual coordinate ascent to a gap of 1e-3 against scikit-learn's SVC on a fold of Adult, and on one of IJCNN1
 sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inverted index

@@ -1,4 +1,4 @@
-"""Learners with a budget, and ALMA, against compiled loops of the same: one example, one kernel value at a time."""
+"""Learners with a budget, ALMA and DUOL against compiled loops of the same: one example, one kernel value at a time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from klr_bench import (
     ALMA,
     BOGD,
     BSGD,
+    DUOL,
     NORMA,
     BOGDPlusPlus,
     BudgetOSKL,
@@ -21,6 +22,7 @@ from klr_bench import (
     ProjectronPlusPlus,
     RandomizedBudgetPerceptron,
 )
+from klr_bench.estimators.budget.duol import both_steps
 
 
 @njit(fastmath=True)
@@ -370,6 +372,37 @@ def projectron(X, y, u, gamma, budget, margins):
     return n
 
 
+@njit(fastmath=True)
+def duol(X, y, u, gamma, budget):
+    n, C, rho = 0, 1.0, 0.1
+    members, coef, f = np.zeros(budget, np.int64), np.zeros(budget), np.zeros(budget)
+    row, other = np.zeros(budget), np.zeros(budget)
+    for t in range(len(y)):
+        kernel_row(X, members, n, t, gamma, row)
+        value, found, w = value_of(coef, row, n), -1, 0.0
+        if 1.0 - y[t] * value <= 1e-9:
+            continue
+        for j in range(n):
+            its = y[members[j]] * y[t] * row[j]
+            if its < w * (1.0 + 1e-9) and y[members[j]] * f[j] <= 1.0 + 1e-9:
+                found, w = j, its
+        step = min(C, 1.0 - y[t] * value)
+        if found >= 0 and w <= -rho:
+            sign = y[members[found]]
+            loss, room = max(1.0 - sign * f[found], 0.0), max(C - sign * coef[found], 0.0)
+            step, its_step = both_steps(1.0 - y[t] * value, loss, 1.0, 1.0, w, C, room)
+            kernel_row(X, members, n, members[found], gamma, other)
+            coef[found] += its_step * sign
+            value += its_step * sign * row[found]
+            for j in range(n):
+                f[j] += its_step * sign * other[j]
+        for j in range(n):
+            f[j] += step * y[t] * row[j]
+        members[n], coef[n], f[n] = t, step * y[t], value + step * y[t]
+        n += 1
+    return n
+
+
 METHODS = {
     "forgetron": (Forgetron, forgetron, ()),
     "rbp": (RandomizedBudgetPerceptron, rbp, ()),
@@ -383,16 +416,18 @@ METHODS = {
     "projectron": (Projectron, projectron, (False,)),
     "projectron++": (ProjectronPlusPlus, projectron, (True,)),
     "alma": (ALMA, alma, ()),
+    "duol": (DUOL, duol, ()),
 }
 BUDGETS = (414, 3443)
-IN_DOUBLE = (projectron, bsgd_projection)
+WITHOUT_BUDGET = (alma, duol)
+IN_DOUBLE = (projectron, bsgd_projection, duol)
 
 
 def measure(output):
     X, y, gamma = paper_data("magic")
     signs, u = y.astype(np.float64), np.random.RandomState(0).random_sample(len(y))
     for name, (learner_class, loop, arguments) in METHODS.items():
-        for budget in BUDGETS if loop is not alma else (None,):
+        for budget in BUDGETS if loop not in WITHOUT_BUDGET else (None,):
             learner = learner_class(gamma=gamma, random_state=0, **ONE_PASS)
             if budget:
                 learner.set_params(budget=budget)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from columns import magic, other_columns, own_file, quickstart, records_columns
 from estimators import estimators
-from learners import budget_all, budget_oskl, defaults
+from learners import budget_all, budget_oskl, defaults, mistakes
 from methods import choose
 from papers import first_page, scoreboard
 from scale import benchmark, bits, blocks, far_end, how_long, many, speed, stream_learners
@@ -42,7 +42,7 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/methods/index.md": ((choose, ""),),
     "docs/methods/estimators.md": ((estimators, ""),),
     "docs/methods/defaults.md": ((defaults, "defaults"),),
-    "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all")),
+    "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all"), (mistakes, "mistakes")),
     "docs/scale/index.md": ((how_long, "benchmark"),),
     "docs/scale/clusters.md": ((far_end, "benchmark"),),
     "docs/scale/speed.md": ((benchmark, "benchmark"), (speed, "benchmark")),

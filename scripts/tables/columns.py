@@ -35,6 +35,7 @@ METRICS_MEAN = {
     "balanced_accuracy": "mean over the classes of the share of their rows that are classified correctly",
     "f1": "2 tp / (2 tp + fp + fn) of the positive class; of more classes their mean",
     "last_accuracy": "accuracy of the last classifier, where the average one is tested as well",
+    "mistake_rate": "share of training rows with y f(x) <= 0, each before the learner has seen it",
     "log_loss": "mean of -log P(y given x)",
     "brier": "mean of (P(positive) - [y is positive])²; of more classes summed over them",
     "ece": "expected calibration error over 15 bins of the predicted probability",

@@ -117,3 +117,15 @@ def budget_all(folder: Path) -> dict[str, str]:
     ]
     head = ["data set", "learner", *(f"{size:,}" for size in SIZES.values())]
     return {"budget_all": pipe_table(Grid(head, rows, [], []))}
+
+
+def mistakes(folder: Path) -> dict[str, str]:
+    """Return the table of the experiment `mistakes`: mean mistake rates in percent, a row for each learner."""
+    results = read_results(folder)
+    records = results.records[results.records["status"] == "ok"]
+    means = records.groupby(["algorithm", "variant", "dataset"], sort=False)["mistake_rate"].mean().unstack(sort=False)
+    labels = [f"{results.manifest.algorithm_label(name)} {variant_text(variant)}" for name, variant in means.index]
+    rates = [[f"{100 * rate:.1f}" for rate in line] for line in means.to_numpy()]
+    rows = [[label, *line] for label, line in zip(labels, rates, strict=True)]
+    head = ["learner", *(results.manifest.dataset_label(name) for name in means.columns)]
+    return {"mistakes": pipe_table(Grid(head, rows, [], []))}

@@ -173,7 +173,7 @@ def speed(folder: Path) -> dict[str, str]:
         return "; ".join(f"{SAID.get(row[key], row[key])}: {form.format(**row)}" for _, row in read[name].iterrows())
 
     budget = read["budget"].groupby("method", sort=False)["ratio"]
-    budgets = read["budget"]["budget"].dropna().unique()  # ALMA has none
+    budgets = read["budget"]["budget"].dropna().unique()  # ALMA and DUOL have none
     text, large = read["sparse"].iloc[0], read["growth"].iloc[-1]
     linear = read["confidence"].set_index(["what", "n"])["seconds"]
     blocks = read["confidence"].set_index(["what", "dtype"])["ratio"]

@@ -23,7 +23,7 @@ from sklearn.metrics import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
-from klr_bench import BatchConfidenceWeighted
+from klr_bench import BatchConfidenceWeighted, KernelPerceptron
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.clock import Clock
@@ -159,13 +159,24 @@ def test_metrics_of_rare_classes_by_hand():
 
 def test_size_of_kernel_and_linear_classifiers():
     learner = NonConservativeKLR().fit(X, Y)
-    loss = learner.cumulative_loss_
-    assert fitted(learner, 300) == {"n_support": 300, "sparsity": 0.0, "n_updates": 300, "cumulative_loss": loss}
+    sums = {"cumulative_loss": learner.cumulative_loss_, "mistake_rate": learner.n_mistakes_ / 300}
+    assert fitted(learner, 300) == {"n_support": 300, "sparsity": 0.0, "n_updates": 300, **sums}
     machine = SVC().fit(X, Y)
     assert fitted(machine, 300)["n_support"] == machine.n_support_.sum()
     assert fitted(machine, 300)["sparsity"] == 1 - machine.n_support_.sum() / 300
     linear = SGDClassifier(penalty="l1", alpha=0.05, random_state=0).fit(X, Y)
     assert fitted(linear, 300)["nonzero_fraction"] == np.mean(linear.coef_ != 0)
+
+
+def test_mistakes_are_counted_before_a_row_is_learned():
+    learner, wrong = KernelPerceptron(shuffle=False), 0
+    for n, (row, label) in enumerate(zip(X[:60], Y, strict=False)):
+        wrong += n == 0 or label * learner.decision_function(row[None])[0] <= 0.0
+        learner.partial_fit(row[None], [label], classes=[-1, 1])
+    assert 0 < fitted(learner, 60)["mistake_rate"] == wrong / 60 < 1
+    many = KernelPerceptron().fit(X, np.arange(300) % 3)
+    assert "mistake_rate" not in fitted(many, 300), "there are three f"
+    assert "mistake_rate" not in fitted(SVC().fit(X, Y), 300)
 
 
 def test_the_time_of_the_pass_is_a_part_of_the_fit(monkeypatch):

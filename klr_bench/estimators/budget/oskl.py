@@ -7,22 +7,65 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.budget.engine import REFUSED, SCALE, SUM, N, T, decide, enter, strategy
 from klr_bench.estimators.budget.refit import best_coefficients
 from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
+
+PART = 64
+"""Columns that are looked through at once."""
+
+
+@compiled(fastmath={"nnan", "nsz"})
+def _largest(values, inverse):
+    """Return the largest |k(x, x_j)| / ||k(x_j, .)||, given the inverse of the lengths."""
+    largest = 0.0
+    for j in range(len(values)):
+        its = abs(values[j]) * inverse[j]
+        largest = its if its > largest else largest
+    return largest
+
+
+@compiled()
+def _nearest(values, inverse):
+    """Return the first column with the least angle to an example; -1 if all angles are right ones.
+
+    values and inverse (m,): k(x, x_j) and 1 / ||k(x_j, .)||, 0 of a column that is not in f.
+    """
+    cosine, found = 0.0, 0
+    for start in range(0, len(values), PART):
+        largest = _largest(values[start : start + PART], inverse[start : start + PART])
+        if largest > cosine:
+            cosine, found = largest, start
+    if cosine == 0.0:
+        return -1
+    while abs(values[found]) * inverse[found] < cosine:
+        found += 1
+    return found
+
+
+@compiled()
+def _inverse_lengths(book):
+    """Return 1 / ||k(x_j, .)|| of the columns in f, and 0 of the others and of those whose length is 0."""
+    inverse = np.zeros(book.values.shape[1])
+    for column in book.column[: book.counts[N]]:
+        inverse[column] = 1.0 / book.length[column] if book.length[column] > 0.0 else 0.0
+    return inverse
 
 
 @strategy
 def sample_then_project(book, parameters):
     budget, loss, delta, G, eta = int(parameters[0]), int(parameters[1]), parameters[2], parameters[3], parameters[4]
     y, u, counts, scalars, coef, length = book.y, book.u, book.counts, book.scalars, book.coef, book.length
+    inverse = np.zeros(0)
     for i in range(len(y)):
         value = decide(book, i)
         if math.isnan(value):
@@ -36,11 +79,9 @@ def sample_then_project(book, parameters):
             if u[i] < abs(slope) / G:
                 enter(book, i, slot, -math.copysign(eta * G, slope), value)
             continue
-        nearest, cosine = -1, 0.0
-        for other in range(budget):
-            column = book.column[other]
-            if length[column] > 0.0 and abs(book.values[i, column]) > cosine * length[column]:
-                nearest, cosine = column, abs(book.values[i, column]) / length[column]
+        if not len(inverse):  # from now on f has the same columns
+            inverse = _inverse_lengths(book)
+        nearest = _nearest(book.values[i], inverse)
         if nearest >= 0:
             book.average[nearest] += coef[nearest] * (scalars[SUM] - book.since[nearest])
             book.since[nearest] = scalars[SUM]

@@ -39,41 +39,70 @@ _DEPENDENT = 1e-10
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 
 
-@compiled(types.void(_matrix, int64, int64, _vector))
+# Loops over slices: those over `factor[i, j]` with j from i + 1 on are not vectorised.
+@compiled(types.void(_matrix, int64, int64, _vector), fastmath={"contract"})
 def forward(factor, first, m, x):
     """Overwrite x (m,), 0 before `first`, with the solution z of U'z = x for the factor U (m, m)."""
-    for i in range(first, m):
-        x[i] /= factor[i, i]
-        for j in range(i + 1, m):
-            x[j] -= factor[i, j] * x[i]
+    i = first
+    while i + 4 <= m:
+        a, b, c, d, z = factor[i, i:m], factor[i + 1, i:m], factor[i + 2, i:m], factor[i + 3, i:m], x[i:m]
+        z[0] /= a[0]
+        z[1] = (z[1] - a[1] * z[0]) / b[1]
+        z[2] = (z[2] - a[2] * z[0] - b[2] * z[1]) / c[2]
+        z[3] = (z[3] - a[3] * z[0] - b[3] * z[1] - c[3] * z[2]) / d[3]
+        z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
+        a, b, c, d, z = a[4:], b[4:], c[4:], d[4:], z[4:]
+        for j in range(len(z)):
+            z[j] -= a[j] * z0 + b[j] * z1 + c[j] * z2 + d[j] * z3
+        i += 4
+    for k in range(i, m):
+        x[k] /= factor[k, k]
+        for j in range(k + 1, m):
+            x[j] -= factor[k, j] * x[k]
 
 
 @compiled(types.void(_matrix, int64, _vector), fastmath={"reassoc", "contract"})
 def backward(factor, m, x):
     """Overwrite x (m,) with the solution z of U z = x."""
-    for i in range(m - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, m):
-            total -= factor[i, j] * x[j]
-        x[i] = total / factor[i, i]
+    i = m
+    while i >= 4:
+        i -= 4
+        a, b, c, d, z = factor[i, i:m], factor[i + 1, i:m], factor[i + 2, i:m], factor[i + 3, i:m], x[i:m]
+        z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
+        a4, b4, c4, d4, z4 = a[4:], b[4:], c[4:], d[4:], z[4:]
+        for j in range(len(z4)):
+            z0 -= a4[j] * z4[j]
+            z1 -= b4[j] * z4[j]
+            z2 -= c4[j] * z4[j]
+            z3 -= d4[j] * z4[j]
+        z[3] = z3 / d[3]
+        z[2] = (z2 - c[3] * z[3]) / c[2]
+        z[1] = (z1 - b[3] * z[3] - b[2] * z[2]) / b[1]
+        z[0] = (z0 - a[3] * z[3] - a[2] * z[2] - a[1] * z[1]) / a[0]
+    for k in range(i - 1, -1, -1):
+        total = x[k]
+        for j in range(k + 1, m):
+            total -= factor[k, j] * x[j]
+        x[k] = total / factor[k, k]
 
 
-@compiled(types.void(_matrix, int64, int64))
+@compiled(types.void(_matrix, int64, int64), fastmath={"contract"})
 def without(factor, p, m):
     """Overwrite the factor (m, m) of a matrix with that of the matrix without row and column p, (m - 1, m - 1)."""
     for i in range(p):
-        for j in range(p, m - 1):
-            factor[i, j] = factor[i, j + 1]
-    rest = factor[p, 1:m].copy()  # that of the column that will be column j
+        row = factor[i, p:m]
+        for j in range(len(row) - 1):
+            row[j] = row[j + 1]
+    rest = factor[p, p + 1 : m].copy()  # that of the column that will be column p + j
     for i in range(p, m - 1):
-        below = factor[i + 1, i + 1]
-        length = math.hypot(below, rest[i])
-        cosine, sine = below / length, rest[i] / length
+        row, below, r = factor[i, i + 1 : m - 1], factor[i + 1, i + 1 : m], rest[i - p :]
+        length = math.hypot(below[0], r[0])
+        cosine, sine = below[0] / length, r[0] / length
         factor[i, i] = length
-        for j in range(i + 1, m - 1):
-            old = factor[i + 1, j + 1]
-            factor[i, j] = cosine * old + sine * rest[j]
-            rest[j] = cosine * rest[j] - sine * old
+        for j in range(len(row)):
+            old, over = below[j + 1], r[j + 1]
+            row[j] = cosine * old + sine * over
+            r[j + 1] = cosine * over - sine * old
 
 
 @compiled()

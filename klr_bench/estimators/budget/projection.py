@@ -30,6 +30,23 @@ _DEPENDENT = 1e-10
 """An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
 
 
+@compiled(fastmath={"contract"})
+def _add(c, values, sums):
+    """Add c times values (n,) to sums (n,)."""
+    for j in range(len(sums)):
+        sums[j] += c * values[j]
+
+
+@compiled()
+def _along(products, projected, away, direction):
+    """Set the coordinates (n,) of the k(x_j, .) along k(x, .) - P k(x, .), whose squared length is `away`.
+
+    products and projected (n,) are the inner products of the k(x_j, .) with k(x, .), and of their projections.
+    """
+    for j in range(len(direction)):
+        direction[j] = (products[j] - projected[j]) / math.sqrt(away)
+
+
 @compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
                 float64[::1], int64[::1], float64[:, ::1], int64[::1]))  # fmt: skip
 def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
@@ -51,11 +68,10 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
         if z <= 0.0:
             c[i] = y[i]
             if n < room and away > _DEPENDENT * gram[i, i]:
-                for j in range(i, len(y)):
-                    new[n, j] = (gram[i, j] - projected[i, j]) / math.sqrt(away)
+                direction = new[n, i:]
+                _along(gram[i, i:], projected[i, i:], away, direction)
                 for k in range(i, len(y)):
-                    for j in range(i, len(y)):
-                        projected[k, j] += new[n, k] * new[n, j]
+                    _add(direction[k - i], direction, projected[k, i:])
                 inserted[n] = i
                 n += 1
         elif margins and z < 1.0 and projected[i, i] > 0.0:
@@ -63,8 +79,7 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
             if gain > 0.0:
                 c[i] = y[i] * min((1.0 - z) / projected[i, i], 2.0 * gain / projected[i, i], 1.0)
         if c[i] != 0.0:
-            for j in range(i + 1, len(y)):
-                f[j] += c[i] * projected[i, j]
+            _add(c[i], projected[i, i + 1 :], f[i + 1 :])
     return n
 
 
@@ -84,7 +99,7 @@ def _perceptron(y, gram, f, room, mistakes):
                 return i, n
             mistakes[n] = i
             n += 1
-            f[i:] += y[i] * gram[i, i:]
+            _add(y[i], gram[i, i:], f[i:])
     return len(y), n
 
 
@@ -101,7 +116,7 @@ def _new_directions(left_over, lengths, inserted, new):
         if away > _DEPENDENT * lengths[i]:
             new[n, i:] = left_over[i, i:] / math.sqrt(away)
             for k in range(i + 1, len(lengths)):
-                left_over[k, k:] -= new[n, k] * new[n, k:]
+                _add(-new[n, k], new[n, k:], left_over[k, k:])
             inserted[n] = i
             n += 1
     return n

@@ -188,6 +188,8 @@ def summary(estimator: Any, n_train: int) -> dict[str, float]:
     if "n_support" in numbers:
         with suppress(OverflowError):  # a number that no float holds, which is refused where it is measured
             numbers.setdefault("sparsity", 1.0 - numbers["n_support"] / n_train)
+    if len(getattr(estimator, "classes_", ())) == 2 and hasattr(estimator, "n_mistakes_") and hasattr(estimator, "t_"):
+        numbers["mistake_rate"] = estimator.n_mistakes_ / estimator.t_
     return numbers
 
 

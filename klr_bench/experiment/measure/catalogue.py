@@ -115,6 +115,8 @@ CATALOGUE = (
     Metric("balanced_accuracy", "Balanced accuracy", "percent", "higher", low=0, high=1, of=balanced_accuracy),
     Metric("f1", "F1", "percent", "higher", low=0, high=1, of=f1),
     Metric("last_accuracy", "Last accuracy", "percent", "higher", usual=True, low=0, high=1),
+    # Of the training rows, each before the learner has seen it.
+    Metric("mistake_rate", "Mistakes", "percent", "lower", low=0, high=1),
     Metric("log_loss", "Log loss", "", "lower", usual=True, low=0, of=log_loss),
     Metric("brier", "Brier score", "", "lower", low=0, high=2, of=brier),
     Metric("ece", "ECE", "", "lower", low=0, high=1, of=ece),

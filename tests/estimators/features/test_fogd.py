@@ -127,7 +127,8 @@ def test_probabilities_are_those_of_the_logistic_loss():
 def test_what_an_experiment_is_told():
     X, y = toy(n=100)
     learner = FOGD(4, gamma=0.7, random_state=0).fit(X, y)  # as many features as columns of X
-    assert contract.summary(learner, 100) == {"nonzero_fraction": 1.0, "n_updates": 100}
+    rate = learner.n_mistakes_ / 100
+    assert contract.summary(learner, 100) == {"nonzero_fraction": 1.0, "n_updates": 100, "mistake_rate": rate}
     assert contract.selected_features(learner) is None
 
 
