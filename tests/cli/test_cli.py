@@ -462,7 +462,7 @@ def test_own_files_are_listed_shown_and_completed(own_configs: Path, capsys: pyt
     assert main(["show", "algorithm", "logistic"]) == 0
     path = own_configs / "configs" / "algorithm" / "logistic.yaml"
     assert capsys.readouterr().out == f"# {path}\n{path.read_text()}"
-    assert completion.complete("klr-bench run experiment=mi", 27) == ["experiment=mine "]
+    assert completion.complete("klr-bench run experiment=min", 28) == ["experiment=mine "]
 
 
 def test_an_unknown_parameter_of_another_librarys_class_is_refused(
