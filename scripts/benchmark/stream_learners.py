@@ -26,7 +26,7 @@ ROWS = int(os.environ.get("KLR_BENCH_STREAM_ROWS", "2000000"))
 D, DIFFERENT = 20, 200_000
 """Features, and rows after which the file repeats itself."""
 LEARNERS = ("budget_oskl", "fogd", "arow")
-CHUNK = 5000
+CHUNK = 20_000
 VOWPAL = ["--loss_function", "logistic", "--link", "logistic", "--quiet", "-b", "10"]
 
 
@@ -73,7 +73,7 @@ def learned(name, path, folder):
     """Return the record of a run: `seconds` are all of its time, less that of a run on few rows; all is compiled."""
     few = folder / "few.svm"
     with path.open("rb") as file:
-        few.write_bytes(b"".join(file.readline() for _ in range(10 * CHUNK)))
+        few.write_bytes(b"".join(file.readline() for _ in range(2 * CHUNK)))
     seconds = {}
     for kind, rows in (("compiling", few), ("few", few), ("all", path)):
         split = (

@@ -20,18 +20,8 @@ from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
 
-PART = 64
-"""Columns that are looked through at once."""
-
-
-@compiled(fastmath={"nnan", "nsz"})
-def _largest(values, inverse):
-    """Return the largest |k(x, x_j)| / ||k(x_j, .)||, given the inverse of the lengths."""
-    largest = 0.0
-    for j in range(len(values)):
-        its = abs(values[j]) * inverse[j]
-        largest = its if its > largest else largest
-    return largest
+LANES = 64
+"""Columns that are compared at once, each with the largest of its lane, so that the loop over them vectorises."""
 
 
 @compiled()
@@ -40,16 +30,22 @@ def _nearest(values, inverse):
 
     values and inverse (m,): k(x, x_j) and 1 / ||k(x_j, .)||, 0 of a column that is not in f.
     """
-    cosine, found = 0.0, 0
-    for start in range(0, len(values), PART):
-        largest = _largest(values[start : start + PART], inverse[start : start + PART])
-        if largest > cosine:
-            cosine, found = largest, start
-    if cosine == 0.0:
-        return -1
-    while abs(values[found]) * inverse[found] < cosine:
-        found += 1
-    return found
+    m, best = len(values), np.zeros(LANES)
+    for start in range(0, m - m % LANES, LANES):
+        some, scales = values[start : start + LANES], inverse[start : start + LANES]
+        for lane in range(LANES):
+            cosine = abs(some[lane]) * scales[lane]
+            best[lane] = cosine if cosine > best[lane] else best[lane]
+    for column in range(m - m % LANES, m):
+        best[column % LANES] = max(best[column % LANES], abs(values[column]) * inverse[column])
+    largest, nearest = best.max(), -1
+    for lane in range(LANES if largest > 0.0 else 0):
+        if best[lane] == largest:
+            column = lane
+            while abs(values[column]) * inverse[column] < largest:
+                column += LANES
+            nearest = column if nearest < 0 else min(nearest, column)
+    return nearest
 
 
 @compiled()

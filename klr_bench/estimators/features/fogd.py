@@ -14,6 +14,7 @@ from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.core.progressive import Progressive
+from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.features.base import FeatureDescentClassifier
 from klr_bench.estimators.features.descent import Descent, rows_of_chunk
 
@@ -103,7 +104,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "coef_")
-        X = self._validate(X, dtype=self._dtype_of_rows())
+        X = in_layout(self._validate(X, dtype=self._dtype_of_rows()), self._state.sparse)
         coef, size = self.coef_.T.astype(X.dtype), rows_of_chunk(self.n_components)
         values = np.empty((X.shape[0], *coef.shape[1:]))
         for start in range(0, len(values), size):
@@ -138,7 +139,8 @@ class FourierState:
     def __init__(self, features, X, n_functions):
         """Start n functions of these features of rows like those of X, dense or CSR."""
         self.features, self.descent = features, Descent(np.zeros((n_functions, features.n_features)))
-        self.sparse, self.dtype = sp.issparse(X), X.dtype
+        self.sparse = sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1]  # else an array takes less memory than CSR
+        self.dtype = X.dtype
         self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
 
     def learn(self, loss, eta, X, y, weights):

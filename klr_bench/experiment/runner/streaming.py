@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pickle
 import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +35,16 @@ from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET
 from klr_bench.experiment.widths import with_width
 from klr_bench.files import write_atomic
+
+
+def ahead(chunks: Iterable[Any]) -> Iterator[Any]:
+    """Yield the chunks, each while a thread already reads the next one."""
+    rest, end = iter(chunks), object()
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(next, rest, end)
+        while (chunk := reading.result()) is not end:
+            reading = reader.submit(next, rest, end)
+            yield chunk
 
 
 @dataclass
@@ -145,7 +157,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
         data = cell.source.streamed(now.n_rows if now else 0)
         reset_peak_memory()
         load, stopped = machine.load(), False
-        for X, y in data:
+        for X, y in ahead(data):
             now = now or _begun(cell, chosen, X, len(data.classes), by_rows=way.test == "rows")
             before = now.n_rows
             with limited(patient(cell.time_limit_s), "in one call of partial_fit"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import klr_bench
 from klr_bench import AROW, FOGD, BudgetOSKL
 from klr_bench.cli import main
 from klr_bench.experiment.progress import Count, read_progress
+from klr_bench.experiment.runner.streaming import ahead
 from klr_bench.experiment.scale import scaling_by
 from klr_bench.experiment.splits import derived_seed
 
@@ -309,3 +312,49 @@ def test_what_a_stream_cannot_have_is_one_message(place, capsys, given, message)
     assert main(["run", "experiment=stream_own", "data.path=part-*.svm", "data.cache=cache", *small, *given]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not Path("results").exists()
+
+
+def test_the_next_chunk_is_read_while_one_is_learned_from():
+    read = []
+
+    def chunks():
+        for number in range(4):
+            read.append(number)
+            yield number
+
+    waiting = ahead(chunks())
+    assert next(waiting) == 0
+    limit = time.monotonic() + 10
+    while len(read) < 2 and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert read == [0, 1], "one ahead, and no more"
+    assert [*waiting] == [1, 2, 3]
+
+
+def test_an_error_of_reading_comes_after_the_chunks_before_it():
+    def chunks():
+        yield 1
+        message = "line 7"
+        raise ValueError(message)
+
+    waiting = ahead(chunks())
+    assert next(waiting) == 1
+    with pytest.raises(ValueError, match="line 7"):
+        next(waiting)
+
+
+def test_a_pass_that_stops_early_reads_no_further():
+    closed = []
+
+    def chunks():
+        try:
+            yield from itertools.count()
+        finally:
+            closed.append(True)
+
+    source = chunks()
+    waiting = ahead(source)
+    assert [next(waiting), next(waiting)] == [0, 1]
+    waiting.close()
+    assert next(source) in (2, 3)
+    assert not closed
