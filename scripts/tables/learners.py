@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from klr_bench.experiment.variants import variant_text
 from klr_bench.report.load import read_results
+from klr_bench.report.render.labels import column_label
 from klr_bench.report.render.layout import Grid
 from klr_bench.report.render.markdown import pipe_table
 
@@ -87,7 +87,7 @@ def budget_oskl(folder: Path) -> dict[str, str]:
             rows.append(
                 [
                     results.manifest.dataset_label(name),
-                    f"{results.manifest.algorithm_label(algorithm)} {variant_text(variant)}",
+                    column_label(results.manifest.algorithm_label(algorithm), variant),
                     f"{100 * means['accuracy']:.1f}",
                     f"{means['n_support']:,.0f}",
                     *(["-", "-"] if math.isnan(last[0]) else [f"{100 * last[0]:.1f}", f"{last[1]:,.0f}"]),
@@ -124,7 +124,7 @@ def mistakes(folder: Path) -> dict[str, str]:
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
     means = records.groupby(["algorithm", "variant", "dataset"], sort=False)["mistake_rate"].mean().unstack(sort=False)
-    labels = [f"{results.manifest.algorithm_label(name)} {variant_text(variant)}" for name, variant in means.index]
+    labels = [column_label(results.manifest.algorithm_label(name), variant) for name, variant in means.index]
     rates = [[f"{100 * rate:.1f}" for rate in line] for line in means.to_numpy()]
     rows = [[label, *line] for label, line in zip(labels, rates, strict=True)]
     head = ["learner", *(results.manifest.dataset_label(name) for name in means.columns)]

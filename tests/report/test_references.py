@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from klr_bench.report import FORMATS
+from klr_bench.report.load import read_results
 from klr_bench.report.render import document, table_files
+from klr_bench.report.whole.origin import origin
 from tests.report.folders import table
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
@@ -16,6 +19,14 @@ FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/records.csv"))
 
 def test_there_are_references() -> None:
     assert len(FOLDERS) >= 35
+
+
+def test_those_that_the_script_made_are_of_one_commit_and_one_machine() -> None:
+    made = set(pd.read_csv(REFERENCE / "times.csv")["reference"])
+    (said,) = origin({folder.name: read_results(folder) for folder in FOLDERS if folder.name in made})
+    assert "One commit: " in said, said
+    assert "One machine: " in said, said
+    assert "with changes" not in said, said
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from hypothesis import given
@@ -229,6 +230,8 @@ def test_the_scoreboard_says_of_what_commit_and_machine_the_records_are(make: Ca
     two = replace(results, manifest=replace(results.manifest, git_commit="b" * 40, changed=["x.py"]))
     sentence = "Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."
     assert origin({"one": one}) == [sentence]
+    unmeasured = frame.head(1).assign(host=None, cpu=None, fit_time_s=None, status="timeout")
+    assert origin({"one": replace(one, records=pd.concat([frame, unmeasured]))}) == [sentence]
     plus = replace(results, manifest=replace(results.manifest, git_commit=f"{'c' * 40}+changes"))
     assert "One commit: cccccccccc with changes." in origin({"one": plus})[0]
     assert origin({"one": one, "three": one, "two": two}) == [

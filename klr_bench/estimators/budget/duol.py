@@ -17,6 +17,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE
 from klr_bench.estimators.core.rows import Growing, growing_like
+from klr_bench.estimators.core.vectors import add_scaled
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 
 BLOCK = 128
@@ -60,12 +61,6 @@ def _conflict(y, row, f, labels, coef, n):
     return found, w
 
 
-@compiled(fastmath={"contract"})
-def _add(f, c, row):
-    for j in range(len(f)):
-        f[j] += c * row[j]
-
-
 @compiled(float64(_matrix, _matrix, _vector, _vector, _vector, _vector, float64, float64, int64[::1]))
 def _block(gram, values, labels, f, coef, sums, C, rho, counts):
     """Learn from a block of b examples; return the last f(x).
@@ -96,15 +91,15 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
             coef[b] += c
             sums[b] += c * t
             if b < n:
-                _add(f[:n], c, gram[b])
+                add_scaled(f[:n], c, gram[b])
                 for j in range(len(values)):
                     f[n + j] += c * values[j, b]
             else:
-                _add(f, c, values[b - n])
+                add_scaled(f, c, values[b - n])
         else:
             step = min(C, loss / length) if length > 0.0 else C
         coef[place], sums[place] = step * y, step * y * t
-        _add(f, step * y, row)
+        add_scaled(f, step * y, row)
     return last
 
 

@@ -20,6 +20,7 @@ from scipy.linalg.lapack import dtrtri
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
+from klr_bench.estimators.core.vectors import add_scaled
 
 BLOCK = 128
 AHEAD = 512
@@ -28,23 +29,6 @@ PANEL = 128
 """Rows of L per matrix product."""
 _DEPENDENT = 1e-10
 """An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
-
-
-@compiled(fastmath={"contract"})
-def _add(c, values, sums):
-    """Add c times values (n,) to sums (n,)."""
-    for j in range(len(sums)):
-        sums[j] += c * values[j]
-
-
-@compiled()
-def _along(products, projected, away, direction):
-    """Set the coordinates (n,) of the k(x_j, .) along k(x, .) - P k(x, .), whose squared length is `away`.
-
-    products and projected (n,) are the inner products of the k(x_j, .) with k(x, .), and of their projections.
-    """
-    for j in range(len(direction)):
-        direction[j] = (products[j] - projected[j]) / math.sqrt(away)
 
 
 @compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
@@ -68,10 +52,12 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
         if z <= 0.0:
             c[i] = y[i]
             if n < room and away > _DEPENDENT * gram[i, i]:
-                direction = new[n, i:]
-                _along(gram[i, i:], projected[i, i:], away, direction)
+                # The coordinates of the k(x_j, .) along k(x_i, .) - P k(x_i, .), whose squared length is `away`.
+                direction, products, its = new[n, i:], gram[i, i:], projected[i, i:]
+                for j in range(len(direction)):
+                    direction[j] = (products[j] - its[j]) / math.sqrt(away)
                 for k in range(i, len(y)):
-                    _add(direction[k - i], direction, projected[k, i:])
+                    add_scaled(projected[k, i:], direction[k - i], direction)
                 inserted[n] = i
                 n += 1
         elif margins and z < 1.0 and projected[i, i] > 0.0:
@@ -79,7 +65,7 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
             if gain > 0.0:
                 c[i] = y[i] * min((1.0 - z) / projected[i, i], 2.0 * gain / projected[i, i], 1.0)
         if c[i] != 0.0:
-            _add(c[i], projected[i, i + 1 :], f[i + 1 :])
+            add_scaled(f[i + 1 :], c[i], projected[i, i + 1 :])
     return n
 
 
@@ -99,7 +85,7 @@ def _perceptron(y, gram, f, room, mistakes):
                 return i, n
             mistakes[n] = i
             n += 1
-            _add(y[i], gram[i, i:], f[i:])
+            add_scaled(f[i:], y[i], gram[i, i:])
     return len(y), n
 
 
@@ -116,7 +102,7 @@ def _new_directions(left_over, lengths, inserted, new):
         if away > _DEPENDENT * lengths[i]:
             new[n, i:] = left_over[i, i:] / math.sqrt(away)
             for k in range(i + 1, len(lengths)):
-                _add(-new[n, k], new[n, k:], left_over[k, k:])
+                add_scaled(left_over[k, k:], -new[n, k], new[n, k:])
             inserted[n] = i
             n += 1
     return n
@@ -125,10 +111,9 @@ def _new_directions(left_over, lengths, inserted, new):
 class ProjectionState:
     """The state of a Projectron between two blocks.
 
-    Attributes: `support` and `left`, the support vectors and their operand in float64; `numbers`, which of the examples
-    they are; `v` and `v_sum`, the coordinates
-    of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L; `inverses`,
-    those of its diagonal blocks of PANEL rows and columns.
+    Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `v` and `v_sum`, the
+    coordinates of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L;
+    `inverses`, those of its diagonal blocks of PANEL rows and columns.
     """
 
     def __init__(self, kernel, X, budget):

@@ -65,7 +65,8 @@ class Summarized(Protocol):
         """Return numbers by name, some of: n_support, sparsity, n_updates, n_iter, pass_time_s, nonzero_fraction,
         objective, duality_gap.
 
-        Where there is `n_support` and no `sparsity`, that is 1 - n_support / (number of training rows).
+        Where there is `n_support` and no `sparsity`, that is 1 - n_support / (number of training rows).  A learner of
+        two classes with `n_mistakes_` and `t_` has `mistake_rate`, their ratio, too.
         """
 
     def selected_features(self) -> NDArray[np.integer[Any]] | None:

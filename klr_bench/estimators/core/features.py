@@ -90,17 +90,19 @@ class FourierFeatures:
         """Return the features (n, D) of rows X (n, d)."""
         if sp.issparse(X) and X.nnz > DENSE * X.shape[0] * X.shape[1]:
             X = X.toarray()  # BLAS is faster
-        z = _affine(X, self.omega.astype(X.dtype, copy=False), self.b)
+        z = _affine(X, self.omega.astype(X.dtype, copy=False), self.b.astype(X.dtype, copy=False))
         cosine(z)
         z *= z.dtype.type(self.scale)
         return z
 
 
 def _affine(X, omega, b):
-    """Return omega'x + b for the rows x of X (n, d): one pass over the result, (n, D), where X is dense."""
+    """Return omega'x + b (n, D) for the rows x of X (n, d), all in the precision of X."""
     if sp.issparse(X) or not X.size:
-        return np.asarray(X @ omega) + b.astype(X.dtype, copy=False)
-    z = np.tile(b.astype(X.dtype, copy=False), (len(X), 1))
+        z = np.asarray(X @ omega)
+        z += b
+        return z
+    z = np.tile(b, (len(X), 1))
     gemm = get_blas_funcs("gemm", (z,))
     return gemm(1.0, omega.T, X.T, beta=1.0, c=z.T, overwrite_c=True).T
 

@@ -14,7 +14,6 @@ from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.core.progressive import Progressive
-from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.features.base import FeatureDescentClassifier
 from klr_bench.estimators.features.descent import Descent, rows_of_chunk
 
@@ -104,7 +103,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "coef_")
-        X = in_layout(self._validate(X, dtype=self._dtype_of_rows()), self._state.sparse)
+        X = self._validate(X, dtype=self._dtype_of_rows())
         coef, size = self.coef_.T.astype(X.dtype), rows_of_chunk(self.n_components)
         values = np.empty((X.shape[0], *coef.shape[1:]))
         for start in range(0, len(values), size):

@@ -40,7 +40,8 @@ def _commit(results: Results) -> str:
 
 
 def _names(results: Results) -> set[tuple[str, str]]:
-    columns = [results.records[name].fillna("").astype(str) for name in ("host", "cpu") if name in results.records]
+    measured = results.records[results.records["fit_time_s"].notna()]  # others have ended with their worker, unmeasured
+    columns = [measured[name].fillna("").astype(str) for name in ("host", "cpu") if name in measured]
     return set(zip(*columns, strict=True)) if len(columns) == 2 else set()
 
 
