@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from klr_bench.report.conditions import UNKNOWN as UNKNOWN_MACHINE
+from klr_bench.report.conditions import conditions_of
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Manifest
 
@@ -20,7 +22,7 @@ def origin(found: Mapping[str, Results]) -> list[str]:
     commits = Counter(_commit(results) for results in found.values())
     machines: Counter[str] = Counter()
     for results in found.values():
-        machines.update({_machine(*names) for names in _names(results)} or {UNKNOWN})
+        machines.update(_machines(results))
     total = _counted(len(found))
     return [f"Records of {total}. {_spread('commit', commits)}. {_spread('machine', machines)}."]
 
@@ -39,14 +41,10 @@ def _commit(results: Results) -> str:
     return (commit + (" with changes" if changed else "")) if commit else UNKNOWN
 
 
-def _names(results: Results) -> set[tuple[str, str]]:
+def _machines(results: Results) -> set[str]:
     measured = results.records[results.records["fit_time_s"].notna()]  # others have ended with their worker, unmeasured
-    columns = [measured[name].fillna("").astype(str) for name in ("host", "cpu") if name in measured]
-    return set(zip(*columns, strict=True)) if len(columns) == 2 else set()
-
-
-def _machine(host: str, cpu: str) -> str:
-    return f"{cpu} ({host})" if host or cpu else UNKNOWN
+    found = conditions_of(measured.to_dict("records")).machines or {UNKNOWN_MACHINE}
+    return {UNKNOWN if one == UNKNOWN_MACHINE else f"{one.cpu} ({one.host})" for one in found}
 
 
 def _spread(what: str, counted: Counter[str]) -> str:
