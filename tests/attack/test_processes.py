@@ -323,7 +323,7 @@ def test_a_time_limit_holds_for_learners_without_a_callback(attacked: tuple[pd.D
     assert found.status.to_dict() == {"endless": "timeout", "searched": "ok", "quick": "ok"}
     hold(found.loc["endless"], "timeout", f"stopped after {LIMIT_S} s, without a classifier: it takes no callback")
     assert '"deed": ""' in found.loc["searched"].params
-    assert 0 < float(found.loc["quick"].fit_time_s) < LIMIT_S
+    assert 0 < float(found.loc["quick"].fit_time_s) < 0.5
 
 
 def test_what_a_learner_does_to_its_process_reaches_no_other(attacked: tuple[pd.DataFrame, str]) -> None:

@@ -344,8 +344,17 @@ def test_an_error_of_reading_comes_after_the_chunks_before_it():
 
 
 def test_a_pass_that_stops_early_reads_no_further():
-    source = itertools.count()
+    closed = []
+
+    def chunks():
+        try:
+            yield from itertools.count()
+        finally:
+            closed.append(True)
+
+    source = chunks()
     waiting = ahead(source)
     assert [next(waiting), next(waiting)] == [0, 1]
     waiting.close()
     assert next(source) in (2, 3)
+    assert not closed
