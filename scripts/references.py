@@ -49,7 +49,8 @@ TABLES = ("records", "traces", "reliability", "rows")
 
 def names_of(wanted: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
     """Return the references that are asked for, the quickest first.  Raises ValueError for a name that is none."""
-    parts = [f"{PART}{path.stem}" for path in sorted((KEPT / "benchmark").glob("*.csv")) if path.stem != "machine"]
+    files = sorted((ROOT / "scripts" / "benchmark").glob("*.py"))
+    parts = [f"{PART}{path.stem}" for path in files if path.stem not in ("__main__", "timing")]
     experiments = sorted(path.parent.name for path in KEPT.glob("*/manifest.yaml"))
     papers = {name: experiments_of(name) for name in paper_files([config_dir()])}
     groups = {"benchmark": parts} | {name: [one for one in of if one in experiments] for name, of in papers.items()}
@@ -125,8 +126,9 @@ def keep(name: str, seconds: float) -> None:
     """Put a reference in its place in results/reference, and its seconds into times.csv."""
     if name.startswith(PART):
         (KEPT / "benchmark").mkdir(exist_ok=True)
-        for file in ("machine.csv", f"{name.removeprefix(PART)}.csv"):
-            shutil.copy(RESULTS / "benchmark" / file, KEPT / "benchmark" / file)
+        made = RESULTS / "benchmark"
+        for file in (made / "machine.csv", *made.glob(f"{name.removeprefix(PART)}.*")):
+            shutil.copy(file, KEPT / "benchmark")
     else:
         new, old = KEPT / f".{name}.new", KEPT / f".{name}.old"
         for folder in (new, old):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -84,6 +85,14 @@ def test_a_name_that_is_none_is_refused(checkout: Path) -> None:
     assert process.returncode == 2, said
     assert "got 'smal'" in said
     assert not (checkout / "build").exists()
+
+
+def test_the_benchmark_is_its_parts(checkout: Path) -> None:
+    said, _ = script(checkout, "benchmark", "--list").communicate(timeout=60)
+    source = (ROOT / "scripts" / "benchmark" / "__main__.py").read_text("utf-8")
+    parts = re.findall(r'^    "(\w+)": \w+\.measure,$', source, re.MULTILINE)
+    assert len(parts) >= 16
+    assert sorted(re.findall(r"^to do +benchmark/(\w+) ", said, re.MULTILINE)) == sorted(parts), said
 
 
 def test_it_goes_on_where_it_was_with_the_commit_of_its_beginning(checkout: Path) -> None:

@@ -48,9 +48,9 @@ import budget
 import confidence
 import far_end
 import features
+import floor
 import grid
 import growth
-import kernel_floor
 import l1
 import loop
 import numba
@@ -63,7 +63,7 @@ import threads
 from threadpoolctl import threadpool_info
 
 PARTS = {
-    "floor": kernel_floor.measure,
+    "floor": floor.measure,
     "bits": bits.measure,
     "threads": threads.measure,
     "peers": peers.measure,
