@@ -56,4 +56,4 @@ def test_a_number_that_the_records_have_is_shown() -> None:
     assert line.timed_out
     assert line.entries["accuracy"].mean == pytest.approx(accuracy.mean(), abs=1e-9)
     shown = f"{100 * accuracy.mean():.1f} ± {100 * accuracy.std():.1f}"
-    assert f"| {shown} |" in (folder / "report" / "table.md").read_text(encoding="utf-8")
+    assert f" {shown} |" in (folder / "report" / "table.md").read_text(encoding="utf-8")
