@@ -11,7 +11,8 @@ NAME    an experiment, a paper (all experiments of its tables, figures and claim
 Everything runs in a clone in build/references, of the commit that was checked out when it began, so that all
 references are of one commit, whatever is edited here meanwhile.  It can be stopped at any time: the same command goes
 on where it was, with that commit.  A reference is replaced in results/reference as soon as it is complete.  Data come
-from the mirror or are fetched, into data/ of this checkout.
+from the mirror or are fetched, into data/ of this checkout.  The part benchmark/peers measures the packages that are
+installed: first .venv/bin/python -m pip install lightgbm skglm.
 """
 
 from __future__ import annotations
