@@ -24,7 +24,7 @@ from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli.guard import GuardedLoader, check_arguments
@@ -75,9 +75,6 @@ class Task:
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.experiment import runner
-        from klr_bench.experiment.measure.supervision import restored
-        from klr_bench.experiment.runner.questions import Questions
-        from klr_bench.experiment.strangers import answered_by
         from klr_bench.report.figures import check_names
 
         self.running = True
@@ -91,19 +88,16 @@ class Task:
                 places = " or ".join(jit.refused)
                 console.print(f"{places} cannot be written: compiled code is kept for this run only.")
             sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
-            serial = OmegaConf.select(cfg, "parallel.backend") == "serial"  # then all code runs in this process
             if job.mode == RunMode.MULTIRUN and cfg.name is not None:
                 cfg.name = name_of_job(str(cfg.name), job.overrides.task, self.fixed)
-            with answered_by(None if serial else Questions()):
-                with restored():  # a module of the user's may be imported, which may leave the folder, for example
-                    config = validate(cfg, job.overrides.task, sources)
-                check_names(config.figures or ())
-                place = Path(config.results_dir) / config.name
-                self._take(place)
-                with self._watched(place):
-                    outcome = runner.run(
-                        config, console=console, quiet=self.quiet, dry_run=self.dry_run, overrides=job.overrides.task
-                    )
+            config = validate(cfg, job.overrides.task, sources)
+            check_names(config.figures or ())
+            place = Path(config.results_dir) / config.name
+            self._take(place)
+            with self._watched(place):
+                outcome = runner.run(
+                    config, console=console, quiet=self.quiet, dry_run=self.dry_run, overrides=job.overrides.task
+                )
         except BrokenPipeError:
             raise
         except BAD_INPUT as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any
 
@@ -19,13 +18,12 @@ from klr_bench.errors import KlrBenchError, raised, shown
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.config.schema import GAMMAS
+from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
-from klr_bench.experiment.measure.supervision import fit_limit, keep, limited, patiently, renewing, restored
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
-from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET, build, parameters
 from klr_bench.experiment.widths import with_width
 
@@ -148,26 +146,20 @@ def score_fold(
             "or data with more rows of each class."
         )
         raise KlrBenchError(message)
-    estimators = []
-    for i, learner in enumerate(learners):
-        with patiently("while it was constructed", foreign=is_foreign(learner[TARGET]), otherwise={i: None}):
-            estimator = make(with_width(learner, data.X_train), resolved, seed)
-            estimators.append(contract.for_rows(estimator, len(data.y_train)))
+    made = [make(with_width(learner, data.X_train), resolved, seed) for learner in learners]
+    estimators = [contract.for_rows(estimator, len(data.y_train)) for estimator in made]
     scores: list[Score] = [None] * len(estimators)
     metric = find(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     for group in sharing(estimators, len(np.unique(y))):
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])
-        fitting = limited(*fit_limit(members[0], limit), otherwise=dict.fromkeys(group))
         try:
             arrays = lent(X), lent(y), lent(X_held_out), lent(y_held_out)
-            with restored():
-                found: list[Score] = [*group_scores(members, *arrays, metric, _stop_clock(limit), fitting)]
-        except (ValueError, ArithmeticError):  # a rule that refuses an example, a step that overflows: not a candidate
+            found: list[Score] = [*group_scores(members, *arrays, metric, limit)]
+        except (ValueError, ArithmeticError, TimeLimitError):  # a rule that refuses an example, a step that overflows
             found = [None] * len(group)
         except Exception as error:
             found = [{FAILED: shown(raised(error), LONGEST_REASON)}] * len(group)
-        keep(dict(zip(group, found, strict=True)))
         for i, value in zip(group, found, strict=True):
             scores[i] = value
     return scores
@@ -199,11 +191,6 @@ def _total(limits: Sequence[float | None]) -> float | None:
     return sum(given) if len(given) == len(limits) else None
 
 
-def _stop_clock(limit: float | None) -> Clock | None:
-    """Return a callback that stops a fit after the seconds of the limit, if there is one."""
-    return None if limit is None else Clock(1, 0, lambda _: {}, limit)
-
-
 def group_scores(
     estimators: Sequence[Any],
     X: Any,
@@ -211,22 +198,24 @@ def group_scores(
     X_test: Any,
     y_test: Any,
     metric: Metric,
-    clock: Clock | None = None,
-    fitting: AbstractContextManager[None] | None = None,
+    time_limit_s: float | None = None,
 ) -> list[Score]:
-    """Return the score of each estimator of a group on the test rows; `fitting` is entered for the fit alone.
+    """Return the score of each estimator of a group on the test rows.
 
-    None where its rule refuses an example, and where the `clock` has stopped the fit.
+    None for an estimator whose rule refuses an example, and if the fit takes longer than the limit in seconds.
+    Raises TimeLimitError if a fit that takes no callback is stopped.
     """
-    fitting = fitting or nullcontext()
-    callback = clock and renewing(clock)
+    clock = None if time_limit_s is None else Clock(1, 0, lambda _: {}, time_limit_s)
     if len(estimators) == 1:
-        alone, watched = estimators[0], callback is not None and contract.takes_callback(estimators[0])
-        with fitting:
-            alone.fit(X, y, **({"callback": callback} if watched else {}))
+        alone = estimators[0]
+        if time_limit_s is None:
+            alone.fit(X, y)
+        elif contract.takes_callback(alone):
+            alone.fit(X, y, callback=clock)
+        else:
+            alone = fit_in_child(alone, X, y, time_limit_s).estimator
         return [None] if clock and clock.timed_out else [score_of(metric, predict(alone, X_test, y_test))]
-    with fitting:
-        fitted = contract.fit_together(estimators, X, y, callback)
+    fitted = contract.fit_together(estimators, X, y, clock)
     if clock and clock.timed_out:
         return [None] * len(estimators)
     decisions = fitted.decision_function(X_test)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from klr_bench.errors import KlrBenchError, raised
-from klr_bench.experiment.strangers import asked
 
 TARGET = "_target_"
 """The key of a spec that holds the dotted name, as Hydra spells it."""
@@ -82,7 +81,12 @@ class Parameter:
 
 def parameters(target: str) -> dict[str, Parameter]:
     """Return the parameters of an estimator's constructor, by name; the class is looked at and not called."""
-    return asked(target, _parameters, target)
+    found = classifier_class(target)
+    declared = declared_constraints(found)
+    return {
+        name: _parameter(declared.get(name), any_name=parameter.kind is inspect.Parameter.VAR_KEYWORD)
+        for name, parameter in _signature(found, target).parameters.items()
+    }
 
 
 def takes_nested(target: str) -> bool:
@@ -90,10 +94,6 @@ def takes_nested(target: str) -> bool:
 
     The class is looked at and not called.
     """
-    return asked(target, _takes_nested, target)
-
-
-def _takes_nested(target: str) -> bool:
     return _sets_parameters(classifier_class(target))
 
 
@@ -107,15 +107,6 @@ def _sets_parameters(found: Any) -> bool:
 def is_nested(name: str, known: Collection[str]) -> bool:
     """Say whether a name is that of a parameter of a part, not of one of the `known` ones of the constructor."""
     return "__" in name.strip("_") and name not in known
-
-
-def _parameters(target: str) -> dict[str, Parameter]:
-    found = classifier_class(target)
-    declared = declared_constraints(found)
-    return {
-        name: _parameter(declared.get(name), any_name=parameter.kind is inspect.Parameter.VAR_KEYWORD)
-        for name, parameter in _signature(found, target).parameters.items()
-    }
 
 
 def _parameter(declared: Any, *, any_name: bool) -> Parameter:

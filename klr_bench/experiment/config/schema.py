@@ -15,7 +15,7 @@ from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.experiment.targets import TARGET
 
 Kernel = Literal["rbf", "poly", "linear"]
-Backend = Literal["processes", "serial", "dask"]
+Backend = Literal["joblib", "serial", "dask"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
 BACKENDS: tuple[str, ...] = get_args(Backend)
 MAX_SEED = 2**32 - 1
@@ -141,13 +141,13 @@ class TraceConfig:
 
 @dataclass(frozen=True)
 class ParallelConfig:
-    """Where the cells run: in worker processes, in this one, or with the workers of a dask cluster.
+    """Where the cells run: in joblib's worker processes, in this process, or on the workers of a dask cluster.
 
     `spare_threads`: the last ones of a run may use the cores that are left.  A cluster has an address, or a file that
     its scheduler has written; with neither one is started on this machine.
     """
 
-    backend: Backend = "processes"
+    backend: Backend = "joblib"
     spare_threads: bool = False
     address: Annotated[str, Check("the address of a scheduler, as in tcp://HOST:8786", _is_address)] | None = None
     scheduler_file: Path | None = None

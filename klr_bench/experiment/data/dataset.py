@@ -28,7 +28,6 @@ from klr_bench.experiment.data.labels import LARGEST, Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, TABLE_VERSION, Arrays, check_text, read, stored
 from klr_bench.experiment.keys import content_hash, source_hash
-from klr_bench.experiment.strangers import is_foreign
 from klr_bench.experiment.targets import TARGET
 from klr_bench.files import expanded, matching, no_file
 
@@ -97,12 +96,6 @@ def fetched(spec: Mapping[str, Any], *, cache: Path, mirror: str | None, progres
     if spec["source"]["format"] == FILE:
         return _own_files(spec)
     return [fetch(file, cache=cache, mirror=mirror, progress=progress or silent) for file in files(spec)]
-
-
-def foreign_functions(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the functions of the user that make a data set, or make it of the rows of its files."""
-    specs = (spec["source"].get("generator"), spec.get("derive"))
-    return tuple(made[TARGET] for made in specs if made and is_foreign(made[TARGET]))
 
 
 def parsed_folder(key: str, cache: Path) -> Path:

@@ -10,11 +10,8 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.data import Dataset
-from klr_bench.experiment.measure.supervision import restored
 from klr_bench.experiment.runner.plan import Cell
-from klr_bench.experiment.selection import EstimatorSpec
 from klr_bench.experiment.splits import make_split
-from klr_bench.experiment.strangers import asked
 from klr_bench.experiment.targets import TARGET, build
 from klr_bench.experiment.widths import to_be_checked
 
@@ -50,7 +47,7 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
     """Refuse a learner of two classes for a data set with more."""
     for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
         estimator = cell.candidates[0].chosen
-        if not asked(estimator[TARGET], _takes_many_classes, estimator):
+        if not contract.takes_many_classes(build(estimator)):
             message = (
                 f"{cell.algorithm}: takes two classes, {name} has {n_classes}. Leave it out of algorithm=[...], or "
                 "choose one class against the rest (of your own file: data.positive=LABEL)."
@@ -62,31 +59,19 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
     """Refuse learners that cannot go through a stream, and those whose memory grows, unless they are asked for."""
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
         estimator = cell.candidates[0].chosen
-        learns, grows, scores = asked(estimator[TARGET], _on_streams, estimator)
-        if not learns:
+        built = build(to_be_checked(estimator))
+        if not contract.declares(built, "partial_fit"):
             message = f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from."
             raise KlrBenchError(message)
-        if grows and not cell.source.spec["split"].get("unbounded"):
+        if contract.grows(built) and not cell.source.spec["split"].get("unbounded"):
             message = (
                 f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
                 f"budget_oskl, or add datasets.{cell.source.stem}.split.unbounded=true."
             )
             raise KlrBenchError(message)
-        if cell.source.spec["split"].get("test") == "rows" and not scores:
+        if cell.source.spec["split"].get("test") == "rows" and not contract.scores_rows(built):
             message = (
                 f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
                 f"algorithm=[...], or test all learners with datasets.{cell.source.stem}.split.test=chunks."
             )
             raise KlrBenchError(message)
-
-
-def _on_streams(estimator: EstimatorSpec) -> tuple[bool, bool, bool]:
-    """Say whether an estimator learns from a stream, whether its memory then grows, and whether it scores rows."""
-    with restored():
-        built = build(to_be_checked(estimator))
-        return contract.declares(built, "partial_fit"), contract.grows(built), contract.scores_rows(built)
-
-
-def _takes_many_classes(estimator: EstimatorSpec) -> bool:
-    with restored():
-        return contract.takes_many_classes(build(estimator))

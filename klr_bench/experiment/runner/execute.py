@@ -5,45 +5,39 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections import deque
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import scipy.sparse as sp
-from joblib import cpu_count
 from rich.console import Console
 
 from klr_bench.console import PlainConsole
-from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import default_cache
 from klr_bench.experiment.data.commands import progress
-from klr_bench.experiment.keys import content_hash
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.checks import check_data, check_many_classes, check_stream_learners
-from klr_bench.experiment.runner.cluster import Cluster, run_on
 from klr_bench.experiment.runner.display import Display
 from klr_bench.experiment.runner.dry import dry_run_of
-from klr_bench.experiment.runner.failure import Failure, Task
+from klr_bench.experiment.runner.executors import Executor, Task, open_executor
+from klr_bench.experiment.runner.failure import Failure
 from klr_bench.experiment.runner.manifest import manifest
-from klr_bench.experiment.runner.plan import Cell, Fold, classes_of, group_folds, of_shard, plan_cells
-from klr_bench.experiment.runner.pool import in_worker_process, run_all
+from klr_bench.experiment.runner.plan import Cell, Fold, group_folds, of_shard, plan_cells
 from klr_bench.experiment.runner.progress_file import ProgressFile
-from klr_bench.experiment.runner.schedule import Schedule
+from klr_bench.experiment.runner.schedule import rounds
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.runner.streaming import forget, run_stream
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
-from klr_bench.experiment.selection import Score
 from klr_bench.experiment.splits import scaling
-from klr_bench.experiment.strangers import is_foreign
-from klr_bench.experiment.targets import TARGET, classifier_class
 from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
+
+Item = TypeVar("Item", Fold, Cell)
 
 REBUILD_INTERVAL_S, REBUILD_SHARE = 1.0, 0.05
 """Seconds between two rebuilds of the tables, at least, and the share of a run that they may take."""
@@ -56,6 +50,8 @@ SCALED = {
 """What is said of the features of a data set; it is done by the training rows of each split."""
 LONGEST_SHOWN = 500
 """Characters of a failed cell's message."""
+TASKS_PER_WORKER = 4
+"""Cells per worker that a round has, at least, so that few workers wait at its end."""
 
 
 @dataclass
@@ -81,13 +77,13 @@ def run(
     console: Console,
     quiet: bool = False,
     dry_run: bool = False,
-    cluster: Cluster | None = None,
+    executor: Executor | None = None,
     overrides: Sequence[str] = (),
 ) -> Outcome:
     """Compute what the results folder does not have yet, and write the tables and manifest.yaml.
 
-    The cells run on a `cluster` of the caller's, if there is one, else as the configuration says.  `overrides` are the
-    words of the command line, for the manifest.
+    The cells run on the `executor`, or else on the one that the configuration names.  `overrides` are the words of the
+    command line, for the manifest.
     With `dry_run` say what would run and what is done, and how long the committed reference took: estimators are
     imported and not called, and nothing is fetched, generated or written.  With `quiet` the cells are only counted.
     Raises KlrBenchError for bad input, before anything is written; KeyboardInterrupt passes through, with what is
@@ -99,7 +95,7 @@ def run(
     if dry_run:
         return Outcome(n_found=dry_run_of(cells, folder, config, console, quiet=quiet))
     check_stream_learners(cells)
-    return _Run(config, cells, folder, console, quiet=quiet, cluster=cluster, overrides=overrides).run()
+    return _Run(config, cells, folder, console, quiet=quiet, overrides=overrides).run(executor)
 
 
 class _Run:
@@ -113,38 +109,29 @@ class _Run:
         console: Console,
         *,
         quiet: bool,
-        cluster: Cluster | None,
         overrides: Sequence[str],
     ) -> None:
         self.config = config
         self.overrides = overrides
         self.console = console
         self.quiet = quiet
-        self.n_jobs = self._workers()
-        self.cluster = cluster
         self.cells = cells
         self.store = Store(folder)
         self.scores = ScoreStore(folder, fresh=config.force)
         self.outcome = Outcome()
         self.next_rebuild = 0.0
 
-    def run(self) -> Outcome:
+    def run(self, executor: Executor | None) -> Outcome:
         machine.follow(os.getpid())
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
-        with ExitStack() as stack:
-            if cells and not self.cluster and self.config.parallel.backend == "dask":
-                from klr_bench.experiment.runner.dask_cluster import connected
-
-                self.cluster = stack.enter_context(connected(self.config.parallel, self.n_jobs, cells, self._say))
-            if self.cluster:
-                self.n_jobs = len(self.cluster.workers())
+        with executor or open_executor(self.config.parallel, self.config.n_jobs, self._say) as self.executor:
             return self._run(cells)
 
     def _run(self, cells: Sequence[Cell]) -> Outcome:
         started = time.monotonic()
         previous = self.store.read_manifest()
         self._fetch(cells)
-        self.store.write_manifest(manifest(self.config.plain(), self.n_jobs, previous, self.overrides))
+        self.store.write_manifest(manifest(self.config.plain(), self.executor.n_workers, previous, self.overrides))
         self.outcome.n_found = len(self.cells) - len(cells)
         with ProgressFile(self.store.folder, len(self.cells), self.outcome.n_found) as self.progress:
             try:
@@ -158,15 +145,6 @@ class _Run:
         self.outcome.score = self._score_of_all()
         return self.outcome
 
-    def _workers(self) -> int:
-        if self.config.parallel.backend == "serial":
-            return 1
-        if in_worker_process():
-            self._say("inside a worker process of a launcher: one task at a time.")
-            return 1
-        n_jobs = self.config.n_jobs
-        return cpu_count() if n_jobs is None or n_jobs == -1 else n_jobs
-
     def _fetch(self, cells: Sequence[Cell]) -> None:
         """Have each data set parsed in the cache, check it, and say how its labels are read."""
         for source in {cell.source.stem: cell.source for cell in cells}.values():
@@ -178,83 +156,77 @@ class _Run:
                     features, labels = data.rows.n_features, _described(data.classes)
                     self._say(f"{data.name}: a stream of rows with {features:,} features; {labels}")
                     continue
-                dataset = source.look(report)
+                dataset = source.load(report)
             check_data(dataset, of_source)
             rows, features = dataset.X.shape
             kind = scaling(dataset.name, source.spec.get("scale"), sparse=sp.issparse(dataset.X))
-            scaled = "" if source.foreign else SCALED[kind]
-            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features{scaled}; {_described(dataset.classes)}")
+            classes = _described(dataset.classes)
+            self._say(f"{dataset.name}: {rows:,} rows, {features:,} features{SCALED[kind]}; {classes}")
             for line in dataset.said:
                 self._say(f"  {line}")
 
     def _compute(self, cells: Sequence[Cell]) -> None:
-        """Score the folds and fit the cells, each cell as soon as its own folds are scored."""
+        """Score the folds and fit the cells, in rounds: the folds of some repeats, then their cells."""
         if not cells:
             return
         folds = self.scores.to_score(cells)
-        schedule = Schedule(cells, folds)
         self.progress.plan([*folds, *cells])
-        with (
-            Display(self.console, "folds and cells", schedule.n_tasks, quiet=self.quiet) as self.display,
-            closing(self._results(schedule.waiting)) as results,
-        ):
-            for item, result in results:
-                if result is None:
-                    self._ended(item)
-                    if isinstance(item, Cell):
-                        self.outcome.n_found += 1
-                    else:
-                        schedule.scored(item)
-                elif isinstance(item, Cell):
-                    if isinstance(result, Failure):
-                        result = failed_cell(item, result.status, result.message, self.scores.choice(item))
-                    self._land(item, result)
-                elif isinstance(result, Failure) and result.status != "timeout":
-                    self._ended(item, failed=True)
-                    for cell in schedule.failed(item):
-                        self._land(cell, failed_cell(cell, result.status, f"in selection: {result.message}"))
-                elif self._score(item, result, schedule):
-                    self._ended(item)
-                else:
-                    self.progress.pause(item)
+        n_tasks = len(folds) + len(cells)
+        with Display(self.console, "folds and cells", n_tasks, quiet=self.quiet) as self.display:
+            for round_ in rounds(cells, folds, TASKS_PER_WORKER * self.executor.n_workers):
+                failed = self._score(round_.folds)
+                self._fit(round_.cells, failed)
 
-    def _results(self, waiting: deque[Fold | Cell]) -> Generator[tuple[Fold | Cell, Any]]:
-        """Yield what is waiting as it ends, with its result: None where another run has finished it meanwhile."""
-        if self.cluster:
-            folder = content_hash(str(self.store.folder))  # another run in it gives its tasks the same names
-            return run_on(self.cluster, waiting, self._begun, _strangers, lambda item: f"{folder}-{item.key}")
-        return run_all(waiting, self._begun, self.n_jobs, self._runs_here, _strangers)
+    def _score(self, folds: Sequence[Fold]) -> dict[str, Failure]:
+        """Score the candidates of folds, and return why folds have failed, by their keys."""
+        failed = {}
+        for fold, result in self._results(folds):
+            if isinstance(result, Failure):
+                failed[fold.key] = result
+            else:
+                self.scores.write(fold, result)
+            self._ended(fold, failed=isinstance(result, Failure))
+        return failed
 
-    def _score(self, fold: Fold, result: list[Score] | Failure, schedule: Schedule) -> bool:
-        """Keep the scores of a fold and say whether it has all; one that a time limit has stopped goes on later."""
-        if isinstance(result, Failure):
-            found = {place: score for part in result.parts for place, score in part.items()}
-        else:
-            found = dict(enumerate(result))
-        self.scores.write(fold.with_candidates(tuple(fold.candidates[place] for place in found)), [*found.values()])
-        rest = self.scores.missing(fold)
-        if rest is None:
-            schedule.scored(fold)
-        else:
-            schedule.waiting.appendleft(rest)
-        return rest is None
+    def _fit(self, cells: Sequence[Cell], failed: Mapping[str, Failure]) -> None:
+        """Fit cells and keep their results; `failed` are folds without scores, by key."""
+        ready = []
+        for cell in cells:
+            failures = [failed[fold.key] for fold in cell.folds if fold.key in failed]
+            if failures:
+                self._land(cell, failed_cell(cell, failures[0].status, f"in selection: {failures[0].message}"))
+            else:
+                ready.append(cell)
+        for cell, result in self._results(ready):
+            if isinstance(result, Failure):
+                result = failed_cell(cell, result.status, result.message, self.scores.choice(cell))
+            self._land(cell, result)
 
-    def _begun(self, item: Fold | Cell) -> Task | None:
-        """Return the task of a fold or a cell that starts now."""
-        task = self._task(item)
-        if task is not None:
-            self.progress.begin(item)
-        return task
+    def _results(self, items: Sequence[Item]) -> Iterator[tuple[Item, Any]]:
+        """Yield folds or cells with their results as they end.
 
-    def _ended(self, item: Fold | Cell, failed: Record | bool = False) -> None:
-        self.display.advance(item.describe())
-        self.progress.end(item, failed)
-
-    def _task(self, item: Fold | Cell) -> Task | None:
-        """Return what a worker is to do for a fold, or for a cell whose folds are scored; None if that has been done.
-
-        It is looked for once more, as another run may be at work in the same folder.
+        What another run in the same folder has finished in the meantime is counted, and not computed.
         """
+        done: list[Item] = []
+        with closing(self.executor.run(self._tasks(items, done))) as results:
+            for task, result in results:
+                yield task.item, result
+        for item in done:
+            self.outcome.n_found += isinstance(item, Cell)
+            self._ended(item)
+
+    def _tasks(self, items: Sequence[Item], done: list[Item]) -> Iterator[Task]:
+        """Yield the tasks of folds or cells; those that are finished already are added to `done`."""
+        for item in items:
+            call = self._call(item)
+            if call is None:
+                done.append(item)
+            else:
+                self.progress.begin(item)
+                yield Task(item, call)
+
+    def _call(self, item: Fold | Cell) -> partial[Any] | None:
+        """Return the call that computes a fold or a cell, or None if it is finished."""
         if isinstance(item, Fold):
             return partial(run_fold, item) if self.scores.missing(item, again=True) else None
         if not self.config.force and self.store.finished(item.key):
@@ -266,10 +238,14 @@ class _Run:
             return partial(run_stream, item, chosen, self.store.folder)
         return partial(run_cell, item, chosen, self._threads())
 
+    def _ended(self, item: Fold | Cell, failed: Record | bool = False) -> None:
+        self.display.advance(item.describe())
+        self.progress.end(item, failed)
+
     def _threads(self) -> int:
         """Return the number of threads of a cell that starts now: 1, or its share of the cores if few are left."""
         left = len(self.cells) - self.outcome.n_found - self.outcome.n_computed - self.outcome.n_failed
-        return max(self.n_jobs // max(left, 1), 1) if self.config.parallel.spare_threads else 1
+        return max(self.executor.n_workers // max(left, 1), 1) if self.config.parallel.spare_threads else 1
 
     def _land(self, item: Cell, result: CellFile) -> None:
         """Write a finished cell, and the tables now and then."""
@@ -291,16 +267,6 @@ class _Run:
         ended = time.monotonic()
         self.next_rebuild = ended + max(REBUILD_INTERVAL_S, (ended - started) / REBUILD_SHARE)
         return notes
-
-    def _runs_here(self, item: Fold | Cell) -> bool:
-        """Say whether a task runs in this process: all of them if they run serially, but for what has to be ended."""
-        if self.config.parallel.backend != "serial":
-            return False
-        return all(
-            candidate.time_limit_s is None or contract.takes_callback(classifier_class(estimator[TARGET]))
-            for candidate in item.candidates
-            for estimator in (candidate.estimator, candidate.chosen)
-        )
 
     def _count(self) -> str:
         done = self.outcome.n_computed + self.outcome.n_found
@@ -335,14 +301,6 @@ class _Run:
     def _say(self, text: str, style: str | None = None) -> None:
         if not self.quiet:
             self.console.print(text, style=style)
-
-
-def _strangers(item: Fold | Cell) -> frozenset[str]:
-    """Return the classes and the makers of data of a task that are of neither klr-bench nor scikit-learn.
-
-    What they leave in their process, such as a patched module or a busy thread, is not to reach other learners.
-    """
-    return frozenset({*filter(is_foreign, classes_of(item.candidates)), *item.source.foreign})
 
 
 def _described(classes: Sequence[str]) -> str:

@@ -18,7 +18,6 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.runner.machine import cpu_name
-from klr_bench.experiment.strangers import asked
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
 
@@ -44,7 +43,7 @@ def manifest(
         for group in ("algorithms", "datasets")
     }
     metrics = [name for name in config["metrics"] or () if name not in METRICS]
-    own = asked(f"metric {', '.join(metrics)}", _descriptions, metrics, config_files.folders()) if metrics else {}
+    own = {name: metric.described() for name, metric in load_own(metrics, config_files.folders()).items()}
     commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
@@ -76,11 +75,6 @@ def manifest(
 def _is_place(word: str) -> bool:
     key = word.lstrip("+~").partition("=")[0]
     return any(key == place or key.startswith(f"{place}.") for place in PLACES)
-
-
-def _descriptions(names: Sequence[str], folders: Sequence[Path]) -> dict[str, dict[str, Any]]:
-    """Run the files of a user's metrics, and return what they say of them."""
-    return {name: metric.described() for name, metric in load_own(names, folders).items()}
 
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:

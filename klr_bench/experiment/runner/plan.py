@@ -12,9 +12,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
@@ -22,14 +19,11 @@ from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, SelectionConfi
 from klr_bench.experiment.config.validate import Config
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
-from klr_bench.experiment.data.dataset import fetched, foreign_functions
 from klr_bench.experiment.data.streamed import Streamed, streamed
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.experiment.measure.own import own_files
-from klr_bench.experiment.measure.supervision import restored
 from klr_bench.experiment.runner.failure import described
 from klr_bench.experiment.selection import EstimatorSpec, candidates, kernel_of
-from klr_bench.experiment.strangers import asked
 from klr_bench.experiment.targets import TARGET, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.experiment.widths import to_be_checked
@@ -61,16 +55,6 @@ class Source:
         """Return the data set, fetched and parsed if the cache does not have it."""
         return load(self.stem, self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
 
-    def look(self, progress: Progress | None = None) -> Dataset:
-        """Return the data set to check it and describe it, fetched and parsed if the cache does not have it.
-
-        What functions of the user make is made by another process: then X is empty, and has its shape alone.
-        """
-        if not self.foreign:
-            return self.load(progress)
-        fetched(self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
-        return asked(self.foreign[0], _without_values, self)
-
     @property
     def is_stream(self) -> bool:
         """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
@@ -88,11 +72,6 @@ class Source:
             message = f"{self.name}: a file has changed while it was read; run the same command again."
             raise KlrBenchError(message)
 
-    @property
-    def foreign(self) -> tuple[str, ...]:
-        """The functions of the user that make the data."""
-        return foreign_functions(self.spec)
-
     def content(self) -> dict[str, Any]:
         """Return what the arrays depend on, for a key."""
         return {
@@ -103,12 +82,6 @@ class Source:
             "scale": self.spec.get("scale"),
             "split": self.spec.get("split"),
         }
-
-
-def _without_values(source: Source) -> Dataset:
-    """Make the data set; return it with an empty X of its shape: what goes to another process is small and plain."""
-    dataset = source.load()
-    return replace(dataset, X=sp.csr_matrix(dataset.X.shape, dtype=np.float32), relevant=None)
 
 
 @dataclass(frozen=True)
@@ -311,7 +284,7 @@ def check_candidates(
 ) -> None:
     """Refuse values that the estimators, all of one class, refuse themselves, before anything runs."""
     with located(f"algorithms.{stem}.{part}"):
-        asked(estimators[0][TARGET], _check_estimators, list(estimators), construct=construct)
+        _check_estimators(estimators, construct=construct)
 
 
 def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -> None:
@@ -320,8 +293,7 @@ def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -
             checked = to_be_checked(estimator)
             check_parameters(checked)
             if construct:
-                with restored():
-                    contract.check_parameters(build(checked))
+                contract.check_parameters(build(checked))
         except (KlrBenchError, ValueError, TypeError) as error:
             raise KlrBenchError(str(error)) from error
         except (Exception, SystemExit, GeneratorExit) as error:

@@ -21,18 +21,16 @@ from threadpoolctl import threadpool_limits
 
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.splitting import Stream, read_split
+from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.predictions import Predictions, predict
 from klr_bench.experiment.measure.quality import Metrics, fitted
-from klr_bench.experiment.measure.supervision import limited, patient, patiently, restored
 from klr_bench.experiment.records import CellFile, Checkpoint
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.plan import Cell
-from klr_bench.experiment.runner.work import completed, flat_parameters, learner_seed, peak_memory_mb, reset_peak_memory
+from klr_bench.experiment.runner.work import completed, flat_parameters, learner_seed
 from klr_bench.experiment.scale import Scaling, scaling_by
 from klr_bench.experiment.selection import EstimatorSpec, make, resolve_kernel
 from klr_bench.experiment.splits import scaling as scaling_kind
-from klr_bench.experiment.strangers import is_foreign
-from klr_bench.experiment.targets import TARGET
 from klr_bench.experiment.widths import with_width
 from klr_bench.files import write_atomic
 
@@ -151,7 +149,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
     way = read_split(cell.source.spec["split"])
     assert isinstance(way, Stream)
     place = _state(folder, cell.key)
-    with threadpool_limits(1), restored():
+    with threadpool_limits(1):
         now = _kept(place)
         cell.source.check_unchanged()
         data = cell.source.streamed(now.n_rows if now else 0)
@@ -160,8 +158,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
         for X, y in ahead(data):
             now = now or _begun(cell, chosen, X, len(data.classes), by_rows=way.test == "rows")
             before = now.n_rows
-            with limited(patient(cell.time_limit_s), "in one call of partial_fit"):
-                now.take(X, y)
+            now.take(X, y)
             stopped = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
             if before // way.window < now.n_rows // way.window:
                 now.close_window()
@@ -186,8 +183,7 @@ def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows
     scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.get("scale"), sparse=sparse))
     X = scaling.transform(X)
     kernel = resolve_kernel(cell.kernel, X, seed)
-    with patiently("while it was constructed", foreign=is_foreign(chosen[TARGET])):
-        estimator = make(with_width(chosen, X), kernel, seed)
+    estimator = make(with_width(chosen, X), kernel, seed)
     contract.warm_up(estimator, sparse=sparse)
     classes = np.array([-1, 1] if n_classes == 2 else range(n_classes), dtype=np.int8)
     return Pass(estimator, scaling, flat_parameters(chosen, kernel), classes, by_rows)

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
-import resource
-import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,23 +16,23 @@ from threadpoolctl import threadpool_limits
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.splitting import read_split
+from klr_bench.experiment.measure.child import fit_in_child
 from klr_bench.experiment.measure.clock import Clock
+from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.measure.quality import approximation, at_checkpoint, fitted, last, measure
-from klr_bench.experiment.measure.supervision import fit_limit, limited, patient, patiently, renewing, restored
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.selection import EstimatorSpec, Score, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
-from klr_bench.experiment.strangers import is_foreign, is_own
 from klr_bench.experiment.targets import TARGET
 from klr_bench.experiment.widths import with_width
 
 
 def run_fold(fold: Fold) -> list[Score]:
     """Return the score of each learner of a fold."""
-    data = _lent(fold.source, otherwise=dict.fromkeys(range(len(fold.candidates))))
+    data = _prepared(fold.source).lent()
     with threadpool_limits(1):
         seed = learner_seed(fold.source)
         learners = [candidate.estimator for candidate in fold.candidates]
@@ -48,31 +43,26 @@ def run_fold(fold: Fold) -> list[Score]:
 
 def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
     """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
-    data, seed = _lent(cell.source), learner_seed(cell.source)
-    folders = config_files.folders()
-    with threadpool_limits(n_threads), restored():
+    data, seed = _prepared(cell.source).lent(), learner_seed(cell.source)
+    with threadpool_limits(n_threads):
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
-        with patiently("while it was constructed", foreign=is_foreign(chosen[TARGET])):
-            estimator = make(with_width(chosen, data.X_train), kernel, seed)
-        compiles = is_own(chosen[TARGET])
-        with limited(patient(cell.time_limit_s) if compiles else cell.time_limit_s, "in a fit to four rows"):
-            contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
-        with limited(patient(cell.time_limit_s), "in the fit that tells where to end"):
-            estimator = contract.rehearsed(estimator, data.X_train, data.y_train)
+        estimator = make(with_width(chosen, data.X_train), kernel, seed)
+        contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
+        estimator = contract.rehearsed(estimator, data.X_train, data.y_train)
         reset_peak_memory()
-        watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
         load = machine.load()
-        with limited(*fit_limit(estimator, cell.time_limit_s)):
-            clock = _clock(cell, estimator, data)
-            estimator.fit(data.X_train, data.y_train, **({"callback": renewing(clock)} if watched else {}))
-            fit_time = clock.elapsed()
-        memory = peak_memory_mb()
+        clock = _clock(cell, estimator, data)
+        if cell.time_limit_s is not None and not contract.takes_callback(estimator):
+            estimator, fit_time, memory = fit_in_child(estimator, data.X_train, data.y_train, cell.time_limit_s)
+        else:
+            watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
+            estimator.fit(data.X_train, data.y_train, **({"callback": clock} if watched else {}))
+            fit_time, memory = clock.elapsed(), peak_memory_mb()
         end = contract.ended_at(estimator)
         if end is not None:
             clock.end(estimator, end)
         processor = machine.processor()
-        with patiently("while the file of a metric was run", foreign=bool(cell.own_metrics)):
-            extra = load_own(cell.own_metrics, folders).values()
+        extra = load_own(cell.own_metrics, config_files.folders()).values()
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
         measured |= approximation(estimator, data.X_test)
@@ -137,12 +127,6 @@ def _record(cell: Cell, parameters: dict[str, Any], status: str, message: str, m
     )
 
 
-def _lent(source: Source, otherwise: Any = None) -> Prepared:
-    """Return the rows of a split, read-only; a limit holds for functions of the user that make them."""
-    with patiently(f"while {source.name} was made", foreign=bool(source.foreign), otherwise=otherwise):
-        return _prepared(source).lent()
-
-
 @lru_cache(maxsize=1)
 def _prepared(source: Source) -> Prepared:
     dataset = source.load()
@@ -159,19 +143,3 @@ def _clock(cell: Cell, estimator: Any, data: Prepared) -> Clock:
     last, first = contract.steps(estimator, len(data.y_train))
     evaluate = partial(at_checkpoint, X=data.X_test, y=data.y_test)
     return Clock(last, cell.trace.points, evaluate, cell.time_limit_s, cell.trace.spacing, first)
-
-
-def reset_peak_memory() -> None:
-    """Let the kernel count the peak memory of this process anew, where it can (Linux)."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_memory_mb() -> float:
-    """Return the largest resident memory of this process in MB: since the reset on Linux, else since its start."""
-    with suppress(OSError):
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        if found:
-            return int(found[1]) / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)

@@ -186,7 +186,7 @@ def test_one_who_kills_its_worker_twice_is_marked_and_the_others_go_on(tmp_path)
     records = place.records().set_index(["algorithm", "repeat"])
     assert (records.loc["first"].status == "ok").all()
     assert (records.loc["deadly"].status == "killed").all()
-    assert "killed: deadly on small, repeat 0: the worker process was killed twice" in " ".join(output.split())
+    assert "killed: deadly on small, repeat 0: the worker process ended twice" in " ".join(output.split())
     deaths = [tag for _, tag, *_ in place.events("start") if tag == "2"]
     assert len(deaths) == 4  # two cells, twice each
 

@@ -26,7 +26,6 @@ from klr_bench.experiment.keys import content_hash, file_hash, module_hash
 from klr_bench.experiment.runner import plan, reference, work
 from klr_bench.experiment.runner.manifest import _is_place, git_state
 from klr_bench.experiment.runner.plan import group_folds, plan_cells
-from klr_bench.experiment.runner.pool import in_worker_process
 from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import fold_rows

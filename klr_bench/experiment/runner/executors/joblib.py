@@ -1,0 +1,130 @@
+"""Tasks in joblib's worker processes (loky), each with one thread for numerical libraries.
+
+joblib fails a whole call if one worker dies.  The tasks that were running then are repeated one at a time, because
+together they may have needed too much memory; a task whose worker dies again has failed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+from klr_bench.experiment.runner import machine
+from klr_bench.experiment.runner.executors import Task
+from klr_bench.experiment.runner.failure import Failure, guarded
+
+PARENT_CHECK_S = 0.5
+"""Seconds between two checks of a worker that its parent is still there."""
+EXIT_CODES = re.compile(r"\{(.+)\}")
+"""Where joblib's message lists how workers have ended, such as {SIGKILL(-9)}."""
+
+
+class JoblibExecutor:
+    """Runs tasks in `n_jobs` processes, None or -1 for one per core."""
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self.n_workers = cpu_count() if n_jobs in (None, -1) else n_jobs
+
+    def __enter__(self) -> JoblibExecutor:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
+        """Yield each task with its result or Failure as it ends."""
+        waiting = iter(tasks)
+        lock = threading.Lock()
+        while True:
+            running = _Running(waiting, lock)
+            try:
+                for number, result in self._parallel(running):
+                    yield running.started.pop(number), result
+                return
+            except BrokenProcessPool as error:
+                running.close()
+                first = _exit_reason(error)
+            for task in running.started.values():
+                yield task, self._alone(task, first)
+
+    def _alone(self, task: Task, first: str) -> Any:
+        """Run a task with no other; `first` is how its worker ended the first time."""
+        try:
+            [(_, result)] = self._parallel(iter([(0, task.call)]))
+        except BrokenProcessPool as error:
+            reasons = " and ".join(dict.fromkeys([first, _exit_reason(error)]))
+            memory = "; it may need more memory" if "SIGKILL" in reasons else ""
+            return Failure("killed", f"the worker process ended twice while it ran this ({reasons}){memory}.")
+        return result
+
+    def _parallel(self, calls: Iterator[tuple[int, partial[Any]]]) -> Iterator[tuple[int, Any]]:
+        """Yield the number and the result of each call as it ends.  Raises BrokenProcessPool if a worker dies."""
+        # With a single worker joblib would run tasks in this process, so there are two, and one task at a time.
+        with parallel_config("loky", n_jobs=max(2, self.n_workers), inner_max_num_threads=1):
+            parallel = Parallel(return_as="generator_unordered", pre_dispatch=self.n_workers, batch_size=1)
+            yield from parallel(delayed(_run)(number, call, os.getpid()) for number, call in calls)
+
+
+class _Running:
+    """An iterator over numbered calls that keeps the tasks it has handed out; joblib consumes it in other threads."""
+
+    def __init__(self, waiting: Iterator[Task], lock: threading.Lock) -> None:
+        self.started: dict[int, Task] = {}
+        self._waiting = waiting
+        self._lock = lock
+        self._numbers = itertools.count()
+        self._closed = False
+
+    def __iter__(self) -> _Running:
+        return self
+
+    def __next__(self) -> tuple[int, partial[Any]]:
+        with self._lock:
+            if self._closed:
+                raise StopIteration
+            task = next(self._waiting)
+            number = next(self._numbers)
+            self.started[number] = task
+            return number, task.call
+
+    def close(self) -> None:
+        """Hand out nothing more."""
+        with self._lock:
+            self._closed = True
+
+
+def _run(number: int, call: partial[Any], parent: int) -> tuple[int, Any]:
+    """Run a call in a worker process."""
+    _follow(parent)
+    return number, guarded(call)
+
+
+def _follow(parent: int) -> None:
+    """Let this worker end if its parent does, and leave Ctrl-C to the parent; once per process."""
+    if getattr(_follow, "done", False):
+        return
+    _follow.done = True  # type: ignore[attr-defined]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    machine.follow(parent)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_CHECK_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _exit_reason(error: BrokenProcessPool) -> str:
+    found = EXIT_CODES.search(str(error))
+    return found[1] if found else "unknown exit status"
