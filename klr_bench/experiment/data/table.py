@@ -218,7 +218,9 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
     all_numbers = None not in seen.forms
     if asked is None and seen.commas in {"decimal", "either"} and (all_numbers or many):
         line, text = min(found for form, found in seen.first.items() if form and form.comma)
-        what = "is no number, and some values of the column have a decimal comma; write points"
+        what, option = "is no number, and some values of the column have a decimal comma; write points", "decimal=','"
+        if "," not in text:
+            what, option = "is no number, as points separate thousands; remove them", "thousands='.'"
         if seen.commas == "either":
             what = (
                 f"may have a decimal comma or separate thousands; for thousands, add "
@@ -226,7 +228,7 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
             )
         message = (
             f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} {what} (pandas.read_csv has "
-            f"decimal=','), or {_left_out_by(place, name)}."
+            f"{option}), or {_left_out_by(place, name)}."
         )
         raise KlrBenchError(message)
     if asked is None and seen.dates():

@@ -220,6 +220,15 @@ def test_a_comma_that_may_be_either_is_refused(tmp_path: Path, plain: str) -> No
     assert "commas separate thousands in 1 column: price" in found.said()
 
 
+def test_points_between_thousands_are_refused(tmp_path: Path) -> None:
+    table = [{"price": f"1.{200 + i}.000 €", "x": i % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
+    expected = (
+        r"'1\.200\.000 €' is no number, as points separate thousands; remove them \(pandas\.read_csv has thousands"
+    )
+    with pytest.raises(KlrBenchError, match=expected):
+        read(write(tmp_path / "mine.csv", table))
+
+
 @pytest.mark.parametrize("name", ["PassengerId", "customerID", "customer_id", "userid", "Order Key", "ID"])
 @pytest.mark.parametrize("n", [12, 60, 1500])
 @pytest.mark.parametrize("form", ["{}", "c{}", "90071992547{:06}"])
