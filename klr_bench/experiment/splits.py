@@ -124,6 +124,13 @@ def _share(dataset: Dataset, test_size: float, random: np.random.RandomState) ->
 def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
     """Test on a share of each class; its other rows are spread evenly, at random places, over the training rows."""
     y = np.asarray(dataset.y)
+    counts = np.unique(y, return_counts=True)[1]
+    if len(counts) > 1 and counts.max() == 1:
+        message = (
+            f"{dataset.name}: each of the {len(counts)} classes has only one row; expected at least 2 rows per class. "
+            "Are the labels in the right column? data.label=NAME takes another one."
+        )
+        raise KlrBenchError(message)
     test, train, places = [], [], []
     for label in np.unique(y):
         rows = random.permutation(np.flatnonzero(y == label))

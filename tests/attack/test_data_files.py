@@ -272,7 +272,10 @@ def test_a_damaged_test_file_beside_a_whole_training_file(draw: Random, tmp_path
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 REFUSED: dict[str, tuple[bytes, str]] = {
-    "a quoted line end in the header": (b'"x\ny",class\n1,a\n2,b\n', "not delimited text (a quote"),
+    "a quote in the header that is never closed": (
+        b'"x,class\n1,a\n2,b\n',
+        "not delimited text (a quote that opens in",
+    ),
     "a field of 131,073 characters": (
         b"x," + b"c" * 131_073 + b"\n1,a\n2,b\n",
         "line 1: a field has more than 131,072 characters",

@@ -1,4 +1,4 @@
-"""Delimited text (CSV and similar): one row per line, one column for the label, numbers in all others."""
+"""Delimited text (CSV and similar): one column for the label, numbers in all others; quoted fields may span lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, nearest, shown
 from klr_bench.experiment.data.compression import LONGEST_LINE, lines, open_plain
-from klr_bench.experiment.data.labels import LARGEST, Labels, number, some
+from klr_bench.experiment.data.header import is_header
+from klr_bench.experiment.data.labels import LARGEST, Labels, is_unlabelled, number, some
 
 ROWS, FIELDS = 5000, 1_000_000  # rows, and about so many fields, converted at a time
 WIDE = 2000  # columns; with more, rows are stored sparse
@@ -44,7 +46,12 @@ class Layout:
 
 
 def read_delimited(
-    path: Path, labels: Labels, label_column: str | int | None = None, like: Layout | None = None
+    path: Path,
+    labels: Labels,
+    label_column: str | int | None = None,
+    like: Layout | None = None,
+    *,
+    drop_unlabelled: bool = False,
 ) -> tuple[Any, NDArray[np.int64], Layout]:
     """Return X float32 (n, d), dense or, if it is wide, CSR; the codes of the labels (n,); and the layout.
 
@@ -53,27 +60,47 @@ def read_delimited(
     names the file and the line.
     """
     layout = layout_of(path, label_column, like)
-    X, codes = rows_and_codes(path, layout, labels, partial(_values, path, layout))
+    values = partial(_values, path, layout)
+    X, codes = rows_and_codes(path, layout, labels, values, drop_unlabelled=drop_unlabelled)
     return X, codes, layout
 
 
 def rows_and_codes(
-    path: Path, layout: Layout, labels: Labels, features: Callable[[Piece], NDArray[np.float32]]
+    path: Path,
+    layout: Layout,
+    labels: Labels,
+    features: Callable[[Piece], NDArray[np.float32]],
+    *,
+    drop_unlabelled: bool,
 ) -> tuple[Any, NDArray[np.int64]]:
     """Return X (n, d), dense or, if it is wide, CSR, as `features` makes it of some rows; the codes of the labels (n,).
 
-    Raises a KlrBenchError for a file without rows, or a row without a label.
+    Rows with a missing label are counted in ``labels.dropped``, or refused unless `drop_unlabelled`.  Raises a
+    KlrBenchError for a file without rows.
     """
     pieces, codes = [], []
-    for piece in pieces_of(path, layout):
-        codes += [_code_of(path, line, row, layout, labels) for line, row in piece]
-        values = features(piece)
-        pieces.append(sp.csr_matrix(values) if values.shape[1] > WIDE else values)
+    for rows in pieces_of(path, layout):
+        piece = labelled(rows, layout) if drop_unlabelled else rows
+        if len(piece) < len(rows):
+            labels.dropped.update(row[layout.label] for _, row in rows if is_unlabelled(row[layout.label]))
+        if piece:
+            codes += [_code_of(path, line, row, layout, labels) for line, row in piece]
+            values = features(piece)
+            pieces.append(sp.csr_matrix(values) if values.shape[1] > WIDE else values)
     if not pieces:
         message = f"{path}: no rows."
+        if labels.dropped:
+            message = (
+                f"{path}: no row has a label in {layout.named(layout.label)}; data.label=NAME takes another column."
+            )
         raise KlrBenchError(message)
     X = sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
     return X, np.array(codes, dtype=np.int64)
+
+
+def labelled(rows: Piece, layout: Layout) -> Piece:
+    """Return the rows that have a label."""
+    return [(line, row) for line, row in rows if not is_unlabelled(row[layout.label])]
 
 
 def pieces_of(path: Path, layout: Layout) -> Iterator[Piece]:
@@ -89,29 +116,33 @@ def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
 
 
 def fields_of(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, fields) for each line that is not blank."""
-    if delimiter == " ":
-        lines = (line.strip() for line in lines)
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-    begins = 1
-    for fields in _parsed(reader):
-        stripped = [field.strip() for field in fields]
-        if any("\n" in field or "\r" in field for field in stripped):
-            message = f"a quote that opens in line {begins} is not closed in it"
-            raise csv.Error(message)
-        begins = reader.line_num + 1
-        if any(stripped) or len(stripped) > 1:
-            yield reader.line_num, stripped
+    """Yield the first line and the fields of each row that is not blank.  Raises csv.Error."""
+    at_end, begin = False, 1
 
+    def to_the_end() -> Iterator[str]:
+        nonlocal at_end
+        for line in lines:
+            yield line.strip() + "\n" if delimiter == " " else line
+        at_end = True
 
-def _parsed(reader: Any) -> Iterator[list[str]]:
-    """Yield what a reader of the csv module yields; its errors say the line."""
+    reader = csv.reader(to_the_end(), delimiter=delimiter, skipinitialspace=True)
     try:
-        yield from reader
+        for fields in reader:
+            if at_end:  # the reader went on looking for the end of the row
+                break
+            stripped = [field.strip() for field in fields]
+            if any(stripped) or len(stripped) > 1:
+                yield begin, stripped
+            begin = reader.line_num + 1
+        else:
+            return
     except csv.Error as error:
-        reason = f"a field has more than {csv.field_size_limit():,} characters" if "limit" in str(error) else error
-        message = f"line {reader.line_num}: {reason}"
-        raise csv.Error(message) from error
+        if reader.line_num <= begin:
+            reason = f"a field has more than {csv.field_size_limit():,} characters" if "limit" in str(error) else error
+            message = f"line {begin}: {reason}"
+            raise csv.Error(message) from error
+    message = f"a quote that opens in line {begin} is not closed"
+    raise csv.Error(message)
 
 
 def _rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
@@ -130,7 +161,7 @@ def _rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
 
 
 def _no_text(path: Path, error: csv.Error) -> KlrBenchError:
-    return KlrBenchError(f"{path}: not delimited text ({error}); expected one row a line. Mend or remove the line.")
+    return KlrBenchError(f"{path}: not delimited text ({error}). Correct or remove the line.")
 
 
 def _code_of(path: Path, line: int, row: list[str], layout: Layout, labels: Labels) -> int:
@@ -178,7 +209,7 @@ def layout_of(
 
     With `unnamed` the first column need not have a name.
     """
-    layout = _first_lines(path, label_column, unnamed=unnamed)
+    layout = _first_lines(path, label_column, like.header if like else None, unnamed=unnamed)
     if like is not None and (layout.n_columns, layout.label) != (like.n_columns, like.label):
         message = (
             f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; the training "
@@ -191,7 +222,8 @@ def layout_of(
     return layout
 
 
-def _first_lines(path: Path, label_column: str | int | None, *, unnamed: bool) -> Layout:
+def _first_lines(path: Path, label_column: str | int | None, known: tuple[str, ...] | None, *, unnamed: bool) -> Layout:
+    """Determine a layout; a first line that equals the `known` header is one."""
     with open_plain(path) as (stream, _):
         sample = _sample(_lines(stream, path))
     if not sample:
@@ -208,7 +240,8 @@ def _first_lines(path: Path, label_column: str | int | None, *, unnamed: bool) -
             "'|', tab or blanks."
         )
         raise KlrBenchError(message)
-    header = tuple(first) if _is_header(first, label_column) else None
+    below = [row for row in _whole_rows(sample, delimiter)[1:] if len(row) == len(first)]
+    header = tuple(first) if known == tuple(first) or is_header(first, below, label_column) else None
     if header and not header[0] and label_column != 0 and not unnamed:
         message = (
             f"{path}: the first column has no name, so it is likely the row numbers that pandas writes; "
@@ -233,23 +266,20 @@ def _sample(text: Iterator[str]) -> list[str]:
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
     """Return how well a delimiter divides some lines; blanks also occur in names and rank last."""
-    try:
-        counts = Counter(len(fields) for _, fields in fields_of(iter(sample), delimiter))
-    except csv.Error:
-        counts = Counter({1: 1})
-    n_fields, n_lines = (counts or Counter({1: 1})).most_common(1)[0]  # all fields of all lines may be blank
-    share = n_lines / len(sample) if n_fields > 1 else 0.0
+    rows = _whole_rows(sample, delimiter)
+    counts = Counter(len(fields) for fields in rows)
+    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # all fields of all lines may be blank
+    share = n_rows / len(rows) if n_fields > 1 else 0.0
     return share > 0.5, delimiter != " ", share, n_fields
 
 
-def _is_header(first: list[str], label_column: str | int | None) -> bool:
-    """Tell whether the first line is a header: no field is a number, they are 0, 1, ..., or one is the label column."""
-    numbered = [str(column) for column in range(len(first) - 1)]
-    return (
-        all(number(field) is None for field in first)
-        or (len(first) > 4 and first[:-1] == numbered)
-        or (isinstance(label_column, str) and number(label_column) is None and label_column in first)
-    )
+def _whole_rows(sample: list[str], delimiter: str) -> list[list[str]]:
+    """Return the rows of some lines, up to one whose quote is not closed in them."""
+    rows = []
+    with suppress(csv.Error):
+        for _, fields in fields_of(iter(sample), delimiter):
+            rows.append(fields)
+    return rows
 
 
 def _position(path: Path, label_column: str | int | None, header: tuple[str, ...] | None, n: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ LONGEST_LABEL, MOST_LABELS = 1000, 1_000_000
 """Characters of a label, and different labels of a file."""
 MOST_CLASSES = 100
 """Largest number of classes of a data set; they are stored as int8."""
+NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
+"""Labels, in lower case, that stand for a missing value; ``none`` and ``-`` may be classes."""
 
 
 def number(text: str) -> float | None:
@@ -26,6 +29,11 @@ def number(text: str) -> float | None:
         return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
         return None
+
+
+def is_unlabelled(text: str) -> bool:
+    """Return True if a label stands for a missing value."""
+    return text.lower() in NO_LABEL
 
 
 def _key(text: str) -> str | float:
@@ -45,17 +53,19 @@ class Labels:
     def __init__(self, first: Sequence[str] = ()) -> None:
         """Give the labels `first` the first codes."""
         self.spellings: list[str] = []
+        self.dropped: Counter[str] = Counter()
+        """Number of rows of a user's table that were dropped for a missing label, by its spelling."""
         self._codes: dict[str | float, int] = {}
         for text in first:
             self.code(text)
 
     def code(self, text: str) -> int:
-        """Return the code of a label.  Raises ValueError for one that is empty or not finite."""
+        """Return the code of a label.  Raises ValueError if it is missing, too long or not finite."""
         known = self._codes.get(text)
         if known is not None:
             return known
         value = number(text)
-        if not text or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
+        if is_unlabelled(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
             message = f"{shown(repr(text))} is not a label"
             raise ValueError(message)
         key = _key(text)

@@ -22,7 +22,7 @@ from klr_bench.experiment.data.svmlight import read_svmlight
 from klr_bench.experiment.data.table import Table, read_table
 
 READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
-TABLE_VERSION = 2  # the same of a user's table: raise it when other things are made of its columns
+TABLE_VERSION = 3  # the same of a user's table: raise it when other things are made of its columns
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # the largest dense matrix
 
@@ -66,6 +66,9 @@ def _read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
     if kind == "csv" and spec.get("table"):
         parts, said, labels_in = _table(paths, labels, spec)
         spec = {**spec, "labels_in": labels_in}
+        if n := labels.dropped.total():
+            of = ", ".join(repr(text) if text else "empty" for text in labels.dropped)
+            said += (f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label ({of})",)
     else:
         parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, spec)
     if spec.get("only"):
@@ -90,7 +93,9 @@ def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list
     parts: list[tuple[Any, Any]] = []
     layout: Layout | None = None
     for path in paths:
-        X, codes, layout = read_delimited(path, labels, spec.get("label_column"), layout)
+        X, codes, layout = read_delimited(
+            path, labels, spec.get("label_column"), layout, drop_unlabelled=bool(spec.get("table"))
+        )
         parts.append((X, codes))
         _check_width(path, spec, X.shape[1])
     return parts

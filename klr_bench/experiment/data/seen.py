@@ -7,10 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from klr_bench.experiment.data.amounts import amount
 from klr_bench.experiment.data.labels import number
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
@@ -24,10 +26,24 @@ DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))"
     r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
 )
-DECIMAL_COMMA = re.compile(r"[+-]?\d[\d.]*,\d+")
-WITH_UNIT = re.compile(r"([A-Z]{3}|[^\w\s]{1,2})? ?[+-]?\d[\d.,' ]* ?([A-Z]{3}|[^\w\s])?")
-"""A number with a currency, a percent sign or separators of thousands."""
-IDENTIFIER = re.compile(r"(.*[^a-z0-9])?(id|uuid|guid|index|row|rowid)", re.IGNORECASE)
+IDENTIFIER = re.compile(
+    r"(?i:(.*[^a-z0-9])?(id|uuid|guid|key|index|row|rowid))|.*[a-z0-9](ID|Id|UUID|Guid|Key)"
+    r"|(?i:(user|customer|client|patient|passenger|person|employee|student|subject|account|order|transaction|session"
+    r"|product|item|record|sample|case|loan)id)"
+)
+"""Names of columns of identifiers: the last word is ``id`` or the like, but not in ``humid``."""
+MOST_FORMS = 50
+"""Different units of a column that are counted."""
+
+
+class Form(NamedTuple):
+    """What numbers of a column have in common."""
+
+    unit: str
+    comma: bool
+
+
+PLAIN = Form("", comma=False)
 
 
 @dataclass
@@ -36,15 +52,16 @@ class Seen:
 
     n: int = 0
     n_missing: int = 0
-    n_numbers: int = 0
     counts: Counter[str] | None = field(default_factory=Counter)
     """Of the values that are not missing; None where there are more than MOST_COUNTED."""
     dated: bool = False
     """Whether the first of them were dates, where there are more."""
-    n_commas: int = 0
-    """Number of values that are numbers with a decimal comma."""
-    odd: tuple[int, str] | None = None
-    """The line and the text of the first value that is no number."""
+    forms: Counter[Form | None] = field(default_factory=Counter)
+    """Number of values of each form; of None those that are not numbers."""
+    first: dict[Form | None, tuple[int, str]] = field(default_factory=dict)
+    """Line and text of the first value of each form."""
+    marks: set[str] = field(default_factory=set)
+    """Roles of commas in numbers, and clues of numbers without one: ``point``, ``hundreds``, ``large`` (>= 1000)."""
     whole: bool = True
     """Whether all numbers are whole."""
     low: float = math.inf
@@ -67,47 +84,92 @@ class Seen:
             if len(self.counts) > MOST_COUNTED:
                 self.dated, self.counts = _are_dates(self.counts), None
         numbers = numbers_of(values) if numbers is None else numbers
-        if numbers is not None:
-            self._takenumbers_of(numbers)
-            return
-        self.whole = False
-        self.n_numbers += sum(number(text) is not None for text in values)
-        self.n_commas += sum(DECIMAL_COMMA.fullmatch(text) is not None for text in values)
-        if self.odd is None:
-            self.odd = next((line, text) for line, text in zip(lines, texts, strict=True) if is_odd(text))
+        there = ((line, text) for line, text in zip(lines, texts, strict=True) if not is_missing(text))
+        if numbers is None:
+            self.whole = False
+            for line, text in there:
+                self._take_text(line, text)
+        elif len(numbers):
+            self.first.setdefault(PLAIN, next(there))
+            self._take_numbers(numbers)
 
-    def _takenumbers_of(self, numbers: NDArray[np.float64]) -> None:
-        self.n_numbers += len(numbers)
-        self.whole = self.whole and bool(
-            (numbers == np.round(numbers)).all() and (np.abs(numbers) < LARGEST_WHOLE).all()
-        )
-        if self.whole and len(numbers):
+    def _take_text(self, line: int, text: str) -> None:
+        found = amount(text)
+        form = Form(found.unit, comma=found.mark != "none") if found else None
+        if form not in self.forms and len(self.forms) >= MOST_FORMS:
+            form = None
+        self.forms[form] += 1
+        self.first.setdefault(form, (line, text))
+        if found and found.mark != "none":
+            self.marks.add(found.mark)
+        elif found:
+            size = abs(number(found.digits) or 0.0)
+            self.marks |= {"point"} if "." in found.digits else {"hundreds"} if 100 <= size < 1000 else set()
+            self.marks |= {"large"} if size >= 1000 else set()
+
+    def _take_numbers(self, numbers: NDArray[np.float64]) -> None:
+        self.forms[PLAIN] += len(numbers)
+        self.whole = self.whole and bool((numbers == np.round(numbers)).all())
+        if (np.abs(numbers) >= 1000).any():
+            self.marks.add("large")
+        if self.whole:
             self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
             self.total += float(numbers.sum())
             steps = np.diff(numbers, prepend=numbers[0] - 1 if math.isnan(self.last) else self.last)
             self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def numbers_rows(self, place: int, name: str) -> bool:
-        """Say whether whole numbers number the rows: in their order, without gaps in the first column, or by the name.
+        """Return True if whole numbers number the rows: in order, without gaps in the first column, or by the name.
 
         Numbers without gaps are those in between, each once, if their sum is that of these; others hardly have it.
         By the name they do if most of them differ.
         """
-        if not self.whole or self.n_missing or self.n < SELDOM:
+        if not self.whole or self.n < SELDOM:
             return False
         if IDENTIFIER.fullmatch(name):
-            return self.counts is None or len(self.counts) > self.n / 2
+            return self.counts is None or len(self.counts) > self.n_there / 2
+        exact = not self.n_missing and max(-self.low, self.high) < LARGEST_WHOLE
         gapless = self.high - self.low == self.n - 1 and 2 * self.total == self.n * (self.low + self.high)
-        return self.stepped or (place == 0 and gapless)
+        return exact and (self.stepped or (place == 0 and gapless))
+
+    def identifies(self, name: str) -> bool:
+        """Return True if the name is that of identifiers, and the values are different texts or whole numbers."""
+        different = self.counts is not None and len(self.counts) == self.n_there
+        return different and IDENTIFIER.fullmatch(name) is not None and (self.whole or not self.forms[PLAIN])
 
     @property
     def n_there(self) -> int:
         """Number of values that are not missing."""
         return self.n - self.n_missing
 
-    def decimal_commas(self) -> bool:
-        """Say whether the values are numbers, and some of them have a decimal comma."""
-        return self.n_commas > 0 and self.n_commas + self.n_numbers == self.n_there
+    @property
+    def commas(self) -> Literal["none", "thousands", "decimal", "either"]:
+        """What commas in numbers are: ``either`` if all stand before three digits, and nothing else tells."""
+        if "decimal" in self.marks:
+            return "decimal"
+        if not self.marks & {"thousands", "either"}:
+            return "none"
+        told = self.marks & {"thousands", "point"} or ("hundreds" in self.marks and "large" not in self.marks)
+        return "thousands" if told else "either"
+
+    @property
+    def units(self) -> dict[str, int]:
+        """Number of values with each unit, the most frequent first; "" is none."""
+        counts: Counter[str] = Counter()
+        for form, count in self.forms.items():
+            if form:
+                counts[form.unit] += count
+        return dict(counts.most_common())
+
+    def numbers(self, *, commas: bool) -> tuple[int, tuple[int, str] | None]:
+        """Return how many values are numbers with the most frequent unit, and line and text of the first other one.
+
+        Those with a comma are numbers if `commas` separate thousands.
+        """
+        unit = next(iter(self.units), "")
+        taken = {Form(unit, comma=False), Form(unit, comma=commas)}
+        others = [self.first[form] for form in self.first if form not in taken]
+        return sum(self.forms[form] for form in taken), min(others, default=None)
 
     def dates(self) -> bool:
         """Say whether the values are dates, the first MOST_COUNTED of them where there are more."""
@@ -127,12 +189,6 @@ def numbers_of(texts: Sequence[str]) -> NDArray[np.float64] | None:
         return None
     joined = "".join(texts)
     return numbers if joined.isascii() and "_" not in joined and not np.isnan(numbers).any() else None
-
-
-def is_odd(text: str) -> bool:
-    """Say whether a field is neither missing nor a number."""
-    value = number(text)
-    return (value is None or math.isnan(value)) and not is_missing(text)
 
 
 def _are_dates(texts: Collection[str]) -> bool:

@@ -1,7 +1,7 @@
-"""A user's table: columns of numbers, texts, dates and row numbers, with values missing, and what is made of each.
+"""A user's table: columns of numbers, texts, dates and identifiers, with values missing, and what is made of each.
 
-Numbers stay as they are, missing ones NaN; a text becomes a column of 0 and 1 for each of its values; dates, row
-numbers, texts that hardly repeat and columns of one value are left out.  All that is done is said in words.
+Numbers lose a unit, missing ones are NaN; a text becomes a column of 0 and 1 for each of its values; dates, row numbers
+and identifiers, texts that hardly repeat and columns of one value are left out.  All that is done is said in words.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, nearest, shown
-from klr_bench.experiment.data.delimited import WIDE, Layout, Piece, layout_of, pieces_of, rows_and_codes
-from klr_bench.experiment.data.labels import LARGEST, Labels, number, some
-from klr_bench.experiment.data.seen import MOST_COUNTED, SELDOM, WITH_UNIT, Seen, is_missing, is_odd, numbers_of
+from klr_bench.experiment.data.amounts import value_of
+from klr_bench.experiment.data.delimited import WIDE, Layout, Piece, labelled, layout_of, pieces_of, rows_and_codes
+from klr_bench.experiment.data.labels import LARGEST, Labels, some
+from klr_bench.experiment.data.seen import MOST_COUNTED, SELDOM, Seen, is_missing, numbers_of
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
 """Share of numbers in a column above which another value is taken for a mistake."""
 MOST_VALUES = 100
 """Values of a text that get a column; the rarer ones have none."""
+MOST_UNITS = 10
+"""Units of a column of numbers in different units; with more they are codes, such as 12a and 7c."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,14 @@ class Column:
     name: str
     kind: str
     why: str = ""
-    """Why it is left out."""
+    """Why it is left out, or why numbers are a text."""
     values: tuple[str, ...] = ()
     """Of a text: those that get a column, "" for missing."""
     n_missing: int = 0
+    unit: str = ""
+    """Of a number: the text before or after it, which is removed."""
+    commas: bool = False
+    """Whether commas in a number separate thousands."""
 
     @property
     def width(self) -> int:
@@ -50,21 +57,22 @@ class Column:
         return {NUMBER: 1, TEXT: len(self.values), LEAVE_OUT: 0}[self.kind]
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the columns of X for some rows, (n, width); ValueError where one is to be a number and is none."""
+        """Return the columns of X for some rows, (n, width); infinity for what is to be a number and is none."""
         columns: NDArray[np.float64]
         if self.kind == NUMBER:
-            numbers = numbers_of(texts)
+            numbers = None if self.unit else numbers_of(texts)
             if numbers is None:
-                there = [math.nan if is_missing(text) else number(text) for text in texts]
-                if None in there:
-                    raise ValueError(texts)
-                numbers = np.array(there, dtype=np.float64)
+                numbers = np.array([math.nan if is_missing(text) else self._number(text) for text in texts])
             columns = numbers[:, None]
         else:
             places = {value: place for place, value in enumerate(self.values)}
             found = np.array([places.get("" if is_missing(text) else text, -1) for text in texts])
             columns = (found[:, None] == np.arange(self.width)).astype(np.float64)
         return columns
+
+    def _number(self, text: str) -> float:
+        value = value_of(text, self.unit, commas=self.commas)
+        return math.inf if value is None else value
 
 
 @dataclass(frozen=True)
@@ -77,21 +85,37 @@ class Table:
     def said(self) -> list[str]:
         """Return where the labels stand, and what was done with the other columns unless all are whole and numbers."""
         numbers, texts, left = ([one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT))
-        missing = [one for one in self.columns if one.n_missing and one.kind != LEAVE_OUT]
-        found = [f"labels: {self.layout.named(self.layout.label)}"]
-        if not (texts or left or missing):
+        empty, own_value = ([one for one in some_columns if one.n_missing] for some_columns in (numbers, texts))
+        units = [one for one in numbers if one.unit]
+        commas = [one for one in numbers if one.commas]
+        found = [f"labels: {self.layout.named(self.layout.label)}" + ("" if self.layout.header else " (no header)")]
+        if not (texts or left or empty or units or commas):
             return found
         found += [f"{_columns_of(numbers)} of numbers: {_names(numbers)}"] if numbers else []
+        if units:
+            of = _listed([f"{one.name} ({shown(repr(one.unit))})" for one in units])
+            found.append(f"the unit is removed from {_columns_of(units)} of numbers: {of}")
+        if commas:
+            found.append(f"commas separate thousands in {_columns_of(commas)}: {_names(commas)}")
         if texts:
             width = sum(one.width for one in texts)
             of = _listed([f"{one.name} ({one.width})" for one in texts])
             found.append(f"{_columns_of(texts)} of text as {width} of 0 and 1: {of}")
-        if missing:
-            of = _listed([f"{one.name} ({one.n_missing:,})" for one in missing])
+        found += [
+            f"warning: {one.name} is read as text, for it has {one.why}: convert them to one unit, or confirm with "
+            f"data.columns={{{_key(one.place, one.name)}: text}}"
+            for one in texts
+            if one.why
+        ]
+        if empty:
+            of = _listed([f"{one.name} ({one.n_missing:,})" for one in empty])
             found.append(
-                f"values are missing in {_columns_of(missing)}: {of}; for a number stands the median of the training "
-                "rows, beside a column that says so"
+                f"values are missing in {_columns_of(empty)} of numbers: {of}; the median of the training rows stands "
+                "for them, beside a column that says so"
             )
+        if own_value:
+            of = _listed([f"{one.name} ({one.n_missing:,})" for one in own_value])
+            found.append(f"values are missing in {_columns_of(own_value)} of text, as a value of its own: {of}")
         if left:
             of = "; ".join(some([f"{one.name}: {one.why}" for one in left]))
             found.append(f"left out: {of}. To keep one: data.columns={{NAME: number}}, or text")
@@ -113,7 +137,7 @@ def read_table(
     """
     layout = layout_of(path, label_column, like.layout if like else None, unnamed=True)
     columns = list(like.columns) if like else _columns(path, layout, asked or {})
-    X, codes = rows_and_codes(path, layout, labels, partial(_values, path, layout, columns))
+    X, codes = rows_and_codes(path, layout, labels, partial(_values, path, layout, columns), drop_unlabelled=True)
     if X.shape[1] == 0:
         why = "; ".join(some([f"{one.name}: {one.why}" for one in columns]))
         message = f"{path}: no column is left to learn from ({why}); keep one with data.columns={{NAME: number}}."
@@ -125,15 +149,16 @@ def read_table(
 
 
 def _columns(path: Path, layout: Layout, asked: Mapping[str, str]) -> list[Column]:
-    """Decide on all columns but the label, after a look at all rows."""
+    """Decide on all columns but the label, after a look at all rows that have one."""
     names = {place: _name(layout, place) for place in range(layout.n_columns) if place != layout.label}
     chosen = _chosen(path, names, asked)
     seen = {place: Seen() for place in names}
-    for piece in pieces_of(path, layout):
-        lines = [line for line, _ in piece]
-        texts = list(zip(*(row for _, row in piece), strict=True))
-        for place, column in seen.items():
-            column.take(lines, texts[place])
+    for rows in pieces_of(path, layout):
+        if piece := labelled(rows, layout):
+            lines = [line for line, _ in piece]
+            texts = list(zip(*(row for _, row in piece), strict=True))
+            for place, column in seen.items():
+                column.take(lines, texts[place])
     return [_decided(path, layout, place, names[place], seen[place], chosen.get(place)) for place in names]
 
 
@@ -173,31 +198,47 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
         seen.numbers_rows(place, name) or (seen.whole and layout.header and not layout.header[place])
     ):
         return left_out("numbers of the rows")
-    if asked != TEXT and seen.n_numbers == seen.n_there:
-        return Column(place, name, NUMBER, n_missing=seen.n_missing)
-    if seen.odd and (asked == NUMBER or (asked is None and seen.n_numbers >= MOSTLY * seen.n_there)):
-        line, text = seen.odd
-        share = "" if asked else f", as {seen.n_numbers:,} of {seen.n_there:,} values of the column are"
+    if asked is None and seen.identifies(name):
+        return left_out("identifiers, all different")
+    commas = seen.commas == "thousands" or (asked == NUMBER and seen.commas == "either")
+    units = tuple(seen.units)
+    n_numbers, other = seen.numbers(commas=commas)
+    if asked != TEXT and n_numbers == seen.n_there:
+        return Column(place, name, NUMBER, n_missing=seen.n_missing, unit=units[0], commas=commas)
+    if other and (asked == NUMBER or (asked is None and n_numbers >= MOSTLY * seen.n_there)):
+        line, text = other
+        share = "" if asked else f", as {n_numbers:,} of {seen.n_there:,} values of the column are"
+        unit = f" with the unit {shown(repr(units[0]))}" if units and units[0] else ""
         message = (
-            f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is not a number{share}; mend the line, "
-            f"or {_left_out_by(place, name)}."
+            f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is not a number{unit}{share}; mend the "
+            f"line, or {_left_out_by(place, name)}."
         )
         raise KlrBenchError(message)
     many = seen.counts is None or len(seen.counts) > max(SELDOM, seen.n_there / 2)
-    if asked is None and seen.odd and (seen.decimal_commas() or (many and seen.n_commas)):
-        line, text = seen.odd
+    all_numbers = None not in seen.forms
+    if asked is None and seen.commas in {"decimal", "either"} and (all_numbers or many):
+        line, text = min(found for form, found in seen.first.items() if form and form.comma)
+        what, option = "is no number, and some values of the column have a decimal comma; write points", "decimal=','"
+        if "," not in text:
+            what, option = "is no number, as points separate thousands; remove them", "thousands='.'"
+        if seen.commas == "either":
+            what = (
+                f"may have a decimal comma or separate thousands; for thousands, add "
+                f"'data.columns={{{_key(place, name)}: number}}'; for a decimal comma, write points"
+            )
         message = (
-            f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is no number, and some values "
-            "of the column have a decimal comma; write points (pandas.read_csv has decimal=','), or "
-            f"{_left_out_by(place, name)}."
+            f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} {what} (pandas.read_csv has "
+            f"{option}), or {_left_out_by(place, name)}."
         )
         raise KlrBenchError(message)
     if asked is None and seen.dates():
         return left_out("dates")
+    mixed = ""
+    if asked is None and all_numbers and 1 < len(units) <= MOST_UNITS:
+        mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
     if asked is None and many:
         counted = f"more than {MOST_COUNTED:,}" if seen.counts is None else f"{len(seen.counts):,}"
-        numeric = seen.odd is not None and WITH_UNIT.fullmatch(seen.odd[1]) is not None
-        return left_out(f"{counted} texts as {seen.odd[1]}" if seen.odd and numeric else f"{counted} different texts")
+        return left_out(mixed or f"{counted} different texts")
     if seen.counts is None:
         message = f"{path}: {name}: expected at most {MOST_COUNTED:,} different texts, got more; leave the column out."
         raise KlrBenchError(message)
@@ -206,13 +247,16 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
         values.append("")
     elif len(values) == 2:
         values = values[1:]  # the other one is where this is not
-    return Column(place, name, TEXT, values=tuple(values), n_missing=seen.n_missing)
+    return Column(place, name, TEXT, mixed, tuple(values), seen.n_missing)
+
+
+def _key(place: int, name: str) -> str:
+    """Return the name of a column if the command line can hold it unquoted, else its number."""
+    return name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)
 
 
 def _left_out_by(place: int, name: str) -> str:
-    """Return how to leave a column out, by its name if the command line can hold it unquoted, else by its number."""
-    key = name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)
-    return f"leave the column out with 'data.columns={{{key}: leave_out}}'"
+    return f"leave the column out with 'data.columns={{{_key(place, name)}: leave_out}}'"
 
 
 def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: Piece) -> NDArray[np.float32]:
@@ -222,14 +266,12 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: Piece)
     for column in columns:
         if column.kind == LEAVE_OUT:
             continue
-        try:
-            values = column.features(texts[column.place])
-            wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
-        except ValueError:
-            wrong = np.array([i for i, text in enumerate(texts[column.place]) if is_odd(text)])
+        values = column.features(texts[column.place])
+        wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):
             line, row = piece[wrong[0]]
-            what = f"{shown(repr(row[column.place]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
+            unit = f" with the unit {shown(repr(column.unit))}" if column.unit else ""
+            what = f"{shown(repr(row[column.place]))} is not a number{unit} between -{LARGEST:g} and {LARGEST:g}"
             message = f"{path}, line {line}, {layout.named(column.place)}: {what}; mend or remove the row."
             raise KlrBenchError(message)
         found.append(values)

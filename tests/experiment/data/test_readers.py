@@ -20,6 +20,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import readers
+from klr_bench.experiment.data.delimited import layout_of
 from klr_bench.experiment.data.readers import Arrays, read, sniffed_format, stored
 
 Write = Callable[..., Path]
@@ -344,6 +345,57 @@ def test_quoted_fields_may_hold_the_delimiter(write: Write) -> None:
     arrays = delimited(write('"a,1","class"\n"1","yes, sure"\n"2","no"\n'))
     assert arrays.classes == ("no", "yes, sure")
     np.testing.assert_array_equal(arrays.X, [[1], [2]])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_quoted_fields_may_hold_line_ends(write: Write, delimiter: str, newline: str) -> None:
+    content = f'"a{newline}1"{delimiter}class{newline}' + "".join(
+        f'{i}{delimiter}"yes,{newline}{newline}""sure"""{newline}{i}{delimiter}no{newline}' for i in range(30)
+    )
+    arrays = delimited(write(content))
+    assert arrays.classes == ("no", f'yes,{newline}{newline}"sure"')
+    np.testing.assert_array_equal(arrays.X[:, 0], np.repeat(np.arange(30), 2))
+    assert "line 124, column 1" in refusal(delimited, write(content + f"{newline}x{delimiter}no{newline}"))
+    assert "a quote that opens in line 123 is not closed" in refusal(
+        delimited, write(content + f'1{delimiter}"no\n1,no')
+    )
+
+
+HEADERS = {
+    "years": ("country,2019,2020,y", "FR,{i}.5,1{i},{label}", None),
+    "years alone": ("2018,2019,2020,2021", "{i}.5,1{i},2,{label}", None),
+    "a name above numbers": ("age,5,y", "{i},{i},{label}", None),
+    "months": ("shop,1,2,3,4,y", "s{i},{i},3,2,1,{label}", None),
+    "labels in the first column": ("y,2019,2020", "{label},{i}.5,1{i}", 0),
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_a_header_may_have_numbers(write: Write, case: str) -> None:
+    header, row, label = HEADERS[case]
+    rows = [row.format(i=i, label=i % 2) for i in range(8)]
+    layout = layout_of(write("\n".join([header, *rows])), label)
+    assert layout.header == tuple(header.split(","))
+    train, test = layout, write("\n".join([header, rows[0]]), "test")
+    assert layout_of(test, label, train).header == train.header
+    assert layout_of(write("\n".join(rows)), label).header is None
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["5.1,3.5,setosa", "4.9,3.0,other", "5.0,3.1,other"],
+        ["2001,2002,c", "1999,1998,a", "2000,1990,a"],
+        ["7,8,c", "5,6,a", "6,5,a"],
+        ["?,8,c", "5,6,a", "6,5,a"],
+        ["one,8,a", "5,6,b", "6,5,a"],
+        ["0.5,1.5,1x", "0.4,1.2,1", "0.1,1.1,1"],
+        ["2019,2020,a", "1,2,b", "3,4,a"],
+    ],
+)
+def test_a_row_is_not_a_header(write: Write, rows: list[str]) -> None:
+    assert layout_of(write("\n".join(rows)), None).header is None
 
 
 def test_blanks_inside_labels_are_no_delimiter(write: Write) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import Share
 from klr_bench.experiment.data import load
 from klr_bench.experiment.data.labels import Labels
+from klr_bench.experiment.data.readers import read as read_files
 from klr_bench.experiment.data.seen import is_missing
 from klr_bench.experiment.data.table import Column, read_table
 from klr_bench.experiment.splits import make_split, prepare
@@ -68,8 +70,9 @@ def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
         "labels: column 9 ('class')",
         "2 columns of numbers: age, x",
         "2 columns of text as 5 of 0 and 1: city (4), sex (1)",
-        "values are missing in 2 columns: age (4), city (8); for a number stands the median of the training rows, "
-        "beside a column that says so",
+        "values are missing in 1 column of numbers: age (4); the median of the training rows stands for them, beside a "
+        "column that says so",
+        "values are missing in 1 column of text, as a value of its own: city (8)",
         "left out: id: numbers of the rows; born: dates; note: 40 different texts; unit: the same value in all rows. "
         "To keep one: data.columns={NAME: number}, or text",
     ]
@@ -132,11 +135,140 @@ def test_a_column_with_a_name_that_the_command_line_cannot_hold_is_named_by_its_
             read(tmp_path / "mine.csv")
 
 
-@pytest.mark.parametrize("sign", ["${}", "{} €", "{} %", "EUR {}"])
-def test_numbers_with_a_sign_are_left_out_with_an_example(tmp_path: Path, sign: str) -> None:
-    table = [{"price": sign.format(f"{i}.50"), "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
-    _, _, found = read(write(tmp_path / "mine.csv", table))
-    assert found.said()[2].startswith(f"left out: price: 30 texts as {sign.format('0.50')}. To keep")
+UNITS = {"${}": "$", "{} €": "€", "{} %": "%", "EUR {}": "EUR", "{}kg/m2": "kg/m2", "US${}": "US$", "{} \\x80": "\\x80"}
+
+
+@pytest.mark.parametrize("form", UNITS)
+def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
+    table = [{"price": form.format(f"{i - 5}.50"), "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
+    table[7]["price"] = ""
+    path = write(tmp_path / "mine.csv", table)
+    X, _, found = read(path)
+    np.testing.assert_array_equal(X[:, 0], [np.nan if i == 7 else float(f"{i - 5}.50") for i in range(30)])
+    assert found.said()[1:3] == [
+        "2 columns of numbers: price, x",
+        f"the unit is removed from 1 column of numbers: price ({UNITS[form]!r})",
+    ]
+    assert read(path, asked={"price": "text"})[2].columns[0].kind == "text"
+    other = write(tmp_path / "test.csv", [row | {"price": "5 lb"} for row in table[:2]])
+    with pytest.raises(
+        KlrBenchError, match=rf"'5 lb' is not a number with the unit {re.escape(repr(UNITS[form]))} between"
+    ):
+        read(other, like=found)
+    with pytest.raises(
+        KlrBenchError, match=r"line 11, column 1 .*'5 lb' is not a number with the unit .*, as 28 of 29"
+    ):
+        read(write(path, [row | ({"price": "5 lb"} if i == 9 else {}) for i, row in enumerate(table)]))
+
+
+def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> None:
+    table = [{"w": f"{i % 7} {['kg', 'g'][i % 3 == 0]}", "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
+    path = write(tmp_path / "mine.csv", table)
+    assert (
+        "warning: w is read as text, for it has numbers with different units ('kg', 'g'): convert them to one unit, or "
+        "confirm with data.columns={w: text}"
+    ) in read(path)[2].said()
+    assert "warning" not in "".join(read(path, asked={"w": "text"})[2].said())
+    with pytest.raises(
+        KlrBenchError, match=r"line 2, column 1 \('w'\): '0 g' is not a number with the unit 'kg'; mend"
+    ):
+        read(path, asked={"w": "number"})
+    table = [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
+    (column, _) = read(write(tmp_path / "mine.csv", table))[2].columns
+    assert (column.kind, column.why) == ("leave_out", "numbers with different units ('kg', 'g')")
+
+
+@pytest.mark.parametrize("texts", [["A12", "A13"], ["12-05", "13-05"], ["10:30", "9:00"], ["1.2.3", "1.2.4"], ["#112"]])
+def test_codes_are_not_numbers_with_a_unit(tmp_path: Path, texts: list[str]) -> None:
+    table = [{"c": [*texts, "b"][i % (len(texts) + 1)], "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
+    assert read(write(tmp_path / "mine.csv", table))[2].columns[0].kind == "text"
+
+
+@pytest.mark.parametrize(
+    ("prices", "numbers"),
+    [
+        (["1,234,567", "4,799"], [1234567, 4799]),
+        (["$1,234.50", "-$4,799.00"], [1234.5, -4799]),
+        (["4,799", "850"], [4799, 850]),
+        (["4,799", "12.25"], [4799, 12.25]),
+        (["1 234 567 €", "4 799 €"], [1234567, 4799]),
+        (["1'234.50", "850"], [1234.5, 850]),
+    ],
+)
+def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], numbers: list[float]) -> None:
+    table = [{"price": f'"{prices[i % 2]}"', "x": (7 * i) % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
+    X, _, found = read(write(tmp_path / "mine.csv", table))
+    np.testing.assert_array_equal(X[:, 0], np.float32(numbers * 15))
+    assert ("commas separate thousands in 1 column: price" in found.said()) == ("," in "".join(prices))
+    table[0]["price"] = '"1,5"'
+    with pytest.raises(KlrBenchError, match=r"test.csv, line 2, column 1 \('price'\): '1,5' is not a number"):
+        read(write(tmp_path / "test.csv", table), like=found)
+
+
+@pytest.mark.parametrize("plain", ["4,800", "4800"])
+def test_a_comma_that_may_be_either_is_refused(tmp_path: Path, plain: str) -> None:
+    table = [{"price": f'"{["4,799", plain][i % 2]}"', "x": i % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
+    path = write(tmp_path / "mine.csv", table)
+    expected = (
+        r"line 2, column 1 \('price'\): '4,799' may have a decimal comma or separate thousands; for thousands, add "
+        r"'data.columns=\{price: number\}'; for a decimal comma, write points"
+    )
+    with pytest.raises(KlrBenchError, match=expected):
+        read(path)
+    X, _, found = read(path, asked={"price": "number"})
+    assert X[:2, 0].tolist() == [4799, 4800]
+    assert "commas separate thousands in 1 column: price" in found.said()
+
+
+def test_points_between_thousands_are_refused(tmp_path: Path) -> None:
+    table = [{"price": f"1.{200 + i}.000 €", "x": i % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
+    expected = (
+        r"'1\.200\.000 €' is no number, as points separate thousands; remove them \(pandas\.read_csv has thousands"
+    )
+    with pytest.raises(KlrBenchError, match=expected):
+        read(write(tmp_path / "mine.csv", table))
+
+
+@pytest.mark.parametrize("name", ["PassengerId", "customerID", "customer_id", "userid", "Order Key", "ID"])
+@pytest.mark.parametrize("n", [12, 60, 1500])
+@pytest.mark.parametrize("form", ["{}", "c{}", "90071992547{:06}"])
+def test_identifiers_are_left_out(tmp_path: Path, name: str, n: int, form: str) -> None:
+    table = [{"x": i % 5, name: form.format(37 * i % 1511), "class": "ab"[i % 2]} for i in range(n)]
+    table[1][name] = ""
+    (_, column) = read(write(tmp_path / "mine.csv", table))[2].columns
+    assert column.kind == "leave_out"
+    assert column.why in {"identifiers, all different", "numbers of the rows", "more than 1,000 different texts"}
+
+
+@pytest.mark.parametrize("name", ["paid", "humid", "Id"])
+def test_measurements_are_not_identifiers(tmp_path: Path, name: str) -> None:
+    value = "{}.5" if name == "Id" else "{}"
+    table = [{"x": i % 5, name: value.format(37 * i % 101), "class": "ab"[i % 2]} for i in range(60)]
+    assert read(write(tmp_path / "mine.csv", table))[2].columns[1].kind == "number"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path: Path, wide: bool) -> None:
+    filler = {f"f{i}": i for i in range(2000 if wide else 0)}
+    labels = ["a", "NA", "none", "?", "", "-"]
+    table = [{"x": 100 * (i % 6) + i, **filler, "class": labels[i % 6]} for i in range(60)]
+    path = write(tmp_path / "mine.csv", table)
+    arrays = read_files([path, path], {"table": True, "multiclass": True})
+    assert arrays.classes == ("-", "a", "none")
+    X = arrays.X.toarray() if wide else arrays.X
+    assert X[:30, 0].tolist() == [row["x"] for row in table if row["class"] in arrays.classes]
+    assert arrays.n_train_official == 30
+    assert arrays.said[-1] == "left out: 60 rows without a label ('NA', '?', empty)"
+    no_label = write(tmp_path / "mine.csv", [row | {"class": ""} for row in table])
+    column = 2002 if wide else 2
+    expected = rf"mine\.csv: no row has a label in column {column} \('class'\); data\.label=NAME takes another column\."
+    with pytest.raises(KlrBenchError, match=expected):
+        read_files([no_label], {"table": True, "multiclass": True})
+
+
+def test_a_file_without_a_header_is_said_to_have_none(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("1,2,a\n2,3,b\n3,3,a\n")
+    assert read(tmp_path / "mine.csv")[2].said() == ["labels: column 3 (no header)"]
 
 
 def test_a_count_of_the_rows_is_left_out_wherever_it_stands(tmp_path: Path) -> None:

@@ -45,6 +45,9 @@ class Delimited:
         first: Layout | None = None
         for path in self.paths:
             layout = layout_of(path, self.label_column if first is None else first.label, first)
+            if "\n" in "".join(layout.header or ()):
+                message = f"{path}: a name in the header has a line break; a stream needs one row per line. Remove it."
+                raise KlrBenchError(message)
             first = first or layout
             header, empty = layout.header is not None, True
             for block in blocks(path):
@@ -114,7 +117,10 @@ class _Reading:
         try:
             rows = [fields for _, fields in fields_of(iter([line]), self.layout.delimiter)]
         except csv.Error as error:
-            reason = "not delimited text, such as a line end within a field; expected one row a line. Mend it."
+            reason = (
+                "not delimited text, such as a line end within a field; a stream needs one row per line. Correct the "
+                "line, or write such texts in one line."
+            )
             raise self.block.refusal(position, reason) from error
         for fields in rows:
             if len(fields) != self.layout.n_columns:
