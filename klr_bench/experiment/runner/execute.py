@@ -133,7 +133,9 @@ class _Run:
         self._fetch(cells)
         self.store.write_manifest(manifest(self.config.plain(), self.executor.n_workers, previous, self.overrides))
         self.outcome.n_found = len(self.cells) - len(cells)
-        with ProgressFile(self.store.folder, len(self.cells), self.outcome.n_found) as self.progress:
+        with ProgressFile(
+            self.store.folder, len(self.cells), self.outcome.n_found, self.executor.n_workers
+        ) as self.progress:
             try:
                 self._compute(cells)
             except BaseException:

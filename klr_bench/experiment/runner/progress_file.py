@@ -56,10 +56,12 @@ class ProgressFile:
     folder : that of the experiment's results
     n_cells : all cells of the run
     n_found : those that earlier runs have finished
+    n_workers : number of tasks that run at the same time; tasks that began beyond that wait for a worker
     """
 
-    def __init__(self, folder: Path, n_cells: int, n_found: int) -> None:
+    def __init__(self, folder: Path, n_cells: int, n_found: int, n_workers: int) -> None:
         self._folder = folder
+        self._n_workers = n_workers
         self._pid = os.getpid()
         self._born = birth(self._pid)
         self._started = time.time()
@@ -69,7 +71,7 @@ class ProgressFile:
         self._n_cells = Counter(total=n_cells, done=n_found)
         self._running: dict[str, tuple[Fold | Cell, float]] = {}
         self._failures: list[Failed] = []
-        self._rest = _Rest()
+        self._rest = _Rest(n_workers)
         self._new = True
         self._written = 0.0
         self._lock = threading.Lock()
@@ -103,19 +105,14 @@ class ProgressFile:
         """Take note that a task starts now, be it for the second time."""
         with self._lock:
             self._running[task.key] = (task, time.time())
-            self._rest.most_at_once = max(self._rest.most_at_once, len(self._running))
-            self._new = True
-
-    def pause(self, task: Fold | Cell) -> None:
-        """Take note that a task does not run now; what is left of it will begin again."""
-        with self._lock:
-            self._running.pop(task.key, None)
             self._new = True
 
     def end(self, task: Fold | Cell, failed: Record | bool) -> None:
         """Take note that a task has ended; `failed` is the record of a cell without a result, True for a fold."""
         with self._lock:
             _, started = self._running.pop(task.key, (task, None))
+            for following, _ in list(self._running.values())[self._n_workers - 1 : self._n_workers]:
+                self._running[following.key] = (following, time.time())  # it has waited until now
             self._rest.take(_kind(task), None if started is None else max(0.0, time.time() - started))
             how = "failed" if failed else "done"
             self._n_tasks[how] += 1
@@ -154,7 +151,8 @@ class ProgressFile:
 
     def _content(self) -> Progress:
         now = time.time()
-        at_work = [] if self._state != "running" else sorted(self._running.values(), key=lambda entry: entry[1])
+        at_work = list(self._running.values())[: self._n_workers] if self._state == "running" else []
+        at_work.sort(key=lambda entry: entry[1])
         left_s = self._rest.seconds([(_kind(task), now - started) for task, started in at_work])
         return Progress(
             experiment=self._folder.name,
@@ -180,9 +178,8 @@ class _Rest:
     Kinds are tuples; where none of a kind has ended, the mean is that of those with its first entry, or of all.
     """
 
-    def __init__(self) -> None:
-        self.most_at_once = 1
-        """The largest number of tasks that were at work at the same time."""
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
         self._open = Counter[Kind]()
         self._n = Counter[Kind]()
         self._seconds = defaultdict[Kind, float](float)
@@ -205,7 +202,7 @@ class _Rest:
             return None
         left = sum(n * self._mean(kind) for kind, n in self._open.items())
         left -= sum(min(taken, self._mean(kind)) for kind, taken in running)
-        at_once = max(1, min(self.most_at_once, sum(self._open.values())))
+        at_once = max(1, min(self._n_workers, sum(self._open.values())))
         return max(0.0, left / at_once)
 
     def _mean(self, kind: Kind) -> float:

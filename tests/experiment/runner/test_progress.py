@@ -21,7 +21,7 @@ from klr_bench.experiment import progress
 from klr_bench.experiment.merge import merge
 from klr_bench.experiment.progress import NAME, Count, Progress, birth, is_alive, read_progress, standing
 from klr_bench.experiment.runner import progress_file
-from klr_bench.experiment.runner.progress_file import ProgressFile, _Rest
+from klr_bench.experiment.runner.progress_file import ProgressFile, _kind, _Rest
 from klr_bench.files import write_json
 from tests.experiment.runner.test_interruptions import LEARNERS, Workplace, patiently
 
@@ -179,7 +179,7 @@ def test_it_is_no_result(mixed: Workplace) -> None:
 
 
 def test_the_file_is_left_to_another_run_as_long_as_that_is_at_work(tmp_path: Path) -> None:
-    with ProgressFile(tmp_path, 1, 0):
+    with ProgressFile(tmp_path, 1, 0, 1):
         patiently((tmp_path / NAME).exists)
     ours = read_progress(tmp_path)
     assert ours is not None
@@ -190,7 +190,7 @@ def test_the_file_is_left_to_another_run_as_long_as_that_is_at_work(tmp_path: Pa
         (replace(theirs, updated=1), True),
     ):
         write_json(tmp_path / NAME, asdict(there))
-        with ProgressFile(tmp_path, 7, 0):
+        with ProgressFile(tmp_path, 7, 0, 1):
             pass
         said = read_progress(tmp_path)
         assert said is not None
@@ -236,8 +236,7 @@ TASKS = st.lists(st.tuples(st.sampled_from(KINDS), st.none() | st.floats(0, 1e3)
 def test_the_rest_takes_as_long_as_what_was_alike(
     ended: list[tuple[tuple[str, ...], float | None]], waiting: list[tuple[str, ...]], at_once: int
 ) -> None:
-    rest = _Rest()
-    rest.most_at_once = at_once
+    rest = _Rest(at_once)
     for kind in [*(kind for kind, _ in ended), *waiting]:
         rest.add(kind)
     for kind, seconds in ended:
@@ -256,11 +255,10 @@ def test_the_rest_takes_as_long_as_what_was_alike(
 
 
 def test_what_has_run_already_is_not_left() -> None:
-    rest = _Rest()
+    rest = _Rest(2)
     for _ in range(4):
         rest.add(("cell", "a"))
     rest.take(("cell", "a"), 10.0)
-    rest.most_at_once = 2
     assert rest.seconds([(("cell", "a"), 4.0), (("cell", "a"), 99.0)]) == pytest.approx((10 - 4 + 0 + 10) / 2)
 
 
@@ -269,12 +267,22 @@ def test_tasks_are_counted_and_only_some_are_listed(tmp_path: Path) -> None:
         what = f"task {number}"
         return SimpleNamespace(key=what, describe=lambda: what, source=SimpleNamespace(name="small"), kernel=None)
 
-    with ProgressFile(tmp_path, 0, 0) as file:
+    with ProgressFile(tmp_path, 0, 0, 149) as file:
         file.plan([task(number) for number in range(150)])
         for number in range(150):
             file.begin(task(number))
-        file.pause(task(3))
         patiently(lambda: (tmp_path / NAME).exists() and json.loads((tmp_path / NAME).read_text())["n_running"] == 149)
         said = read_progress(tmp_path)
         assert said is not None
-        assert [running.what for running in said.running] == [f"task {n}" for n in range(101) if n != 3]
+        assert [running.what for running in said.running] == [f"task {n}" for n in range(100)]
+
+
+def test_a_task_that_has_waited_for_a_worker_starts_when_another_ends(tmp_path: Path) -> None:
+    tasks = [SimpleNamespace(key=key, source=SimpleNamespace(name="small"), kernel=None) for key in "abc"]
+    file = ProgressFile(tmp_path, 0, 0, 2)
+    for task in tasks:
+        file._rest.add(_kind(task))  # type: ignore[arg-type]
+        file.begin(task)  # type: ignore[arg-type]
+    file._running = {key: (task, 1.0) for key, (task, _) in file._running.items()}
+    file.end(tasks[0], failed=False)  # type: ignore[arg-type]
+    assert [started == 1.0 for _, started in file._running.values()] == [True, False]

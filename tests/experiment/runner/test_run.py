@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import multiprocessing
 import subprocess
 import sys
 from dataclasses import replace
@@ -598,12 +597,6 @@ def test_a_results_folder_that_cannot_be_written_is_refused(config, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(KlrBenchError, match="file: expected a folder, got a file"):
         run(replace(config, results_dir=str(tmp_path / "file" / "results")))
-
-
-def test_a_worker_process_is_known_as_one():
-    assert not in_worker_process()
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(in_worker_process)
 
 
 def hostile(folder, kind):

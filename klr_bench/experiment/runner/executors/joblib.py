@@ -12,6 +12,7 @@ import re
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.executors import Task
 from klr_bench.experiment.runner.failure import Failure, guarded
 
+warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
 PARENT_CHECK_S = 0.5
 """Seconds between two checks of a worker that its parent is still there."""
 EXIT_CODES = re.compile(r"\{(.+)\}")
@@ -76,7 +78,10 @@ class JoblibExecutor:
 
 
 class _Running:
-    """An iterator over numbered calls that keeps the tasks it has handed out; joblib consumes it in other threads."""
+    """An iterator over numbered calls that keeps the tasks it has handed out.
+
+    joblib consumes it in other threads, as many calls at once as there are workers.
+    """
 
     def __init__(self, waiting: Iterator[Task], lock: threading.Lock) -> None:
         self.started: dict[int, Task] = {}
