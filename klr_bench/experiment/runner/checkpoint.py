@@ -51,13 +51,8 @@ def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
     try:
         with open_regular(path) as opened:
             digest, _, content = opened.read().partition(b"\n")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise CheckpointError(str(error)) from error
-    if digest != _digest(content):
-        raise CheckpointError("it is damaged, or of another version of klr-bench")
-    try:
+        if digest != _digest(content):
+            raise CheckpointError("it is damaged, or of another version of klr-bench")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             stored = json.loads(arrays["json"].tobytes())
             if stored["key"] != key:
@@ -67,13 +62,14 @@ def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
             state = _Decoder(arrays).decode(stored["state"])
             if type(state) is not type(fresh):
                 raise CheckpointError("it is of another estimator")
-            parameters = fresh.get_params(deep=False)
-            vars(fresh).update({name: value for name, value in vars(state).items() if name not in parameters})
+            vars(fresh).update(vars(state) | fresh.get_params(deep=False))
             return dict(stored["sums"])
+    except FileNotFoundError:
+        return None
     except CheckpointError:
         raise
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
+        reason = f"it cannot be read ({error})"
         raise CheckpointError(reason) from error
 
 
@@ -89,7 +85,8 @@ class _Encoder:
         self._seen: dict[int, tuple[int, Any]] = {}
 
     def encode(self, value: Any) -> Any:
-        if type(value) in PLAIN:
+        kind = type(value)
+        if kind in PLAIN:
             return value
         if id(value) in self._seen:
             return {"same": self._seen[id(value)][0]}
@@ -101,18 +98,16 @@ class _Encoder:
             return {"dtype": value.str}
         if isinstance(value, np.random.RandomState):
             return {"random": self.encode(value.get_state(legacy=False))}
-        if type(value) is sp.csr_matrix:
+        if kind is sp.csr_matrix:
             return {"csr": [self.encode(part) for part in (value.data, value.indices, value.indptr)], "of": value.shape}
-        if type(value) is list:
+        if kind is list:
             return {"list": [self.encode(one) for one in value]}
-        if type(value) is dict:
+        if kind is dict:
             return {"dict": [[self.encode(name), self.encode(one)] for name, one in value.items()]}
-        if type(value).__module__.startswith(OWN):
+        if kind.__module__.startswith(OWN):
             state = {name: self.encode(one) for name, one in value.__getstate__().items()}
-            return {"class": [type(value).__module__, type(value).__qualname__], "state": state}
-        reason = (
-            f"only estimators of klr-bench have checkpoints, not {type(value).__module__}.{type(value).__qualname__}"
-        )
+            return {"class": [kind.__module__, kind.__qualname__], "state": state}
+        reason = f"only estimators of klr-bench have checkpoints, not {kind.__module__}.{kind.__qualname__}"
         raise CheckpointError(reason)
 
 
@@ -130,17 +125,16 @@ class _Decoder:
         place = len(self._seen)
         self._seen.append(None)
         if "class" in stored:
-            found: Any = object.__new__(_own_class(*stored["class"]))
-            self._seen[place] = found
-            vars(found).update({name: self.decode(one) for name, one in stored["state"].items()})
-            return found
-        self._seen[place] = value = self._built(stored)
-        return value
+            self._seen[place] = object.__new__(_own_class(*stored["class"]))
+            vars(self._seen[place]).update({name: self.decode(one) for name, one in stored["state"].items()})
+        else:
+            self._seen[place] = self._built(stored)
+        return self._seen[place]
 
     def _built(self, stored: dict[str, Any]) -> Any:
-        ((kind, content), *_) = stored.items()
+        kind, content = next(iter(stored.items()))
         if kind in ("array", "scalar"):
-            return self._arrays[str(content)][() if kind == "scalar" else ...]
+            return self._arrays[str(content)][... if kind == "array" else ()]
         if kind == "dtype":
             return np.dtype(content)
         if kind == "list":
