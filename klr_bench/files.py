@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import stat
+import zlib
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
@@ -31,7 +32,7 @@ KINDS = {
 NOT_OPENED = {errno.EISDIR: "a folder", errno.ENXIO: "a socket", errno.ELOOP: "a link that leads to itself"}
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
 Stamp = tuple[int, int, int]
-"""What tells a file from an earlier one at its path: inode, time of its last change in ns, bytes."""
+"""What tells a file from an earlier one at its path: inode, ctime in ns (which no program can set), bytes."""
 
 
 def expanded(path: str) -> Path:
@@ -124,7 +125,7 @@ def stamp_of(path: str | Path) -> Stamp | None:
 
 
 def _stamp(state: os.stat_result) -> Stamp:
-    return state.st_ino, state.st_mtime_ns, state.st_size
+    return state.st_ino, state.st_ctime_ns, state.st_size
 
 
 def _read(path: str | Path, most: int) -> tuple[Stamp, bytes]:
@@ -217,6 +218,26 @@ def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
         return stamp, json.loads(content)
     except (FileNotFoundError, ValueError, RecursionError):
         return None, None
+
+
+def write_checked_json(path: Path, content: Any) -> None:
+    """Write a JSON file that starts with the checksum of its content.  Raises KlrBenchError as `write_atomic`."""
+    write_json(path, [_checksum(content), content])
+
+
+def read_checked_json(path: str | Path) -> Any:
+    """Return the content of a file that `write_checked_json` wrote; None if it is absent or differs from its checksum.
+
+    Raises KlrBenchError as `regular`.
+    """
+    stored = read_json(path)
+    if isinstance(stored, list) and len(stored) == 2 and stored[0] == _checksum(stored[1]):
+        return stored[1]
+    return None
+
+
+def _checksum(content: Any) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True, default=_plain).encode())
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The lines that a cell has in the tables of its folder, and an index that keeps them beside the cells.
 
-    results/<experiment>/cells.index    first what it holds, then a line of JSON for each cell: the name and the stamp
-                                        of its file (inode, time of the last change, bytes), and its lines
+    results/<experiment>/cells.index    first what it holds and the checksum of the rest, then a line of JSON for each
+                                        cell: the name and the stamp of its file (inode, ctime, bytes), and its lines
 
 With a hundred thousand cells, opening and parsing their files takes most of the time of a rebuild.  A file whose stamp
 is that of the index has not changed since, and need not be read.  The index holds nothing that the files do not: it may
@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -111,8 +112,9 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
 
 def write_index(path: Path, known: Mapping[str, Stamped]) -> None:
     """Write an index of the lines of files, by the names of the files.  Raises KlrBenchError where it cannot."""
-    entries = (json.dumps([name, *stamp, *_texts(lines)]) for name, (stamp, lines) in known.items())
-    write_atomic(path, "\n".join([_form(), *entries, ""]).encode())
+    entries = (f"{json.dumps([name, *stamp, *_texts(lines)])}\n" for name, (stamp, lines) in known.items())
+    content = "".join(entries).encode()
+    write_atomic(path, f"{json.dumps([_form(), zlib.crc32(content)])}\n".encode() + content)
 
 
 def read_index(path: Path) -> dict[str, Stamped]:
@@ -121,9 +123,12 @@ def read_index(path: Path) -> dict[str, Stamped]:
     variants: dict[str, Variant] = {}
     try:
         with regular(path, MOST) as file:
-            if next(file, b"").decode().rstrip("\n") != _form():
+            form, checksum = json.loads(next(file, b"[0, 0]"))
+            if form != _form():
                 return {}
+            crc = 0
             for line in file:
+                crc = zlib.crc32(line, crc)
                 name, inode, changed, size, *texts = json.loads(line)
                 if tuple(map(type, (name, inode, changed, size, *texts))) != KINDS or not _are_numbers(texts[OWN]):
                     return {}
@@ -135,7 +140,7 @@ def read_index(path: Path) -> dict[str, Stamped]:
                 found[name] = (inode, changed, size), Lines(*texts)
     except (FileNotFoundError, KlrBenchError, ValueError, TypeError, RecursionError):
         return {}
-    return found
+    return found if crc == checksum else {}
 
 
 def _texts(lines: Lines) -> list[Any]:

@@ -6,7 +6,9 @@ and their numbers by rounding; by more they must not.
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +17,15 @@ from typing import Any
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.cells import CellFile, Record
 from klr_bench.experiment.records import FINISHED, Store
-from klr_bench.files import read_json, write_json
+from klr_bench.files import read_checked_json, write_checked_json
+from klr_bench.printing import is_file_name, shortened
 
 OF_MACHINE = ("fit_time_s", "pass_time_s", "predict_time_s", "peak_memory_mb", "load")
 """Numbers of a cell that tell of the machine."""
 ROUNDING = 1e-6
 """Relative difference of two numbers that counts as none."""
+SECTIONS = ("labels", "config")
+"""Sections of a manifest that are joined."""
 
 
 @dataclass
@@ -41,26 +46,60 @@ class Merged:
 def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
     """Join the experiments of some results folders, or folders of experiments, in a results folder.
 
-    Raises KlrBenchError for a folder that holds no results, before anything is written.
+    Raises KlrBenchError for a folder that holds no results, or whose manifest is damaged, before anything is written.
     """
     found = [(name, folder) for source in sources for name, folder in _experiments(source).items()]
     names = dict.fromkeys(name for name, _ in found)
     for name, folder in found:
-        if folder.resolve() == (into / name).resolve():
+        if os.path.realpath(folder) == os.path.realpath(into / name):
             message = f"merge: {folder}: expected another folder than into={into}, which keeps its own. Leave it out."
             raise KlrBenchError(message)
+        _manifest(into / name)
     return [_merge_one(into / name, [folder for other, folder in found if other == name]) for name in names]
 
 
 def _experiments(source: Path) -> dict[str, Path]:
     """Return the folders of the experiments in a results folder, or the one that it is, by name."""
     if (source / "cells").is_dir():
-        return {str(Store(source).read_manifest().get("experiment", source.resolve().name)): source}
-    folders = sorted(path.parent for path in source.glob("*/cells") if path.is_dir())
+        return {_manifest(source)["experiment"]: source}
+    places = sorted(source.iterdir()) if source.is_dir() else []
+    for link in [source, *places, source / "cells", *(place / "cells" for place in places)]:
+        if _is_loop(link):
+            message = f"merge: {link}: expected a folder, got a link that leads to itself. Remove it."
+            raise KlrBenchError(message)
+    folders = [place for place in places if (place / "cells").is_dir()]
     if not folders:
         message = f"merge: {source}: expected a results folder, or the folder of an experiment in it, found no cells."
         raise KlrBenchError(message)
-    return {folder.name: folder for folder in folders}
+    return {folder.name: folder for folder in folders if _manifest(folder)}
+
+
+def _is_loop(path: Path) -> bool:
+    """Return True for a symbolic link that leads to itself."""
+    if not path.is_symlink():
+        return False
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a folder, with the name of the experiment.
+
+    Raises KlrBenchError for a name that is not a file name, and for sections that are not mappings.
+    """
+    manifest = {"experiment": os.path.basename(os.path.realpath(folder))} | Store(folder).read_manifest()
+    wrong = next((name for name in SECTIONS if not isinstance(manifest.get(name, {}), dict)), None)
+    expected = "keys and values"
+    if not isinstance(manifest["experiment"], str) or not is_file_name(manifest["experiment"]):
+        wrong, expected = "experiment", "a name without slashes, which may be part of the name of a file"
+    if wrong:
+        got = shortened(repr(manifest[wrong]), 100)
+        message = f"merge: {folder / 'manifest.yaml'}: {wrong}: expected {expected}, got {got}. Correct the file."
+        raise KlrBenchError(message)
+    return manifest
 
 
 def _merge_one(target: Path, folders: Sequence[Path]) -> Merged:
@@ -68,6 +107,7 @@ def _merge_one(target: Path, folders: Sequence[Path]) -> Merged:
     known = {cell.record.key: cell for cell in store.load()[0]}
     for folder in folders:
         cells, unreadable = Store(folder).load()
+        unreadable += [path.name for path in sorted((folder / "cells").iterdir()) if _is_loop(path)]
         merged.conflicts += [f"{folder / 'cells' / name}: cannot be read" for name in unreadable]
         for cell in cells:
             before = known.get(cell.record.key)
@@ -108,10 +148,13 @@ def _merge_selections(target: Path, folder: Path) -> list[str]:
     """Copy the scores of selections that the target does not have; return where it has other ones."""
     conflicts = []
     for path in sorted(folder.glob("selections/*/[!.]*.json")):
-        place, content = target / path.relative_to(folder), read_json(path)
-        if not place.exists():
-            write_json(place, content)
-        elif not _equal_scores(content, read_json(place)):
+        place, content = target / path.relative_to(folder), read_checked_json(path)
+        known = read_checked_json(place)
+        if content is None:
+            conflicts.append(f"{path}: cannot be read; its candidates are scored again when they are needed")
+        elif known is None:
+            write_checked_json(place, content)
+        elif not _equal_scores(content, known):
             conflicts.append(f"{path}: other scores than in {place}")
     return conflicts
 
@@ -127,7 +170,7 @@ def _joined(manifest: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any
     """Return a manifest with the labels of another one, and the sections of its configuration that it lacks."""
     if not manifest:
         return dict(other)
-    for section in ("labels", "config"):
+    for section in SECTIONS:
         for group, entries in other.get(section, {}).items():
             mine = manifest.setdefault(section, {}).setdefault(group, entries)
             if isinstance(mine, dict) and isinstance(entries, dict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import yaml
 
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.data import cache as cache_module
 from klr_bench.experiment.data import parsed as parsed_module
 from klr_bench.experiment.data.cache import silent
 from klr_bench.experiment.data.dataset import dataset_hash, load
@@ -122,12 +124,37 @@ def test_a_bit_flip_with_unchanged_size_and_time_is_seen(cache: Path, mirror: st
     np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
 
 
-def test_of_large_arrays_verify_alone_reads_all(cache: Path, mirror: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsed_module, "CHEAP", 10)
-    folder = cache / "parsed" / load("set", spec(), cache=cache, mirror=mirror).hash
-    in_place(folder / "X.npy", lambda content: content[:-1] + bytes([content[-1] ^ 1]))
-    assert load("set", spec(), cache=cache, mirror=mirror).X[2, 1] != 6
-    assert parsed_module.verify(folder) == ("corrupt", "set")
+def test_a_bit_flip_in_large_arrays_is_seen(tmp_path: Path) -> None:
+    right = Arrays(np.zeros((2**18, 66), dtype=np.float32), np.ones(2**18, dtype=np.int8), ("a", "b"))
+    parsed(tmp_path / "key", "mine", ["hash"], lambda: right, silent)
+    with (tmp_path / "key" / "X.npy").open("r+b") as file:  # of 66 MiB
+        state = os.fstat(file.fileno())
+        file.seek(2**25)
+        file.write(b"\1")
+    os.utime(tmp_path / "key" / "X.npy", ns=(state.st_atime_ns, state.st_mtime_ns))
+    unremembered()
+    assert not parsed(tmp_path / "key", "mine", ["hash"], lambda: right, silent).X.any()
+
+
+def test_a_damaged_download_whose_stamp_fits_is_not_parsed(
+    cache: Path, mirror: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load("set", spec(), cache=cache, mirror=mirror)
+    shutil.rmtree(cache / "parsed")
+    path = cache / NAME
+    path.write_bytes(PLAIN.replace(b"1", b"2", 1))
+    stamp = json.loads(Path(f"{path}.stamp").read_text())
+    stamp |= dict(zip(cache_module.STATE, cache_module.state_of(path), strict=True))
+    Path(f"{path}.stamp").write_text(json.dumps(stamp))
+    with pytest.raises(KlrBenchError, match="run the same command again"):
+        load("set", spec(), cache=cache, mirror=mirror)
+    np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
+
+
+def test_a_download_that_is_rewritten_with_its_size_and_time_is_fetched_again(cache: Path, mirror: str) -> None:
+    load("set", spec(), cache=cache, mirror=mirror)
+    shutil.rmtree(cache / "parsed")
+    in_place(cache / NAME, lambda content: content.replace(b"1", b"2", 1))
     np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
 
 

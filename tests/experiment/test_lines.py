@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -152,6 +154,26 @@ def test_an_index_that_is_damaged_changes_no_table(folder: Path, how: str) -> No
     before, index = tables(folder), folder / "cells.index"
     index.write_bytes(damaged(index.read_bytes())[how])
     assert rebuilt(folder) == before
+
+
+def test_no_flipped_bit_in_an_index_changes_a_table(folder: Path) -> None:
+    before, index = tables(folder), folder / "cells.index"
+    content, draw = index.read_bytes(), Random(0)
+    for _ in range(100):
+        flipped = bytearray(content)
+        flipped[draw.randrange(len(flipped))] ^= 1 << draw.randrange(8)
+        index.write_bytes(flipped)
+        assert rebuilt(folder) == before
+
+
+def test_a_cell_that_is_rewritten_with_its_size_and_time_is_read_again(folder: Path) -> None:
+    path = folder / "cells" / "k01.json"
+    state, content = path.stat(), path.read_bytes()
+    assert content.count(b'"accuracy": 0.30000000000000004') == 1
+    with path.open("r+b") as file:
+        file.write(content.replace(b'"accuracy": 0.3000', b'"accuracy": 0.2000'))
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert b",0.20000000000000004," in rebuilt(folder)["records"]
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("nowhere")], ids=["folder", "link"])

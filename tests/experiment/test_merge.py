@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from rich.console import Console
 
 from klr_bench.cli import main
@@ -16,6 +17,9 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
 from klr_bench.experiment.config.schema import Config, DataConfig, ParallelConfig, SelectionConfig
 from klr_bench.experiment.merge import OF_MACHINE, merge
+from klr_bench.experiment.records import Store
+from klr_bench.files import write_checked_json
+from tests.experiment.test_records import record, write
 
 MOONS = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 200, "noise": 0.3, "seed": 0}
 TIMES = [*OF_MACHINE, "host", "cpu"]
@@ -139,6 +143,67 @@ def test_what_cannot_be_merged_is_refused_before_anything_is_written(
     (merged,) = merge([whole], tmp_path / "all")
     assert merged.n_new == 5
     assert "cannot be read" in merged.conflicts[0]
+
+
+def results(folder: Path, manifest: object = None) -> Path:
+    """A folder of an experiment with one cell."""
+    write(Store(folder), record("key"))
+    (folder / "manifest.yaml").write_text(yaml.safe_dump(manifest or {"experiment": folder.name}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ({"experiment": "../../outside"}, "experiment: expected a name without slashes"),
+        ({"experiment": ".."}, "experiment: expected a name without slashes"),
+        ({"experiment": 5}, "experiment: expected a name without slashes"),
+        ({"labels": "hello"}, "labels: expected keys and values, got 'hello'"),
+        ({"labels": None}, "labels: expected keys and values, got None"),
+        ({"config": [1]}, "config: expected keys and values, got [1]"),
+    ],
+)
+@pytest.mark.parametrize("where", ["folder", "results", "into"])
+def test_a_manifest_leads_nowhere_else_and_is_checked_first(
+    tmp_path: Path, manifest: dict[str, object], message: str, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = results(tmp_path / "a" / "b" / "site" / "tiny", {} if where == "into" else manifest)
+    if where == "into":
+        results(tmp_path / "a" / "b" / "all" / "tiny", manifest)
+    before = sorted(tmp_path.rglob("*"))
+    given = source.parent if where == "results" else source
+    assert main(["merge", str(given), f"into={tmp_path / 'a' / 'b' / 'all'}"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert message in said
+    assert "manifest.yaml" in said
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("link", ["site", "site/loop", "site/tiny/cells"])
+def test_a_link_that_leads_to_itself_is_named(tmp_path: Path, link: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "site" / "tiny").mkdir(parents=True) if "/" in link else None
+    (tmp_path / link).symlink_to((tmp_path / link).name)
+    assert main(["merge", str(tmp_path / "site"), f"into={tmp_path / 'all'}"]) == 2
+    assert f"{link}: expected a folder, got a link that leads to itself" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_cell_that_is_a_link_to_itself_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = results(tmp_path / "site" / "tiny")
+    (source / "cells" / "loop.json").symlink_to("loop.json")
+    assert main(["merge", str(source), f"into={tmp_path / 'all'}"]) == 1
+    assert "loop.json: cannot be read" in " ".join(capsys.readouterr().out.split())
+
+
+def test_damaged_scores_are_not_joined(tmp_path: Path) -> None:
+    source = results(tmp_path / "site" / "tiny")
+    path = source / "selections" / "fold" / "candidates.json"
+    write_checked_json(path, {"key": 0.5})
+    assert merge([source], tmp_path / "all")[0].conflicts == []
+    path.write_text(path.read_text().replace("0.5", "0.7"))
+    shutil.rmtree(tmp_path / "all")
+    (merged,) = merge([source], tmp_path / "all")
+    assert "candidates.json: cannot be read" in merged.conflicts[0]
+    assert not (tmp_path / "all" / "tiny" / "selections").exists()
 
 
 @pytest.mark.parametrize("shard", ["0/4", "5/4", "1", "1/0", "a/b", "1/2/3", "-1/4", "1.0/4", ""])

@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,10 @@ from klr_bench.files import open_regular, read_json, write_json
 # Called with the bytes done, the bytes in all (None: not known) and a line that says what is happening.
 Progress = Callable[[int, "int | None", str], None]
 
+STATE = ("size", "mtime_ns", "ctime_ns")
+"""Names of what `state_of` returns, in a stamp."""
+MOST_FILES = 1 << 16
+"""Files whose hashes a process remembers; a stream may be many."""
 N_PIECES, PIECE = 16, 2**20
 """Pieces of the sample of a large file, and bytes of each."""
 
@@ -112,13 +115,13 @@ def noted_sha256(path: Path) -> str | None:
 def stamped_sha256(path: Path) -> str | None:
     """Return the sha256 of a cached file, or None if there is no such file.
 
-    It is read from the file's stamp if size and time still match, otherwise computed again; the stamp of other content
+    It is read from the file's stamp if size and times still match, otherwise computed again; the stamp of other content
     stays.
     """
     stamp = _stamp(path)
     try:
-        state = path.stat()
-        if stat.S_ISREG(state.st_mode) and (stamp.get("size"), stamp.get("mtime_ns")) == _size_and_time(state):
+        state = state_of(path)
+        if path.is_file() and tuple(map(stamp.get, STATE)) == state:
             return str(stamp["sha256"])
         sha256 = sha256_of(path)
     except OSError:
@@ -131,7 +134,7 @@ def stamped_sha256(path: Path) -> str | None:
 def restamp(path: Path) -> str | None:
     """Hash a cached file, write the hash to its stamp and return it; None if the file cannot be read."""
     try:
-        state = path.stat()
+        state = state_of(path)
         sha256 = sha256_of(path)
     except OSError:
         return None
@@ -139,19 +142,23 @@ def restamp(path: Path) -> str | None:
     return sha256
 
 
-def _size_and_time(state: os.stat_result) -> tuple[int, int]:
-    return state.st_size, state.st_mtime_ns
+def state_of(path: Path) -> tuple[int, int, int]:
+    """Return size, mtime and ctime of a file.  Raises OSError.
+
+    Programs such as rsync and cp -p set the mtime of what they write, but none can set its ctime.
+    """
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
-def _note(path: Path, state: os.stat_result, sha256: str) -> None:
+def _note(path: Path, state: tuple[int, int, int], sha256: str) -> None:
     """Write the stamp of a file."""
-    size, mtime_ns = _size_and_time(state)
     with suppress(KlrBenchError):  # in a read-only cache the file is hashed at each use
-        write_json(beside(path, ".stamp"), {"size": size, "mtime_ns": mtime_ns, "sha256": sha256})
+        write_json(beside(path, ".stamp"), {**dict(zip(STATE, state, strict=True)), "sha256": sha256})
 
 
 def _stamp(path: Path) -> dict[str, Any]:
-    """Return the stamp of a cached file: its size, time and sha256; {} where there is none, or a damaged one."""
+    """Return the stamp of a cached file: its state and sha256; {} where there is none, or a damaged one."""
     with suppress(KlrBenchError):
         stamp = read_json(beside(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):

@@ -20,10 +20,18 @@ from klr_bench.errors import KlrBenchError, shown
 from klr_bench.experiment.config.datasets import declared_rows
 from klr_bench.experiment.config.made import make
 from klr_bench.experiment.config.schema import FILE
-from klr_bench.experiment.data.cache import Progress, sampled_sha256, sha256_of, silent, stamped_sha256
+from klr_bench.experiment.data.cache import (
+    MOST_FILES,
+    Progress,
+    sampled_sha256,
+    sha256_of,
+    silent,
+    stamped_sha256,
+    state_of,
+)
 from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError
-from klr_bench.experiment.data.fetch import UNKNOWN, fetch
+from klr_bench.experiment.data.fetch import UNKNOWN, fetch, verify
 from klr_bench.experiment.data.labels import LARGEST, Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, TABLE_VERSION, Arrays, check_text, read, stored
@@ -39,8 +47,6 @@ OWN_PATHS = ("path", "test_path")
 """Keys of a source under which files of the user stand."""
 MOST_BYTES = 1 << 40
 """The largest file of a user."""
-MOST_FILES = 1 << 16
-"""Files whose hashes are remembered; a stream may be many."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ def load(
 
         def parse() -> Arrays:
             found = read(paths, _reading(spec))
-            if _sha256s(paths, spec) != of or dataset_hash(name, spec) != key:
+            if not _unchanged(paths, of, spec, cache) or dataset_hash(name, spec) != key:
                 message = f"{paths[0]}: a file of {name} has changed while it was read; run the same command again."
                 raise KlrBenchError(message)
             return _derived(found, name, spec)
@@ -160,6 +166,13 @@ def _sha256s(paths: Sequence[Path], spec: Mapping[str, Any]) -> list[str]:
     return [_own_sha256(path, sampled=_is_stream(spec)) for path in paths]
 
 
+def _unchanged(paths: Sequence[Path], of: Sequence[str], spec: Mapping[str, Any], cache: Path) -> bool:
+    """Hash files again and return True if they are still those with the hashes `of`."""
+    if spec["source"]["format"] == FILE:
+        return [sha256_of(path) for path in paths] == of
+    return all(verify(entry, cache=cache) == "ok" for entry in files(spec))
+
+
 def _is_stream(spec: Mapping[str, Any]) -> bool:
     return "stream" in (spec.get("split") or {})
 
@@ -199,15 +212,14 @@ def _no_content(path: Path) -> str | None:
 def _own_sha256(path: Path, *, sampled: bool) -> str:
     """Return the hash of a file of the user's, or of a sample of it; hashed again only after it has changed."""
     try:
-        state = path.stat()
-        return _sha256(path, state.st_size, state.st_mtime_ns, sampled)
+        return _sha256(path, state_of(path), sampled)
     except (OSError, DamagedFileError) as error:
         message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
         raise KlrBenchError(message) from error
 
 
 @lru_cache(MOST_FILES)
-def _sha256(path: Path, size: int, mtime_ns: int, sampled: bool) -> str:
+def _sha256(path: Path, state: tuple[int, int, int], sampled: bool) -> str:
     check_text([path])  # what is no text is refused before all of it is read
     return sampled_sha256(path) if sampled else sha256_of(path)
 

@@ -1,12 +1,10 @@
 """Parsed arrays on disk: written once, memory-mapped by every process that needs them.
 
-Size, time and, unless they are very large, checksum of each file are compared when they are loaded; `verify` compares
-all checksums.
+The checksum of each file is compared once in each process that loads it, before any row is used.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import zlib
@@ -20,13 +18,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.cache import Progress, beside, disk_errors, locked
+from klr_bench.experiment.data.cache import Progress, beside, disk_errors, locked, state_of
 from klr_bench.experiment.data.readers import Arrays
-from klr_bench.files import open_regular, read_json
+from klr_bench.files import open_regular, read_checked_json, read_json, write_checked_json
 
-CHEAP = 1 << 26
-"""The largest file, in bytes, whose checksum is compared when it is loaded: 64 MiB take 0.04 s."""
-DAMAGE = (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+DAMAGE = (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RecursionError, KlrBenchError)
 """What reading arrays may raise that somebody or a failing disk has changed."""
 
 
@@ -96,7 +92,7 @@ def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
             "said": arrays.said,
             "files": [(path.name, _state(path), _crc32(path)) for path in paths],
         }
-        (temporary / "meta.json").write_text(json.dumps([_checksum(meta), meta]), encoding="utf-8")
+        write_checked_json(temporary / "meta.json", meta)
         _remove(folder)
         os.rename(temporary, folder)
     finally:
@@ -111,7 +107,7 @@ def _load(folder: Path, of: Sequence[str]) -> Arrays | None:
             return None
         for name, state, crc in meta["files"]:
             path = folder / name
-            if _state(path) != state or (state[0] <= CHEAP and _known_crc32(path, *state) != crc):
+            if _state(path) != state or _known_crc32(path, state_of(path)) != crc:
                 return None
         array = {Path(name).stem: _map(folder / name) for name, *_ in meta["files"]}
         X, said = _matrix(array, meta["shape"]), tuple(meta.get("said", ()))
@@ -122,15 +118,7 @@ def _load(folder: Path, of: Sequence[str]) -> Arrays | None:
 
 def _meta(folder: Path) -> dict[str, Any]:
     """Return what is noted beside the arrays; raise one of `DAMAGE` where it is not as it was written."""
-    with open_regular(folder / "meta.json") as file:
-        checksum, meta = json.loads(file.read())
-    if checksum != _checksum(meta):
-        raise ValueError("damaged")
-    return dict(meta)
-
-
-def _checksum(meta: Any) -> int:
-    return zlib.crc32(json.dumps(meta, sort_keys=True).encode())
+    return dict(read_checked_json(folder / "meta.json"))
 
 
 def _crc32(path: Path) -> int:
@@ -143,8 +131,8 @@ def _crc32(path: Path) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _known_crc32(path: Path, size: int, mtime_ns: int) -> int:
-    """Return the checksum of a file, which is read once in each process as long as its size and time stay."""
+def _known_crc32(path: Path, state: tuple[int, int, int]) -> int:
+    """Return the checksum of a file, which is read once in each process as long as its size and times stay."""
     return _crc32(path)
 
 

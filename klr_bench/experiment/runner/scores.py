@@ -1,6 +1,6 @@
 """The scores of selection on disk: what is there, what is missing, and the choice that follows.
 
-    results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  {key of a candidate: score}
+    results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  [crc32, {key of a candidate: score}]
 
 A candidate's score depends on the fold and on the candidate alone; so a run computes only what no earlier run has.
 """
@@ -15,7 +15,7 @@ from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.runner.plan import Cell, Fold, group_folds
 from klr_bench.experiment.selection import FAILED, LONGEST_REASON, EstimatorSpec, Score, choose
-from klr_bench.files import read_json, write_json
+from klr_bench.files import read_checked_json, write_checked_json
 
 LARGEST = 1e300
 """Of scores; the sum of some more is still a number."""
@@ -46,7 +46,7 @@ class ScoreStore:
     def write(self, fold: Fold, scores: Sequence[Score]) -> None:
         """Keep the scores of a fold's candidates."""
         found = {candidate.key: score for candidate, score in zip(fold.candidates, scores, strict=True)}
-        write_json(self._folder / fold.key / f"{content_hash(sorted(found))}.json", found)
+        write_checked_json(self._folder / fold.key / f"{content_hash(sorted(found))}.json", found)
         self._scores(fold).update(found)
 
     def choice(self, cell: Cell) -> EstimatorSpec | None:
@@ -72,7 +72,7 @@ class ScoreStore:
             known = self._known[fold.key] = {}
             metric = METRICS.get(fold.selection.score)
             for path in [] if self._fresh else sorted((self._folder / fold.key).glob("[!.]*.json")):
-                content = read_json(path)
+                content = read_checked_json(path)
                 items = content.items() if isinstance(content, dict) else ()
                 known |= {key: score for key, score in items if is_score(score, metric)}
         return self._known[fold.key]

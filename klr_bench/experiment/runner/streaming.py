@@ -1,15 +1,14 @@
-"""A cell on a stream: test on each chunk of rows, then learn from it; what is so far is kept, so that a pass goes on.
+"""A cell on a stream: test on each chunk of rows, then learn from it; checkpoints let a killed pass go on.
 
-results/<experiment>/streams/<key>.state    the pass of an unfinished cell, after its last checkpoint
+results/<experiment>/streams/<key>.state    the last checkpoint of an unfinished cell
 """
 
 from __future__ import annotations
 
-import pickle
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,18 +20,23 @@ from threadpoolctl import threadpool_limits
 
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.splitting import Stream, read_split
+from klr_bench.experiment.data.streamed import Streamed
 from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.predictions import Predictions, predict
 from klr_bench.experiment.measure.quality import Metrics, fitted
 from klr_bench.experiment.records import CellFile, Checkpoint
-from klr_bench.experiment.runner import machine
+from klr_bench.experiment.runner import checkpoint, machine
 from klr_bench.experiment.runner.plan import Cell
 from klr_bench.experiment.runner.work import completed, flat_parameters, learner_seed
 from klr_bench.experiment.scale import Scaling, scaling_by
 from klr_bench.experiment.selection import EstimatorSpec, make, resolve_kernel
 from klr_bench.experiment.splits import scaling as scaling_kind
 from klr_bench.experiment.widths import with_width
-from klr_bench.files import write_atomic
+
+logger = logging.getLogger(__name__)
+
+SUMS = ("n_rows", "n_features", "n_nonzero", "learning_s", "testing_s", "memory_mb", "points")
+"""Attributes of a pass that a checkpoint keeps beside the learner and the rows tested."""
 
 
 def ahead(chunks: Iterable[Any]) -> Iterator[Any]:
@@ -84,7 +88,7 @@ def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -
 
 @dataclass
 class Pass:
-    """One pass of a learner over a stream, as far as it has come: all that is needed to go on."""
+    """One pass of a learner over a stream, as far as it has come."""
 
     estimator: Any
     scaling: Scaling
@@ -125,6 +129,18 @@ class Pass:
         self.n_rows, self.n_features = self.n_rows + len(y), X.shape[1]
         self.n_nonzero += int(np.count_nonzero(X.data if sp.issparse(X) else X))
 
+    def save(self, path: Path, key: str) -> None:
+        """Write a checkpoint.  Raises KlrBenchError."""
+        sums = {name: getattr(self, name) for name in SUMS}
+        checkpoint.save(path, key, self.estimator, sums | {"whole": vars(self.whole), "window": vars(self.window)})
+
+    def resume(self, path: Path, key: str) -> None:
+        """Go on from a checkpoint, if there is one.  Raises CheckpointError."""
+        sums = checkpoint.restore(path, key, self.estimator)
+        if sums is not None:
+            self.whole, self.window = Tested(**sums.pop("whole")), Tested(**sums.pop("window"))
+            vars(self).update(sums, points=[tuple(point) for point in sums["points"]])
+
     def note_memory(self) -> None:
         """Keep the largest memory of all processes that have worked on this pass."""
         self.memory_mb = max(self.memory_mb, peak_memory_mb())
@@ -145,18 +161,17 @@ class Pass:
 
 
 def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
-    """Let the chosen estimator go through the stream of a cell, from where an earlier run has left its state on."""
+    """Let the chosen estimator go through the stream of a cell, from its last checkpoint on."""
     way = read_split(cell.source.spec["split"])
     assert isinstance(way, Stream)
     place = _state(folder, cell.key)
     with threadpool_limits(1):
-        now = _kept(place)
         cell.source.check_unchanged()
-        data = cell.source.streamed(now.n_rows if now else 0)
+        data = cell.source.streamed()
         reset_peak_memory()
         load, stopped = machine.load(), False
-        for X, y in ahead(data):
-            now = now or _begun(cell, chosen, X, len(data.classes), by_rows=way.test == "rows")
+        now = _resumed(cell, chosen, data, place, by_rows=way.test == "rows")
+        for X, y in ahead(cell.source.streamed(now.n_rows) if now.n_rows else data):
             before = now.n_rows
             now.take(X, y)
             stopped = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
@@ -166,8 +181,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 break
             if before // way.checkpoint < now.n_rows // way.checkpoint:
                 cell.source.check_unchanged()
-                write_atomic(place, pickle.dumps(now))
-        assert now is not None  # files without rows are refused by their reader
+                now.save(place, cell.key)
         cell.source.check_unchanged()
         now.note_memory()
         if now.window.n >= way.window / 2 or not now.points:  # fewer rows say little
@@ -177,8 +191,20 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
     return replace(ended, checkpoints=now.points)
 
 
+def _resumed(cell: Cell, chosen: EstimatorSpec, data: Streamed, place: Path, *, by_rows: bool) -> Pass:
+    """Return the pass as its last checkpoint has it, else a pass before its first chunk."""
+    X, _ = next(iter(data))  # files without rows are refused by their reader
+    now = _begun(cell, chosen, X, len(data.classes), by_rows=by_rows)
+    try:
+        now.resume(place, cell.key)
+    except checkpoint.CheckpointError as error:
+        logger.warning("%s starts again from its first row: %s: %s.", cell.describe(), place, error)
+        now = _begun(cell, chosen, X, len(data.classes), by_rows=by_rows)
+    return now
+
+
 def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
-    """Return a pass before its first chunk, whose rows tell the scale of the features and the width of the kernel."""
+    """Return a pass before its first chunk X, from which the scale of the features and the kernel width come."""
     seed, sparse = learner_seed(cell.source), sp.issparse(X)
     scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.get("scale"), sparse=sparse))
     X = scaling.transform(X)
@@ -196,11 +222,3 @@ def forget(folder: Path, key: str) -> None:
 
 def _state(folder: Path, key: str) -> Path:
     return folder / "streams" / f"{key}.state"
-
-
-def _kept(place: Path) -> Pass | None:
-    """Return the pass that an earlier run has kept; None where there is none that can be read."""
-    with suppress(Exception):
-        kept = pickle.loads(place.read_bytes())
-        return kept if isinstance(kept, Pass) else None
-    return None

@@ -399,9 +399,9 @@ def test_a_damaged_stamp_is_made_anew(server: Loopback, cache: Path, fetched: Pa
 
 def test_verify_looks_at_the_content_and_not_at_the_stamp(server: Loopback, cache: Path, fetched: Path) -> None:
     assert verify(entry(), cache=cache) == "ok"
-    state = fetched.stat()
-    fetched.write_bytes(OTHER)  # as many bytes, the same time: what a failing disk does
-    os.utime(fetched, ns=(state.st_atime_ns, state.st_mtime_ns))
+    fetched.write_bytes(OTHER)  # as many bytes, and the times of the stamp: what a failing disk does
+    state = dict(zip(cache_module.STATE, cache_module.state_of(fetched), strict=True))
+    (cache / f"{NAME}.stamp").write_text(json.dumps(state | {"sha256": SHA256}))
     assert fetch(entry(server), cache=cache) == fetched
     assert len(server.requests) == 1
     assert verify(entry(), cache=cache) == "corrupt"

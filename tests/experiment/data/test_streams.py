@@ -23,7 +23,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from klr_bench import OSKL, stream
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data.readers import read
-from klr_bench.experiment.data.streams import blocks, delimited, svmlight
+from klr_bench.experiment.data.streams import blocks, checked, delimited, svmlight
 
 Write = Callable[..., Path]
 
@@ -409,6 +409,52 @@ def test_a_changed_file_is_read_again(write: Write, tmp_path: Path) -> None:
     os.utime(path, ns=(1, 1))
     np.testing.assert_array_equal(rows_of(rows)[0], [[5, 0], [0, 6]])
     np.testing.assert_array_equal(rows_of(stream(path, cache=cache))[0], [[5, 0], [0, 6]])
+
+
+def test_a_file_that_is_rewritten_with_its_size_and_time_is_read_again(write: Write, tmp_path: Path) -> None:
+    path, cache = write("1 1:1\n0 2:2\n"), tmp_path / "cache"
+    list(stream(path, cache=cache))
+    state = path.stat()
+    write("1 1:5\n0 2:6\n")
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    np.testing.assert_array_equal(rows_of(stream(path, cache=cache))[0], [[5, 0], [0, 6]])
+
+
+def flipped(path: Path, bit: int) -> None:
+    """Flip a bit of a file; its size and time stay."""
+    state, content = path.stat(), bytearray(path.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+@pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svmlight", "csv"])
+def test_no_flipped_bit_in_the_cache_changes_a_row(write: Write, tmp_path: Path, text: bytes, monkeypatch) -> None:
+    monkeypatch.setattr(checked, "BLOCK", 1000)
+    path, cache = write(text), tmp_path / "cache"
+    expected = rows_of(stream(path, cache=cache))
+    (folder,) = [entry for entry in cache.iterdir() if entry.is_dir()]
+    files = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+    draw = np.random.default_rng(0)
+    for number in range(150):
+        name = [*files][number % len(files)]
+        flipped(folder / name, int(draw.integers(8 * len(files[name]))))
+        for ours, right in zip(rows_of(stream(path, 30, cache=cache)), expected, strict=True):
+            np.testing.assert_array_equal(ours, right)
+        (folder / name).write_bytes(files[name])
+
+
+def test_a_block_that_is_damaged_is_read_from_the_text_in_the_middle_of_a_pass(
+    write: Write, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(checked, "BLOCK", 100)
+    path, cache = write(svmlight_text()), tmp_path / "cache"
+    expected = [X.toarray() for X, _ in stream(path, 7, cache=cache, skip_rows=5)]
+    (codes,) = cache.glob("*/codes")
+    flipped(codes, 8 * 450)
+    found = [X.toarray() for X, _ in stream(path, 7, cache=cache, skip_rows=5)]
+    for ours, right in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, right)
 
 
 def test_two_passes_at_once_share_a_cache(write: Write, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import fold_rows
 from klr_bench.experiment.targets import build
+from klr_bench.files import read_checked_json, write_checked_json
 
 SYNTHETIC = "klr_bench.experiment.data.synthetic"
 MOONS = {"_target_": f"{SYNTHETIC}.moons", "n_samples": 300, "noise": 0.3, "seed": 0}
@@ -143,7 +144,7 @@ def test_a_cell_is_what_its_parts_make(config):
     run(config)
     rows = records(config)
     folder = Path(config.results_dir) / "tiny" / "selections"
-    scores = [json.loads(path.read_text()) for path in folder.glob("*/*.json")]
+    scores = [read_checked_json(path) for path in folder.glob("*/*.json")]
     assert [len(found) for found in scores] == [8] * 6
     for cell in plan_cells(config, Path(config.data.cache)):
         row = rows.set_index("key").loc[cell.key]
@@ -712,8 +713,20 @@ def test_a_damaged_manifest_does_not_stop_a_run(config, labels):
 def test_scores_that_cannot_be_are_not_believed(tmp_path, score):
     fold = SimpleNamespace(key="fold", selection=SelectionConfig(score="accuracy"))
     (tmp_path / "selections" / "fold").mkdir(parents=True)
-    (tmp_path / "selections" / "fold" / "a.json").write_text(f'{{"bad": {score}, "good": 0.5, "none": null}}')
+    scores = json.loads(f'{{"bad": {score}, "good": 0.5, "none": null}}')
+    write_checked_json(tmp_path / "selections" / "fold" / "a.json", scores)
     assert ScoreStore(tmp_path, fresh=False)._scores(fold) == {"good": 0.5, "none": None}
+
+
+def test_no_flipped_bit_in_the_scores_changes_one(tmp_path):
+    fold = SimpleNamespace(key="fold", selection=SelectionConfig(score="accuracy"))
+    scores = {"a": 0.75, "b": 0.5, "none": None}
+    path = tmp_path / "selections" / "fold" / "a.json"
+    write_checked_json(path, scores)
+    content = path.read_bytes()
+    for bit in range(8 * len(content)):
+        path.write_bytes(content[: bit // 8] + bytes([content[bit // 8] ^ 1 << bit % 8]) + content[bit // 8 + 1 :])
+        assert ScoreStore(tmp_path, fresh=False)._scores(fold) in ({}, scores)
 
 
 @pytest.mark.parametrize(("spare", "threads"), [(False, "1 thread"), (True, "2 threads")])

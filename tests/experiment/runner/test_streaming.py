@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import shutil
 import signal
 import time
@@ -19,7 +20,7 @@ import klr_bench
 from klr_bench import AROW, FOGD, BudgetOSKL
 from klr_bench.cli import main
 from klr_bench.experiment.progress import Count, read_progress
-from klr_bench.experiment.runner.streaming import ahead
+from klr_bench.experiment.runner.streaming import Pass, ahead
 from klr_bench.experiment.scale import scaling_by
 from klr_bench.experiment.splits import derived_seed
 
@@ -119,16 +120,38 @@ def test_each_row_is_tested_on_and_then_learned_from(place, learner, changes):
     assert [*windows.accuracy] == pytest.approx([part.mean() for part in np.split(np.array(right), ends)])
 
 
-def test_a_pass_by_rows_that_was_killed_goes_on_where_it_was_kept(place):
-    mortal()
-    Path("killed").touch()
-    assert run("algorithm=[mortal]", "name=undisturbed", f"{SPLIT}test=rows") == 0
-    for path in ("killed", "log"):
-        Path(path).unlink()
-    assert run("algorithm=[mortal]", f"{SPLIT}test=rows") == 0
-    assert [*map(int, Path("log").read_text().split())] == [*range(0, 1701, 100), *range(1500, 2500, 100)]
+@pytest.fixture
+def seen(monkeypatch):
+    """The number of rows before each chunk that a pass of this process takes; there is a Ctrl-C at the first 1700."""
+    found, take = [], Pass.take
+
+    def taken(self, X, y):
+        found.append(self.n_rows)
+        if self.n_rows == 1700 and found.count(1700) == 1:
+            raise KeyboardInterrupt
+        take(self, X, y)
+
+    monkeypatch.setattr(Pass, "take", taken)
+    return found
+
+
+@pytest.mark.parametrize("test", ["rows", "chunks"])
+@pytest.mark.parametrize("path", ["part-*.svm", "table.csv"])
+@pytest.mark.parametrize("where", ["serial", "processes"])
+def test_a_pass_that_was_stopped_goes_on_where_it_was_kept(place, seen, test, path, where):
+    """Also with features that are scaled, more than two classes, and in another process."""
+    learner = OSKL if test == "chunks" or path == "part-*.svm" else ["algorithm=[arow]"]
+    test = [f"{SPLIT}test={test}"] if path == "part-*.svm" else []
+    assert run(*learner, *test, f"data.path={path}", "name=undisturbed") == 0
+    assert run(*learner, *test, f"data.path={path}", "parallel=serial") == 130
+    assert run(*learner, *test, f"data.path={path}", f"parallel={where}") == 0
+    assert seen == [*range(0, 1701, 100), *(range(1500, 2500, 100) if where == "serial" else ())]
     ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
     pd.testing.assert_frame_equal(ours, theirs)
+    windows = [pd.read_csv(f"results/{name}/traces.csv") for name in ("stream_own", "undisturbed")]
+    windows = [found[found.metric != "peak_memory_mb"][["t", "metric", "value"]] for found in windows]
+    pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in windows))
+    assert not [*Path("results/stream_own/streams").iterdir()]
 
 
 @pytest.mark.parametrize(("window", "ends"), [(1000, [1000, 2000, 2500]), (1100, [1100, 2200]), (9999, [2500])])
@@ -163,14 +186,18 @@ def mortal() -> None:
     )
 
 
-def test_a_pass_that_was_killed_goes_on_where_it_was_kept(place):
+def test_a_pass_of_a_learner_of_others_that_was_killed_starts_again_and_says_so(place, capfd):
     mortal()
     Path("killed").touch()
     assert run("algorithm=[mortal]", "name=undisturbed") == 0
     for path in ("killed", "log"):
         Path(path).unlink()
     assert run("algorithm=[mortal]") == 0  # whose worker is killed, and replaced by another one
-    assert [*map(int, Path("log").read_text().split())] == [*range(0, 1701, 100), *range(1500, 2500, 100)]
+    assert [*map(int, Path("log").read_text().split())] == [*range(0, 1701, 100), *range(0, 2500, 100)]
+    said = " ".join(capfd.readouterr().err.split())
+    assert "mortal on part-0-" in said
+    assert "starts again from its first row: " in said
+    assert "only estimators of klr-bench have checkpoints, not tests.experiment.runner.test_streaming.Mortal." in said
     said = read_progress(Path("results/stream_own"))
     assert said is not None
     assert (said.state, said.tasks, said.cells) == ("finished", Count(1, 1), Count(1, 1))
@@ -222,16 +249,27 @@ def test_a_file_that_changes_under_way_is_refused_and_read_anew(place, kills):
     pd.testing.assert_frame_equal(*found, check_dtype=False)  # a column with a gap has no whole numbers
 
 
-def test_a_state_that_cannot_be_read_is_none(place):
-    mortal()
-    Path("killed").touch()
-    assert run("algorithm=[mortal]", "force=true") == 0
-    (cell,) = Path("results/stream_own/cells").glob("*.json")
-    state = Path("results/stream_own/streams") / f"{cell.stem}.state"
-    state.write_bytes(b"half of a pic")
+class Forged:
+    """Writes a file where it is unpickled."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("executed"),)
+
+
+@pytest.mark.parametrize("content", [b"half of a pic", pickle.dumps(Forged()), None], ids=["half", "forged", "flipped"])
+def test_a_state_that_cannot_be_used_is_none(place, caplog, seen, content):
+    assert run(*OSKL) == 0
     before = records()
-    assert run("algorithm=[mortal]", "force=true") == 0
+    assert run(*OSKL, "parallel=serial", "force=true") == 130
+    (state,) = Path("results/stream_own/streams").iterdir()
+    kept = bytearray(state.read_bytes())
+    kept[len(kept) // 2] ^= 4
+    state.write_bytes(kept if content is None else content)
+    assert run(*OSKL, "parallel=serial", "force=true") == 0
+    assert seen == [*range(0, 1701, 100), *range(0, 2500, 100)]
     pd.testing.assert_frame_equal(records().drop(columns=TIMES), before.drop(columns=TIMES))
+    assert "starts again from its first row: " in caplog.text
+    assert not Path("executed").exists()
 
 
 @pytest.mark.parametrize("learner", ["sklearn", "arow"])

@@ -3,6 +3,7 @@
 A folder holds ``codes`` int32 (n,) and either ``X`` float32 (n, d), or ``ends`` int64 (n,), ``indices`` int32 and
 ``values`` float32 (nnz,) of a CSR matrix, and ``meta.json``.  It is written beside its place while a pass reads the
 text, and renamed when the pass has reached the end: a pass that is cut short leaves nothing that would be read.
+``meta.json`` has the state of the text files and the checksums of all blocks, which are compared when they are read.
 """
 
 from __future__ import annotations
@@ -12,23 +13,24 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.cache import beside, disk_errors
+from klr_bench.experiment.data.cache import MOST_FILES, beside, disk_errors, sampled_sha256, state_of
 from klr_bench.experiment.data.labels import Labels
 from klr_bench.experiment.data.parsed import DAMAGE
+from klr_bench.experiment.data.streams.checked import CheckedReader, CheckedWriter
 from klr_bench.experiment.data.streams.pieces import Dense, Sparse
 from klr_bench.experiment.keys import content_hash
-from klr_bench.files import open_regular, read_json, write_json
+from klr_bench.files import open_regular, read_checked_json, write_checked_json
 
-VERSION = 1
-"""Raise it when the same text gives other arrays."""
+VERSION = 2
+"""Raise it when the same text gives other arrays, or the files another format."""
 DENSE: dict[str, np.dtype[Any]] = {"codes": np.dtype(np.int32), "X": np.dtype(np.float32)}
 SPARSE: dict[str, np.dtype[Any]] = {
     "codes": np.dtype(np.int32),
@@ -65,7 +67,7 @@ class Store:
     def load(self) -> Stored | None:
         """Return the rows; None where they are not there, of other content of the files, or damaged."""
         try:
-            meta = read_json(self.folder / "meta.json")
+            meta = read_checked_json(self.folder / "meta.json")
             if meta["files"] != self._states():
                 return None
             found = Found(**meta["found"])
@@ -74,8 +76,8 @@ class Store:
             for name, dtype in types.items():
                 if (self.folder / name).stat().st_size != counts.get(name, found.n_rows) * dtype.itemsize:
                     return None
-            return Stored(self.folder, types, found)
-        except (*DAMAGE, KlrBenchError):
+            return Stored(self.folder, types, found, meta["checksums"])
+        except DAMAGE:
             return None
 
     def kept(self, pieces: Iterator[Any], labels: Labels) -> Iterator[Any]:
@@ -105,7 +107,7 @@ class Store:
         """Yield and write all pieces; rename the folder into place at the end, unless a file has changed meanwhile."""
         states, found, dense = self._states(), Found(labels.spellings), False
         with ExitStack() as stack:
-            files: dict[str, BinaryIO] = {}
+            files: dict[str, CheckedWriter] = {}
             for piece in pieces:
                 with disk_errors(self.folder, "cache=FOLDER"):
                     if not files:
@@ -113,23 +115,31 @@ class Store:
                         shutil.rmtree(self._part, ignore_errors=True)  # of a process that was killed
                         self._part.mkdir()
                         for name in DENSE if dense else SPARSE:
-                            files[name] = stack.enter_context((self._part / name).open("wb"))
+                            files[name] = CheckedWriter(stack.enter_context((self._part / name).open("wb")))
                     for name, array in _arrays(piece, found.n_entries).items():
-                        array.tofile(files[name])
+                        files[name].write(array)
                 found.add(piece)
                 yield piece
         if files and states and states == self._states():
             with disk_errors(self.folder, "cache=FOLDER"):
-                write_json(self._part / "meta.json", {"files": states, "dense": dense, "found": asdict(found)})
+                meta = {"files": states, "dense": dense, "found": asdict(found)}
+                meta["checksums"] = {name: file.checksums for name, file in files.items()}
+                write_checked_json(self._part / "meta.json", meta)
                 shutil.rmtree(self.folder, ignore_errors=True)
                 os.rename(self._part, self.folder)
 
-    def _states(self) -> list[list[int]]:
-        """Return size and time of each file, nothing if one is gone."""
+    def _states(self) -> list[list[Any]]:
+        """Return size, times and a hash of the content of each file, nothing if one is gone."""
         try:
-            return [[state.st_size, state.st_mtime_ns] for state in (path.stat() for path in self.paths)]
+            return [[*(state := state_of(path)), _content(path, *state)] for path in self.paths]
         except OSError:
             return []
+
+
+@lru_cache(MOST_FILES)
+def _content(path: Path, *state: int) -> str:
+    """Return a hash of a file, which is read again when its state has changed."""
+    return sampled_sha256(path)
 
 
 def _arrays(piece: Dense | Sparse, n_entries: int) -> dict[str, NDArray[Any]]:
@@ -143,24 +153,24 @@ def _arrays(piece: Dense | Sparse, n_entries: int) -> dict[str, NDArray[Any]]:
 class Stored:
     """Rows on disk."""
 
-    def __init__(self, folder: Path, types: dict[str, np.dtype[Any]], found: Found) -> None:
-        self.folder, self.types, self.found = folder, types, found
+    def __init__(
+        self, folder: Path, types: dict[str, np.dtype[Any]], found: Found, checksums: dict[str, list[int]]
+    ) -> None:
+        self.folder, self.types, self.found, self.checksums = folder, types, found, checksums
 
     def chunks(self, chunk_rows: int, skip_rows: int, codes: NDArray[np.int32]) -> Iterator[Dense | Sparse]:
-        """Yield the rows as `rechunked` does; ``codes[j]`` takes the place of the code j."""
+        """Yield the rows as `rechunked` does; ``codes[j]`` takes the place of the code j.  Raises DamagedBlockError."""
         with ExitStack() as stack:
-            files = {name: stack.enter_context(open_regular(self.folder / name)) for name in self.types}
+            files = {
+                name: CheckedReader(stack.enter_context(open_regular(self.folder / name)), self.checksums[name])
+                for name in self.types
+            }
             for begin in range(skip_rows, self.found.n_rows, chunk_rows):
                 yield self._rows(files, begin, min(begin + chunk_rows, self.found.n_rows), codes)
 
-    def _rows(self, files: dict[str, Any], begin: int, end: int, codes: NDArray[np.int32]) -> Dense | Sparse:
+    def _rows(self, files: dict[str, CheckedReader], begin: int, end: int, codes: NDArray[np.int32]) -> Dense | Sparse:
         def read(name: str, first: int, last: int) -> NDArray[Any]:
-            files[name].seek(first * self.types[name].itemsize)
-            array = np.fromfile(files[name], self.types[name], last - first)
-            if len(array) < last - first:
-                message = f"{self.folder}: damaged since it was opened; expected {last:,} {name}. Remove the folder."
-                raise KlrBenchError(message)
-            return array
+            return files[name].read(self.types[name], first, last)
 
         own, width = codes[read("codes", begin, end)], self.found.largest + 1
         if "X" in files:

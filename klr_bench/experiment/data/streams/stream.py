@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -16,12 +17,15 @@ from klr_bench.experiment.config.schema import MOST_FEATURES
 from klr_bench.experiment.data.compression import DamagedFileError
 from klr_bench.experiment.data.labels import Labels, number, some
 from klr_bench.experiment.data.readers import check_text, sniffed_format
+from klr_bench.experiment.data.streams.checked import DamagedBlockError
 from klr_bench.experiment.data.streams.codes import Codes
 from klr_bench.experiment.data.streams.delimited import Delimited
 from klr_bench.experiment.data.streams.pieces import Dense, Sparse, rechunked
 from klr_bench.experiment.data.streams.store import Found, Store
 from klr_bench.experiment.data.streams.svmlight import Svmlight
 from klr_bench.files import expanded, matching
+
+logger = logging.getLogger(__name__)
 
 FORMATS = ("svmlight", "csv")
 Paths = str | Path | Sequence[str | Path]
@@ -66,8 +70,8 @@ def stream(
         All labels, each once, such as [-1, 1].
     cache : str, Path or None, default=None
         Folder for the parsed rows.  A pass to the end of the files writes them, unless another process is doing so, and
-        later streams of the same files read them instead of the text.  Names, sizes and times of the files, ``format``
-        and ``label_column`` must be the same for that; all else may differ.  None keeps nothing.
+        later streams of the same files read them instead of the text.  Names, sizes, times and content of the files,
+        ``format`` and ``label_column`` must be the same for that; all else may differ.  None keeps nothing.
     skip_rows : int, default=0
         Rows at the beginning that are left out, >= 0, for example those that a fit that was stopped has seen.
 
@@ -207,15 +211,21 @@ class Stream:
 
     def _chunks(self, lowest: int, highest: int) -> Iterator[Dense | Sparse]:
         """Yield the chunks; their indices are between `lowest` and `highest`."""
-        stored = self._store.load() if self._store else None
+        stored, skip_rows = self._store.load() if self._store else None, self.skip_rows
         if stored:
             labels = Labels(self._spellings)
             codes = np.array([labels.code(label) for label in stored.found.spellings], dtype=np.int32)
             within = lowest <= stored.found.smallest and stored.found.largest <= highest
             if within and len(labels.spellings) == len(self._spellings):
-                return stored.chunks(self.chunk_rows, self.skip_rows, codes)
-        return rechunked(
-            self._parsed(Labels(self._spellings), lowest, highest, closed=True), self.chunk_rows, self.skip_rows
+                try:
+                    for chunk in stored.chunks(self.chunk_rows, skip_rows, codes):
+                        yield chunk
+                        skip_rows += len(chunk.codes)
+                    return
+                except (DamagedBlockError, OSError):
+                    logger.warning("%s: damaged; the rows are read from the text again.", stored.folder)
+        yield from rechunked(
+            self._parsed(Labels(self._spellings), lowest, highest, closed=True), self.chunk_rows, skip_rows
         )
 
     @cached_property
