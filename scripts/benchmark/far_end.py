@@ -9,14 +9,13 @@ import heapq
 import resource
 import tempfile
 import time
-from collections import Counter
+from collections import deque
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
-from klr_bench.experiment.runner.cluster import GONE
-from klr_bench.experiment.runner.process import Ended
 from omegaconf import open_dict
 from rich.console import Console
 
@@ -26,7 +25,7 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.validate import validate
 from klr_bench.experiment.records import Store
 
-N_WORKERS, N_MACHINES = 1000, 40
+N_WORKERS = 1000
 SHORTEST_S, LONGEST_S = 0.1, 1800.0
 DEATHS, AWAY_S = 1e-3, 600.0
 """Share of the tasks whose worker dies, and how long it is gone."""
@@ -38,56 +37,42 @@ BINS = [(i, 40, 0.05 + 0.1 * i, 0.05 + 0.1 * i) for i in range(10)]
 
 
 class OnPaper:
-    """A cluster whose workers are numbers and whose clock jumps."""
+    """An executor whose workers are numbers and whose clock jumps; a task that loses its worker runs again."""
+
+    n_workers = N_WORKERS
 
     def __init__(self, seed=0):
         self.random = np.random.RandomState(seed)
-        self.there = {f"worker{i}": f"machine{i % N_MACHINES}" for i in range(N_WORKERS)}
-        self.events, self.flights, self.now, self.own_s, self.n = [], {}, 0.0, 0.0, Counter()
+        self.now, self.own_s, self.n_died = 0.0, 0.0, 0
 
-    def workers(self):
-        return self.there
+    def __enter__(self):
+        return self
 
-    def elsewhere(self):
-        return ()
+    def __exit__(self, *exception):
+        pass
 
-    def missed(self, n_tasks):
-        raise RuntimeError(n_tasks)
-
-    def cancel(self):
-        self.flights.clear()
-
-    def send(self, worker, task, kind, name):
-        started = time.perf_counter()
-        seconds = np.exp(self.random.uniform(np.log(SHORTEST_S), np.log(LONGEST_S)))
-        dies = self.random.uniform() < DEATHS
-        heapq.heappush(self.events, (self.now + seconds, worker, dies))
-        self.flights[worker] = None if dies else Ended(computed(task))
-        self.n["sent"] += 1
-        self.own_s += time.perf_counter() - started
-
-    def ended(self, seconds):
-        started = time.perf_counter()
-        found = []
-        while not found:
-            self.now, worker, what = heapq.heappop(self.events)
-            if what == "back":
-                self.there = {**self.there, worker: f"machine{int(worker[6:]) % N_MACHINES}"}
-                break
-            end = self.flights.pop(worker)
-            if end is None:
-                self.n["died"] += 1
-                self.there = {name: machine for name, machine in self.there.items() if name != worker}
-                heapq.heappush(self.events, (self.now + AWAY_S, worker, "back"))
-                end = Ended(death=GONE)
-            found.append((worker, end))
-        self.own_s += time.perf_counter() - started
-        return found
+    def run(self, tasks):
+        waiting, again, order = iter(tasks), deque(), count()
+        events = [(self.now, next(order), None) for _ in range(N_WORKERS)]  # (when, order, task that ends or None)
+        while events:
+            started = time.perf_counter()
+            self.now, _, task = heapq.heappop(events)
+            died = task is not None and self.random.uniform() < DEATHS
+            if died:
+                self.n_died += 1
+                again.append(task)
+            self.own_s += time.perf_counter() - started
+            if task is not None and not died:
+                yield task, computed(task)
+            following = again.popleft() if again else next(waiting, None)
+            if following is not None:
+                seconds = np.exp(self.random.uniform(np.log(SHORTEST_S), np.log(LONGEST_S)))
+                heapq.heappush(events, (self.now + seconds + AWAY_S * died, next(order), following))
 
 
 def computed(task):
     """Return what a worker would have computed of a cell."""
-    cell = task.args[0]
+    cell = task.item
     of = cell.experiment, cell.source.name, cell.algorithm, cell.variant, {"gamma": 1.25}, cell.source.repeat
     record = Record(cell.key, *of, cell.source.seed, "ok", "", dict(METRICS), "machine", "AMD EPYC, OpenBLAS, 1 thread")
     return CellFile(record, cell.config_hash, time.time(), [], BINS)
@@ -97,19 +82,19 @@ def measure(output, n_cells=100_000):
     with tempfile.TemporaryDirectory() as folder:
         config = configuration(n_cells, folder)
         cluster, started = OnPaper(), time.perf_counter()
-        outcome = runner.run(config, console=Console(quiet=True), quiet=True, cluster=cluster)
+        outcome = runner.run(config, console=Console(quiet=True), quiet=True, executor=cluster)
         seconds = time.perf_counter() - started - cluster.own_s
         place = Path(folder) / config.name
         records, rebuild, _ = rebuilt(place)
         (place / "cells.index").unlink()
         without_index, _, summary = rebuilt(place)
         started = time.perf_counter()
-        again = runner.run(config, console=Console(quiet=True), quiet=True, cluster=cluster)
+        again = runner.run(config, console=Console(quiet=True), quiet=True, executor=cluster)
         assert (again.n_found, summary.listed) == (outcome.n_computed, outcome.n_computed)
         yield {
             "cells": outcome.n_computed,
             "workers": N_WORKERS,
-            "workers_lost": cluster.n["died"],
+            "workers_lost": cluster.n_died,
             "cells_killed": outcome.n_failed,
             "hours_on_paper": cluster.now / 3600,
             "driver_ms_a_cell": seconds / n_cells * 1000,
