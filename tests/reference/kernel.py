@@ -11,6 +11,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 
+def first_within(values, best, tie=1e-9):
+    """Return the first place of a value that differs from the best one by a share `tie` at most."""
+    return next(i for i, value in enumerate(values) if abs(value - best) <= tie * abs(best))
+
+
 def kernel_matrix(A, B, kernel="rbf", gamma=1.0, degree=3, coef0=1.0):
     """k(a, b) for dense float64 rows a of A and b of B."""
     A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
@@ -199,6 +204,7 @@ def rbp(K, y, budget, draws):
 
 
 def budget_oskl(K, y, budget, draws, G, eta, loss="logit", delta=0.1):
+    """K in float32 stands for a learner in single precision: more support vectors have equal angles."""
     f = Budgeted(K, budget)
     for t in f:
         slope = loss_derivative(loss, y[t], f.value(t), delta)
@@ -209,7 +215,7 @@ def budget_oskl(K, y, budget, draws, G, eta, loss="logit", delta=0.1):
             continue
         cosines = [abs(K[i, t]) / np.sqrt(K[i, i]) if K[i, i] > 0 else 0 for i in f.places]
         if max(cosines) > 0:
-            j = f.places[int(np.argmax(cosines))]
+            j = f.places[first_within(cosines, max(cosines), 2e-5 if K.dtype == np.float32 else 1e-9)]
             f.coef[j] -= eta * slope * K[j, t] / K[j, j]
     return f
 
@@ -257,7 +263,7 @@ def bsgd(K, y, budget, lam, loss):
         f.coef[t] = -eta * slope
         members = np.array([*f.places, t])
         norms = np.abs(f.coef[members]) * np.sqrt(np.diag(K)[members])
-        oldest = min(members[norms <= norms.min() * (1 + 1e-9)])
+        oldest = min(members[norms <= norms.min() * (1 + (2e-5 if K.dtype == np.float32 else 1e-9))])
         f.coef[oldest] = 0
         if oldest != t:
             f.insert(t, -eta * slope, f.places.index(oldest))
@@ -396,16 +402,16 @@ def bsgd_merging(X, y, budget, lam, loss, gamma):
             continue
         sizes = np.abs([f.coefs[j] for j in f.places])
         m = min(j for j, size in zip(f.places, sizes, strict=True) if size <= sizes.min() * (1 + 1e-9))
-        a, sign, best = abs(f.coefs[m]), np.sign(f.coefs[m]), None
+        a, sign, merged = abs(f.coefs[m]), np.sign(f.coefs[m]), {}
         for n in f.places:
             if n != m and f.coefs[n] * sign > 0:
-                h, weight, left = merge(a, abs(f.coefs[n]), gamma * np.sum((f.rows[m] - f.rows[n]) ** 2))
-                if best is None or left < best[0]:
-                    best = left, n, h, weight
+                merged[n] = merge(a, abs(f.coefs[n]), gamma * np.sum((f.rows[m] - f.rows[n]) ** 2))
         f.coefs[m] = 0
         f.places.remove(m)
-        if best is not None:
-            _, n, h, weight = best
+        if merged:
+            least = min(left for _, _, left in merged.values())
+            n = min(n for n, (_, _, left) in merged.items() if left <= least + 1e-12 * a * a)
+            h, weight, _ = merged[n]
             f.coefs[n] = 0
             f.places.remove(n)
             f.places.append(f.add(h * f.rows[m] + (1 - h) * f.rows[n], sign * weight))
@@ -472,14 +478,14 @@ def import_vectors(K, y, lam, n_rounds):
     n, chosen, f, best = len(y), [], np.zeros(len(y)), None
     for _ in range(n_rounds):
         s = expit(-y * f)
-        w, best = s * (1 - s), None
-        for i in set(range(n)) - set(chosen):
+        w, tried = s * (1 - s), []
+        for i in sorted(set(range(n)) - set(chosen)):
             rows = [*chosen, i]
             A, G = K[:, rows], K[np.ix_(rows, rows)]
             a = np.linalg.solve(A.T @ (w[:, None] * A) + n * lam * G, A.T @ (w * f + y * s))
             value = lam / 2 * a @ G @ a - np.mean(log_expit(y * (A @ a)))
-            if best is None or value < best[2]:
-                best = rows, a, value
+            tried.append((rows, a, value))
+        best = tried[first_within([value for *_, value in tried], min(value for *_, value in tried))]
         chosen, f = best[0], K[:, best[0]] @ best[1]
     return best
 

@@ -86,7 +86,10 @@ def select_groups(X, y, C, q, sigma, p, r, n_passes, with_covariance):
     while sum(map(len, groups)) < p:
         scores = np.abs(X.T @ (a * y))
         scores[[j for g in groups for j in g]] = -1.0
-        best = np.argsort(-scores, kind="stable")[: min(r, p - sum(map(len, groups)))]
+        room = min(r, p - sum(map(len, groups)))
+        least = np.sort(scores)[::-1][:room][-1]
+        ranks = np.where(scores > least * (1 + 1e-9), 2, scores >= least * (1 - 1e-9))  # above it, equal up to rounding
+        best = np.argsort(-ranks, kind="stable")[:room]
         best = np.sort(best[scores[best] > 0])
         if not len(best):
             break

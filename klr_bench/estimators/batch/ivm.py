@@ -25,6 +25,7 @@ from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.one_against_rest import gather, in_common, one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.telling import telling
+from klr_bench.estimators.core.vectors import TIE
 
 CANDIDATES = 64
 """Candidates per tile: their kernel values and f are (n, CANDIDATES) in float64."""
@@ -212,7 +213,7 @@ class _Machine:
         self.objective = np.log(2)
 
     def grow(self, candidates):
-        """Add the best candidate, after one Newton step.
+        """Add the best candidate, of equal ones the first, after one Newton step.
 
         Return False if none lowers the objective, or if the import vectors depend on each other up to rounding.
         """
@@ -226,9 +227,9 @@ class _Machine:
         except LinAlgError:
             return False
         alone = self._solve(factor, K.T @ target)
-        best = None
-        for part in slices(len(candidates), CANDIDATES):
-            rows = candidates[part]
+
+        def with_candidates(rows):
+            """Return the objectives (c,) with each of these rows, inf if it depends on others, the coefs, f and K."""
             new = self.kernel_values(rows)
             diagonal = new[rows, np.arange(len(rows))]
             border = K.T @ (w[:, None] * new) + lam * K[rows].T
@@ -242,13 +243,16 @@ class _Machine:
             gram = K[self.chosen] @ coefs[:-1]
             norms = np.sum(coefs[:-1] * (gram + 2 * K[rows].T * coef), axis=0) + coef * coef * diagonal
             objectives = lam / 2 * norms + self.shares @ np.logaddexp(0, -y[:, None] * f)
-            i = int(np.argmin(np.where(independent, objectives, np.inf)))
-            if independent[i] and (best is None or objectives[i] < best[0]):
-                best = objectives[i], rows[i], coefs[:, i], new[:, i], f[:, i]
-        if best is None or not best[0] < self.objective:
+            return np.where(independent, objectives, np.inf), coefs, f, new
+
+        parts = slices(len(candidates), CANDIDATES)
+        objectives = np.concatenate([with_candidates(candidates[part])[0] for part in parts])
+        best = np.argmax(objectives <= objectives.min() * (1 + TIE))
+        if not objectives[best] < self.objective:
             return False
-        self.objective, row, self.coef, column, self.f = float(best[0]), *best[1:]
-        self.chosen.append(int(row))
+        objective, coefs, f, column = with_candidates(candidates[best : best + 1])
+        self.objective, self.coef, self.f = float(objective[0]), coefs[:, 0], f[:, 0]
+        self.chosen.append(int(candidates[best]))
         self.K = np.column_stack([K, column])
         return True
 

@@ -16,11 +16,10 @@ from klr_bench.estimators.budget.projecting import ProjectingState
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.vectors import tie
 
 STATES = {"merging": MergingState, "projection": ProjectingState}
 """How room can be made beside removal, and the states of learners that make it so."""
-TIE = 1e-9
-"""Norms that differ by this share at most are equal but for rounding."""
 
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
@@ -38,10 +37,10 @@ def _least(book):
     """Return the slot with the least |a_i| ||k(x_i, .)||, of equal ones the oldest, and this norm without the scale."""
     coef, length, number = book.coef, book.length, book.number
     least = _least_norm(coef, length, book.counts[FIRST] + len(book.y))
-    found, oldest = 0, book.counts[EVER]
+    found, oldest, most = 0, book.counts[EVER], least * (1.0 + tie(book.values))
     for slot in range(book.counts[N]):
         j = book.column[slot]
-        if number[j] < oldest and abs(coef[j]) * length[j] <= least * (1.0 + TIE):
+        if number[j] < oldest and abs(coef[j]) * length[j] <= most:
             found, oldest = slot, number[j]
     return found, least
 
@@ -62,7 +61,7 @@ def step_and_remove_least(book, parameters):
         c, slot = -slope / (lam * t), counts[N]
         if slot == budget:
             slot, least = _least(book)
-            if abs(c) * book.length[counts[FIRST] + i] < scalars[SCALE] * least * (1.0 - TIE):
+            if abs(c) * book.length[counts[FIRST] + i] < scalars[SCALE] * least * (1.0 - tie(book.values)):
                 continue  # the new one would leave at once
             drop(book, book.column[slot])
         enter(book, i, slot, c, value)

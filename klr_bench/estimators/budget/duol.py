@@ -17,13 +17,13 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE
 from klr_bench.estimators.core.rows import Growing, growing_like
-from klr_bench.estimators.core.vectors import add_scaled
+from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 
 BLOCK = 128
 """Examples per block."""
 ROUNDING = 1e-9
-"""Margins, which steps set to 1, are 1 if they differ by this at most; conflicts are equal if by this share."""
+"""Margins, which steps set to 1, are 1 if they differ by this at most."""
 
 _vector, _matrix = float64[::1], float64[:, ::1]
 
@@ -53,12 +53,12 @@ def _conflict(y, row, f, labels, coef, n):
 
     Of those that conflict equally it is the first.
     """
-    found, w = -1, 0.0
+    conflicts = np.zeros(n)
     for j in range(n):
-        conflicts = labels[j] * y * row[j] < w * (1.0 + ROUNDING)
-        if conflicts and coef[j] != 0.0 and labels[j] * f[j] <= 1.0 + ROUNDING:
-            found, w = j, labels[j] * y * row[j]
-    return found, w
+        near = coef[j] != 0.0 and labels[j] * f[j] <= 1.0 + ROUNDING
+        conflicts[j] = 1.0 if near and labels[j] * y * row[j] < 0.0 else 0.0
+    place = first_of_largest(row[:n], conflicts)
+    return place, -abs(row[place])
 
 
 @compiled(float64(_matrix, _matrix, _vector, _vector, _vector, _vector, float64, float64, int64[::1]))

@@ -30,6 +30,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, grown
+from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
 
 BLOCK = 128
@@ -38,8 +39,6 @@ EVER, FREE, USED = range(REFUSED + 1, REFUSED + 4)
 """Behind T, MISTAKES and REFUSED in `counts`: points ever in f, the slot for the next, slots in use."""
 SCALE, SUM, LAST = range(3)
 """The scale of the coefficients, the sum of the scales, the last f(x)."""
-TIE = 1e-9
-"""Coefficients that differ by this share at most are equal but for rounding."""
 _EQUAL = 1e-12
 """What two partners leave behind is equal if it differs by this share of a^2 at most."""
 
@@ -108,26 +107,30 @@ def _distances_from(points, m, gamma, distances):
 
 
 @compiled()
-def partner(coef, distances, m):
+def partner(coef, distances, number, m):
     """Return (slot, h, |a_z|) of the partner of slot m that leaves the least behind; slot -1 if no sign is that of m.
 
-    `distances` (B + 1,) are those from m; of equal partners it is that of the first slot.
+    `distances` (B + 1,) are those from m; of equal partners it is the oldest, with the smallest `number` (B + 1,).
     """
     a, nearest = abs(coef[m]), -1
     for slot in range(len(coef)):
         if slot != m and coef[slot] * coef[m] > 0.0 and (nearest < 0 or distances[slot] < distances[nearest]):
             nearest = slot
-    found, h, weight, smallest = -1, 0.0, 0.0, math.inf
     if nearest < 0:
-        return found, h, weight
-    farthest = _farthest(merged(a, abs(coef[nearest]), distances[nearest])[2], a)
+        return nearest, 0.0, 0.0
+    least = merged(a, abs(coef[nearest]), distances[nearest])[2]
+    farthest, left = _farthest(least, a), np.full(len(coef), np.inf)
     for slot in range(len(coef)):
         if slot == m or coef[slot] * coef[m] <= 0.0 or distances[slot] > farthest:
             continue
-        its_h, its_weight, left = merged(a, abs(coef[slot]), distances[slot])
-        if left < smallest - _EQUAL * a * a:
-            found, h, weight, smallest = slot, its_h, its_weight, left
-            farthest = min(farthest, _farthest(left, a))
+        left[slot] = merged(a, abs(coef[slot]), distances[slot])[2]
+        if left[slot] < least:
+            least, farthest = left[slot], _farthest(left[slot], a)
+    found = -1
+    for slot in range(len(coef)):
+        if left[slot] <= least + _EQUAL * a * a and (found < 0 or number[slot] < number[found]):
+            found = slot
+    h, weight, _ = merged(a, abs(coef[found]), distances[found])
     return found, h, weight
 
 
@@ -203,7 +206,7 @@ def _block(
             continue
         m = least(coef, number)
         _distances_from(points, m, gamma, from_m)
-        n, h, weight = partner(coef, from_m, m)
+        n, h, weight = partner(coef, from_m, number, m)
         if n >= 0:
             apart, c = h * (1.0 - h) * from_m[n], math.copysign(weight * scalars[SCALE], coef[m])
             points[n] = h * points[m] + (1.0 - h) * points[n]

@@ -19,33 +19,7 @@ from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
-
-LANES = 64
-"""Columns that are compared at once, each with the largest of its lane, so that the loop over them vectorises."""
-
-
-@compiled()
-def _nearest(values, inverse):
-    """Return the first column with the least angle to an example; -1 if all angles are right ones.
-
-    values and inverse (m,): k(x, x_j) and 1 / ||k(x_j, .)||, 0 of a column that is not in f.
-    """
-    m, best = len(values), np.zeros(LANES)
-    for start in range(0, m - m % LANES, LANES):
-        some, scales = values[start : start + LANES], inverse[start : start + LANES]
-        for lane in range(LANES):
-            cosine = abs(some[lane]) * scales[lane]
-            best[lane] = cosine if cosine > best[lane] else best[lane]
-    for column in range(m - m % LANES, m):
-        best[column % LANES] = max(best[column % LANES], abs(values[column]) * inverse[column])
-    largest, nearest = best.max(), -1
-    for lane in range(LANES if largest > 0.0 else 0):
-        if best[lane] == largest:
-            column = lane
-            while abs(values[column]) * inverse[column] < largest:
-                column += LANES
-            nearest = column if nearest < 0 else min(nearest, column)
-    return nearest
+from klr_bench.estimators.core.vectors import first_of_largest
 
 
 @compiled()
@@ -77,7 +51,7 @@ def sample_then_project(book, parameters):
             continue
         if not len(inverse):  # from now on f has the same columns
             inverse = _inverse_lengths(book)
-        nearest = _nearest(book.values[i], inverse)
+        nearest = first_of_largest(book.values[i], inverse)
         if nearest >= 0:
             book.average[nearest] += coef[nearest] * (scalars[SUM] - book.since[nearest])
             book.since[nearest] = scalars[SUM]
@@ -97,6 +71,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         f \leftarrow f - \eta l'(y, f(x)) \frac{k(x, x_j)}{k(x_j, x_j)} k(x_j, \cdot),
         \quad j = \operatorname{argmax}_i \frac{| k(x, x_i) |}{\sqrt{k(x_i, x_i)}}
 
+    Of support vectors with equal angles, up to rounding (2e-5 in single precision, 1e-9 in double), it is the oldest.
     That needs no draw, and no support vector is ever removed.  So the last classifier, the average one and all in
     between have the same `budget` support vectors, and the number of examples need not be known.
 

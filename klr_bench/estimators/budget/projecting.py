@@ -23,6 +23,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
+from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
 
 BLOCK = 128
@@ -31,8 +32,6 @@ EVER, USED = REFUSED + 1, REFUSED + 2
 """Behind T, MISTAKES and REFUSED in `counts`: examples ever inserted, support vectors."""
 SCALE, SUM, LAST = range(3)
 """The scale of the coefficients, the sum of the scales, the last f(x)."""
-TIE = 1e-9
-"""Norms that differ by this share at most are equal but for rounding."""
 _DEPENDENT = 1e-10
 """An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
 

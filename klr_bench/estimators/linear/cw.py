@@ -32,11 +32,11 @@ def shrinkage(alpha, v, phi):
 @compiled(float64(float64, float64, float64))
 def confident_step(m, v, phi):
     """Return alpha of CW, for phi sqrt(v) > m."""
-    square = phi * phi
+    square, edge = phi * phi, phi * math.sqrt(v)
     psi, xi = 1.0 + 0.5 * square, 1.0 + square
     root = math.sqrt(0.25 * m * m * square * square + v * square * xi)
-    if m > 0.0:  # (-m psi + root) / (v xi), rewritten without the difference of nearly equal numbers
-        return (v * square - m * m) / (v * (root + m * psi))
+    if m > 0.0:  # (-m psi + root) / (v xi), without cancellation; v phi^2 - m^2 may be negative by rounding
+        return (edge - m) * (edge + m) / (v * (root + m * psi))
     return (-m * psi + root) / (v * xi)
 
 
@@ -52,13 +52,14 @@ def confident(m, v, parameters):
 @rule
 def softly_confident(m, v, parameters):
     phi, softness = parameters
-    if m >= phi * math.sqrt(v):
+    edge = phi * math.sqrt(v)
+    if m >= edge:
         return 0.0, 0.0
     square, n = phi * phi, v + softness
     root = phi * math.sqrt(square * m * m * v * v + 4.0 * n * v * (n + v * square))
     first = m * (2.0 * n + square * v)
     if m > 0.0:  # rewritten as in confident_step
-        alpha = 2.0 * (v * square - m * m) / (root + first)
+        alpha = 2.0 * (edge - m) * (edge + m) / (root + first)
     else:
         alpha = (root - first) / (2.0 * (n * n + n * v * square))
     return alpha, shrinkage(alpha, v, phi)

@@ -17,6 +17,7 @@ from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE, Choice
 from klr_bench.estimators.core.telling import telling
+from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.groups import Subproblem
@@ -343,9 +344,10 @@ class FeatureGeneratingMachine(GroupSelector):
 def highest(scores, r):
     """Return the places of the r highest positive scores (d,), in ascending order; fewer if fewer are positive.
 
-    Among equal scores the first places are taken.
+    Among scores that are equal up to rounding the first places are taken.
     """
     least = np.partition(scores, -r)[-r] if 0 < r < len(scores) else 0.0 if r else np.inf
-    above = np.flatnonzero(scores > least)
-    equal = np.flatnonzero(scores == least)[: r - len(above)] if least > 0.0 else above[:0]
+    above = np.flatnonzero(scores > least * (1.0 + TIE))
+    near = np.flatnonzero(scores >= least * (1.0 - TIE)) if least > 0.0 else above
+    equal = np.setdiff1d(near, above)[: r - len(above)]
     return np.sort(np.append(above, equal))

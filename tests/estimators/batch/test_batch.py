@@ -260,6 +260,17 @@ def test_import_vectors_are_those_of_the_reference(kernel):
     assert learner.objective_ == pytest.approx(objective, rel=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_of_equal_import_vectors_the_first_is_chosen():
+    """Each corner of a square is as good as the others, up to rounding."""
+    corners, y = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]]), np.array([1, -1, 1, -1])
+    for angle in np.linspace(0.1, 1.5, 20):
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        X = np.tile(corners @ turn, (20, 1))
+        learner = ImportVectorMachine(1e-3, max_import_vectors=1, gamma=0.5).fit(X, np.tile(y, 20))
+        np.testing.assert_array_equal(learner.support_vectors_, X[:1])
+
+
 def test_import_vectors_come_near_the_solution():
     X, y = toy()
     machine = ImportVectorMachine(1e-3, gamma=0.7, tol=1e-4, n_candidates=30, random_state=0).fit(X, y)

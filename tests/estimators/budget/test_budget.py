@@ -139,7 +139,7 @@ def test_in_single_precision_up_to_rounding(case):
     X, y = toy(n=400)
     learner = fitted(case, X.astype(np.float32), y, 30, gamma=2.0, average=True)
     assert learner.support_vectors_.dtype == np.float32
-    f = CASES[case][1](kernel_matrix(X.astype(np.float32), {"gamma": 2.0}), y, 30)
+    f = CASES[case][1](kernel_matrix(X.astype(np.float32), {"gamma": 2.0}).astype(np.float32), y, 30)
     assert_same_learner(learner, X, f, rtol=1e-3, atol=1e-4)
 
 

@@ -75,7 +75,7 @@ def test_a_merger_leaves_the_least_behind(a, share, distance):
 def test_no_partner_is_better_than_the_one_that_is_found(others, a):
     coef = a * np.array([-1.0, *(sign * share for share, _, sign in others)])
     distances = np.array([0.0, *(distance for _, distance, _ in others)])
-    found, h, weight = merging.partner(coef, distances, 0)
+    found, h, weight = merging.partner(coef, distances, np.arange(len(coef)), 0)
     left = {j: merging.merged(a, -coef[j], distances[j])[2] for j in range(1, len(coef)) if coef[j] < 0}
     assert (found >= 0) == bool(left)
     if left:

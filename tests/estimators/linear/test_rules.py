@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from klr_bench import NAROW
-from klr_bench.estimators.linear.cw import confident, softly_confident
+from klr_bench.estimators.linear.cw import confident, softly_confident, softly_confident_in_libol
 
 
 @given(m=st.floats(-5, 5), v=st.floats(1e-3, 50), b=st.floats(0.1, 20))
@@ -67,3 +68,43 @@ def test_confident_steps_have_their_digits_at_extremes(rule, m, v):
     if m < phi * math.sqrt(v):
         assert alpha > 0
         assert m + alpha * v == pytest.approx(phi * math.sqrt(v) * math.sqrt(1 - beta * v), rel=1e-6, abs=1e-7 * abs(m))
+
+
+def alpha_in_60_digits(m, v, phi, softness=None):
+    """Return alpha of CW, or of SCW-II with a softness, as the papers print it."""
+    with localcontext(prec=60):
+        m, v, phi = Decimal(m), Decimal(v), Decimal(phi)
+        square = phi * phi
+        if softness is None:
+            root = (m * m * square * square / 4 + v * square * (1 + square)).sqrt()
+            return max(0.0, float((root - m * (1 + square / 2)) / (v * (1 + square))))
+        n = v + Decimal(softness)
+        root = phi * (square * m * m * v * v + 4 * n * v * (n + v * square)).sqrt()
+        return max(0.0, float((root - m * (2 * n + square * v)) / (2 * (n * n + n * v * square))))
+
+
+@given(
+    v=st.floats(1e-8, 1e8),
+    confidence=st.floats(0.51, 0.99),
+    softness=st.sampled_from([None, 1e-3, 0.5]),
+    share=st.one_of(st.just(1.0), st.floats(1 - 1e-12, 1), st.floats(-10, 1)),
+    steps=st.integers(-3, 3),
+)
+@example(v=5.125, confidence=0.8, softness=None, share=1.0, steps=-1)  # v phi^2 - m^2 is negative by rounding
+@example(v=18.75, confidence=0.95, softness=0.5, share=1.0, steps=-1)
+def test_confident_steps_are_right_up_to_the_edge(v, confidence, softness, share, steps):
+    """Where m is phi sqrt(v) up to rounding, too, and there no step is backward."""
+    phi = ndtri(confidence)
+    edge = phi * math.sqrt(v)
+    m = share * edge
+    for _ in range(abs(steps)):
+        m = math.nextafter(m, math.copysign(math.inf, steps))
+    rule, last = (confident, math.inf) if softness is None else (softly_confident, softness)
+    alpha, beta = rule(m, v, np.array([phi, last]))
+    assert alpha >= 0
+    assert 0 <= beta * v < 1
+    expected = alpha_in_60_digits(m, v, phi, softness)
+    assert alpha == pytest.approx(expected, rel=1e-11, abs=4e-16 * edge / v)
+    alpha, beta = softly_confident_in_libol(m, v, np.array([phi, softness or 0.5]))
+    assert alpha >= 0
+    assert 0 <= beta * v < 1

@@ -241,3 +241,10 @@ def test_what_rounding_spoils_is_refused():
     assert all(re.match(r"rounding made the dual objective .*; scale the features", message) for message in refused)
     c = np.empty(3)
     assert not np.isfinite(conjugate(np.array([np.inf, 1.0, np.inf]), 0.01, c)), "it ends"
+
+
+def test_features_with_scores_equal_up_to_rounding_are_taken_in_their_order():
+    up, down = 1 + 1e-12, 1 - 1e-12
+    assert highest(np.array([0.5, down, 1.0, up, 2.0, 0.0]), 3).tolist() == [1, 2, 4]
+    assert highest(np.array([up, 1.0, down, 0.0]), 2).tolist() == [0, 1]
+    assert highest(np.array([down, 1.0, up, 1 + 1e-6]), 2).tolist() == [0, 3]

@@ -1,0 +1,99 @@
+"""Whatever linear learners have learned is finite, also from rows that repeat, depend on each other, or say nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from klr_bench import (
+    AROW,
+    NAROW,
+    SOFS,
+    BatchConfidenceWeighted,
+    ConfidenceWeighted,
+    FeatureGeneratingMachine,
+    PassiveAggressive,
+    SecondOrderPerceptron,
+    SoftConfidenceWeighted,
+    SparDCA,
+    SparseBatchConfidenceWeighted,
+)
+from klr_bench.estimators.linear import base
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+FULL = [
+    AROW(),
+    NAROW(),
+    ConfidenceWeighted(),
+    ConfidenceWeighted(0.95),
+    ConfidenceWeighted(safeguard=False),
+    SoftConfidenceWeighted(),
+    SoftConfidenceWeighted(1, 16.0, 0.9),
+    SoftConfidenceWeighted(2),
+    SoftConfidenceWeighted(2, 16.0, 0.9),
+    SoftConfidenceWeighted(2, compat="libol"),
+    SecondOrderPerceptron(),
+    SecondOrderPerceptron(update="always"),
+]
+OTHERS = [
+    *(clone(learner).set_params(covariance="diagonal") for learner in FULL),
+    *(PassiveAggressive(variant) for variant in (0, 1, 2)),
+    *(BatchConfidenceWeighted(q=q) for q in (1, 2)),
+    SOFS(2),
+    *(SparDCA(q=q, max_iter=20, random_state=0) for q in (1, 2)),
+    *(SparseBatchConfidenceWeighted(q=q) for q in (1, 2)),
+    *(FeatureGeneratingMachine(q=q) for q in (1, 2)),
+]
+
+
+def repeated_rows(seed, n=60):
+    """Return rows (n, d), each one of a few, perhaps with a zero row or a huge column, and their classes."""
+    random = np.random.RandomState(seed)
+    k, d = random.randint(1, 6, 2)
+    few = [
+        random.standard_normal((k, d)),
+        random.randint(-2, 3, (k, d)),
+        np.outer(random.randint(-3, 4, k), np.ones(d)),
+    ]
+    few = few[seed % 3] * np.where(np.arange(d) == 0, [1.0, 1e6][seed % 5 == 0], 1.0)
+    rows = random.randint(k, size=n)
+    y = random.randint(2, size=k)[rows] ^ (random.random_sample(n) < 0.1 * (seed % 2))
+    y[:2] = 0, 1
+    return few[rows], y
+
+
+def assert_all_finite(learner):
+    learned = {name: getattr(learner, name) for name in dir(learner) if name.endswith("_") and name[0] != "_"}
+    for name, values in learned.items():
+        if isinstance(values, np.ndarray):
+            assert np.isfinite(values).all(), name
+    if hasattr(learner, "covariance_") and getattr(learner, "safeguard", True):
+        assert np.diagonal(np.atleast_2d(learner.covariance_)).min() > 0
+
+
+@pytest.mark.parametrize("learner", FULL + OTHERS, ids=str)
+def test_repeated_rows(learner, monkeypatch):
+    for seed in range(120):
+        X, y = repeated_rows(seed)
+        monkeypatch.setattr(base, "IN_CACHE", [0, 256][seed // 2 % 2])  # a full covariance is updated in blocks, or not
+        assert_all_finite(clone(learner).fit(X.astype([np.float64, np.float32][seed % 2]), y))
+
+
+@pytest.mark.parametrize("learner", FULL + OTHERS, ids=str)
+@pytest.mark.parametrize("rows", ["constant columns", "2 % positives", "sorted by class", "zero rows", "huge column"])
+def test_other_hard_rows(learner, rows):
+    random = np.random.RandomState(0)
+    X = random.standard_normal((200, 4))
+    y = X[:, 0] + 0.5 * random.standard_normal(200) > (1.8 if rows == "2 % positives" else 0.0)
+    if rows == "constant columns":
+        X[:, 1:3] = 3.0, 0.0
+    elif rows == "sorted by class":
+        X, y = X[np.argsort(y)], np.sort(y)
+    elif rows == "zero rows":
+        X[::3] = 0.0
+    elif rows == "huge column":
+        X[:, 1] *= 1e6
+    assert_all_finite(clone(learner).fit(sp.csr_matrix(X), y))
