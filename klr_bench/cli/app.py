@@ -27,6 +27,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
 from klr_bench.cli.guard import GuardedLoader, check_arguments
 from klr_bench.cli.overrides import OWN_KEYS, fixed_keys, name_of_job, prepare
 from klr_bench.errors import KlrBenchError, StoppedError, nearest, shown
@@ -40,8 +41,6 @@ BAD_INPUT = (
     *(ImportError, OSError, ValueError, RecursionError),
 )
 """What a user's input can end in; anything else is a defect of ours and keeps its traceback."""
-
-EXIT_FAILED, EXIT_BAD_INPUT = 1, 2
 
 
 class OwnConfigs(SearchPathPlugin):
@@ -67,8 +66,8 @@ class Task:
     process: int = field(default_factory=os.getpid)
     running: bool = False
     statuses: list[int] = field(default_factory=list)
-    places: set[Path] = field(default_factory=set)
-    """The results folders of the jobs so far."""
+    places: dict[Path, list[str]] = field(default_factory=dict)
+    """The results folders of the jobs so far, and the overrides of each."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
         """Run a job; return its score, for a sweeper that looks for the best, None where it has none."""
@@ -99,13 +98,14 @@ class Task:
                     config = validate(cfg, job.overrides.task, sources)
                 check_names(config.figures or ())
                 place = Path(config.results_dir) / config.name
-                self._take(place)
+                self._take(place, list(job.overrides.task))
                 with self._watched(place):
                     outcome = runner.run(
                         config, console=console, quiet=self.quiet, dry_run=self.dry_run, overrides=job.overrides.task
                     )
         except BrokenPipeError:
-            raise
+            self.running = False
+            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print a message about any Exception
         except BAD_INPUT as error:
             # In a launcher's worker process our statuses are a copy: there Hydra carries the error home.
             if os.getpid() != self.process:
@@ -130,15 +130,14 @@ class Task:
         with watching(place, self.port) as self.port:
             yield
 
-    def _take(self, place: Path) -> None:
-        """Refuse a results folder that an earlier job of the same sweep has filled."""
-        if place in self.places:
+    def _take(self, place: Path, overrides: list[str]) -> None:
+        """Refuse a results folder that another job of the same sweep has filled; a sweeper may repeat a job."""
+        if self.places.setdefault(place, overrides) != overrides:
             message = (
                 f"{place}: an earlier run of this sweep has its results there; one table would hold both. Leave name= "
                 "out, so that each run gets a name of its own."
             )
             raise KlrBenchError(message)
-        self.places.add(place)
 
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
@@ -180,11 +179,13 @@ def _run(arguments: Sequence[str], task: Task) -> int:
         sys.argv = ["klr-bench run", *prepared.hydra]
         try:
             application()
-        except SystemExit as leaving:  # after --help, --info and the like, or from argparse
+        except SystemExit as leaving:  # after --help, --info and the like, from argparse, or for a closed pipe
             if task.running:
                 complain(
                     "a module or class of this run raised SystemExit. Take the call of exit out of it.", debug=False
                 )
+            if leaving.code == EXIT_BROKEN_PIPE and not task.running:
+                return EXIT_BROKEN_PIPE
             return EXIT_BAD_INPUT if leaving.code or task.running else 0
     return max(task.statuses, default=0)
 
