@@ -256,6 +256,16 @@ def test_what_is_no_terminal_gets_plain_text_in_which_no_number_is_cut_off(make:
         assert re.search(rf"{re.escape(label)} +3/3 +{100 * mean:.1f} ± 0\.2[‡ ] .* 3,441 ± 1 +0\.500 ± 0\.000", text)
 
 
+def test_columns_limits_the_width_of_what_is_no_terminal(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def widest() -> int:
+        lines = shown(make(), width=60).partition("MAGIC")[2].splitlines()
+        return max(len(line.rstrip()) for line in lines)
+
+    assert widest() > 100
+    monkeypatch.setenv("COLUMNS", "60")
+    assert widest() <= 60
+
+
 def test_the_table_fits_a_terminal_of_100_columns(make: Make) -> None:
     text = shown(make(), width=100, force_terminal=True, no_color=True, color_system=None)
     assert len(re.findall(r"^\S.* 3/3 .* ± .* ± .* ± .* ± .*x *$", text, flags=re.MULTILINE)) == len(ACCURACIES)
