@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 import sys
 import tempfile
 import traceback
@@ -34,7 +35,7 @@ from klr_bench.errors import KlrBenchError, StoppedError, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import all_keys
 from klr_bench.experiment.config.validate import OPEN, validate
-from klr_bench.printing import error_message
+from klr_bench.printing import error_message, printable
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
@@ -61,6 +62,8 @@ class Task:
     watch: bool = False
     port: int = 0
     """That of the page of the job before, 0 where there was none: a sweep is watched at one address."""
+    paper: str = ""
+    """The paper whose experiments are the jobs, or nothing."""
     fixed: frozenset[str] = frozenset()
     """The keys of the command line that are the same for all jobs of a sweep."""
     process: int = field(default_factory=os.getpid)
@@ -68,6 +71,8 @@ class Task:
     statuses: list[int] = field(default_factory=list)
     places: dict[Path, list[str]] = field(default_factory=dict)
     """The results folders of the jobs so far, and the overrides of each."""
+    results_dir: str = ""
+    """Where the experiments of the paper have their results, once one of them has run."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
         """Run a job; return its score, for a sweeper that looks for the best, None where it has none."""
@@ -116,8 +121,18 @@ class Task:
         else:
             self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
             score = outcome.score
+            if self.paper and config.name == config.experiment:
+                self.results_dir = config.results_dir
+            else:
+                self.say_next(f"experiment={config.name}", config.results_dir)
         self.running = False
         return score
+
+    def say_next(self, report: str, results_dir: str) -> None:
+        """Name the command that reports what has run."""
+        if not (self.quiet or self.dry_run):
+            place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
+            sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
 
     @contextmanager
     def _watched(self, place: Path) -> Iterator[None]:
@@ -159,6 +174,7 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
 def _run(arguments: Sequence[str], task: Task) -> int:
     prepared = prepare(arguments)
     task.quiet, task.dry_run, task.watch = prepared.quiet, prepared.dry_run, prepared.watch
+    task.paper = prepared.paper
     task.fixed = fixed_keys(prepared.hydra)
     try:
         check_arguments(prepared.hydra)
@@ -187,6 +203,8 @@ def _run(arguments: Sequence[str], task: Task) -> int:
             if leaving.code == EXIT_BROKEN_PIPE and not task.running:
                 return EXIT_BROKEN_PIPE
             return EXIT_BAD_INPUT if leaving.code or task.running else 0
+    if task.results_dir:
+        task.say_next(f"paper={task.paper}", task.results_dir)
     return max(task.statuses, default=0)
 
 

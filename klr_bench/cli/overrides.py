@@ -52,6 +52,8 @@ class Arguments:
     quiet: bool
     dry_run: bool
     watch: bool
+    paper: str
+    """The name of a paper whose experiments are run, or nothing."""
 
 
 def prepare(arguments: Sequence[str]) -> Arguments:
@@ -69,8 +71,9 @@ def prepare(arguments: Sequence[str]) -> Arguments:
     pairs = sorted(pairwise(["", *rest]), key=lambda pair: _is_override(*pair))
     rest = [word for _, word in pairs]  # Hydra's parser refuses an override behind a flag behind an override
     dry_run = "--dry-run" in words
-    of_paper = any(argument.startswith("paper=") for argument in arguments)  # its cells are counted, not listed
-    return Arguments(rest, quiet="--quiet" in words or (dry_run and of_paper), dry_run=dry_run, watch=watch)
+    paper = next((word.partition("=")[2] for word in arguments if word.startswith("paper=")), "")
+    quiet = "--quiet" in words or (dry_run and bool(paper))  # the cells of a paper are counted, not listed
+    return Arguments(rest, quiet=quiet, dry_run=dry_run, watch=watch, paper=paper)
 
 
 def _whole_flag(argument: str) -> str:

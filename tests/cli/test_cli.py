@@ -328,6 +328,18 @@ def test_a_dry_run_of_a_paper_counts_the_cells_of_each_experiment(stub: Runner) 
     assert {config.name for config in stub.configs} >= {"prototypes_curve", "prototypes_mnist"}
 
 
+def test_the_hint_behind_a_run_is_of_what_ran(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    def hints(*arguments: str) -> list[str]:
+        main(["run", *arguments])
+        return capsys.readouterr().out.splitlines()
+
+    assert hints() == ["Next: klr-bench report experiment=quickstart"]
+    assert hints("results_dir=out here") == ["Next: klr-bench report experiment=quickstart results_dir='out here'"]
+    assert hints("--quiet") == hints("--dry-run") == []
+    assert hints("paper=tan2016aaai", "results_dir=out") == ["Next: klr-bench report paper=tan2016aaai results_dir=out"]
+    assert all(" experiment=" in hint for hint in hints("paper=tan2016aaai", "seed=1,2")), "which no paper reads"
+
+
 def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-m", "repeats=1,0,2"]) == 2
     assert [config.repeats for config in stub.configs] == [1, 2]

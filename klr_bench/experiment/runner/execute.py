@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections import deque
 from collections.abc import Generator, Sequence
@@ -323,8 +322,6 @@ class _Run:
         self._say(f"{self._count()}; {seconds:.1f} s. Results: {records}")
         if self.outcome.failed:
             self._say("Run the same command again to try the failed cells once more.")
-        place = "" if self.config.results_dir == "results" else f" results_dir={shlex.quote(self.config.results_dir)}"
-        self._say(f"Next: klr-bench report experiment={self.config.name}{place}")
 
     def _score_of_all(self) -> float | None:
         metric = self.config.selection.score
