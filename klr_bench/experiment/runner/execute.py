@@ -35,6 +35,7 @@ from klr_bench.experiment.runner.pool import in_worker_process, run_all
 from klr_bench.experiment.runner.progress_file import ProgressFile
 from klr_bench.experiment.runner.schedule import Schedule
 from klr_bench.experiment.runner.scores import ScoreStore
+from klr_bench.experiment.runner.shared_kernel import kernel_warnings
 from klr_bench.experiment.runner.streaming import forget, run_stream
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
 from klr_bench.experiment.selection import Score
@@ -95,6 +96,8 @@ def run(
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
     cells = of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
+    for warning in kernel_warnings(config):
+        console.print(warning, style="yellow")
     if dry_run:
         return Outcome(n_found=dry_run_of(cells, folder, config, console, quiet=quiet))
     check_stream_learners(cells)
