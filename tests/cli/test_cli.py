@@ -176,6 +176,15 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert done.stdout in ("0\n", "141\n")  # 0: the pipe took it all before it was closed
 
 
+def test_a_run_whose_pipe_is_closed_ends_quietly(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "klr_bench", "run", "--dry-run"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 # run: Hydra's flags
 
 
@@ -251,6 +260,54 @@ def test_names_of_the_runs_of_a_sweep(stub: Runner, capsys: pytest.CaptureFixtur
     assert len(stub.configs) == len(names) + 1
 
 
+def test_flags_may_stand_behind_any_override(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "experiment=oskl_magic", "~sweep", "-m", "seed=1,2"]) == 0
+    assert [config.name for config in stub.configs] == ["oskl_magic-seed-1", "oskl_magic-seed-2"]
+    assert [config.sweep for config in stub.configs] == [{}, {}]
+    assert main(["run", "oskl_magic", "-m", "seed=1,2"]) == 2
+    assert capsys.readouterr().err.startswith("error: expected key=value, got 'oskl_magic'.")
+
+
+SWEEPER = """
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_store import ConfigStore
+
+store, target = ConfigStore.instance().store, "hydra_plugins.sampling.SamplingSweeper"
+store("sampling", {"_target_": target, "defaults": ["_self_", {"sampler": "counter"}]}, "hydra/sweeper")
+for name in ("counter", "count"):
+    store(name, {"_target_": "collections.Counter"}, "hydra/sweeper/sampler")
+
+
+class SamplingSweeper(BasicSweeper):
+    def __init__(self, sampler):
+        super().__init__(None)
+        assert sampler == {}
+
+    def sweep(self, arguments):
+        for _ in range(2):
+            self.batch_index = 0
+            super().sweep(arguments)
+"""
+"""A plugin of Hydra whose settings have a class inside, as Optuna's have, and which comes back to a job."""
+
+
+def test_a_sweeper_of_an_installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hydra_plugins").mkdir()
+    (tmp_path / "hydra_plugins" / "sampling.py").write_text(SWEEPER)
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{ROOT}{os.pathsep}{tmp_path}")
+    arguments = ["run", "-m", "--dry-run", "--quiet", "hydra/sweeper=sampling", "hydra/sweeper/sampler=count"]
+    done = klr_bench(*arguments, "seed=1,2", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("quick")] == [
+        *("quickstart-seed-1", "quickstart-seed-2", "quickstart-seed-1", "quickstart-seed-2")
+    ]
+    done = klr_bench(*arguments, "hydra.sweeper.sampler._target_=os.system", cwd=tmp_path)
+    expected = (
+        "error: hydra.sweeper: expected the settings of an installed sweeper of Hydra, got _target_: os.system.\n"
+    )
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
 def test_a_long_name_of_a_run_is_cut_and_stays_its_own() -> None:
     overrides = [f"algorithms.oskl.estimator.{'x' * 90}={number}" for number in (1, 2)]
     first, second = (name_of_job("mine", [override], ()) for override in overrides)
@@ -269,6 +326,18 @@ def test_a_dry_run_of_a_paper_counts_the_cells_of_each_experiment(stub: Runner) 
     assert main(["run", "paper=prototype_klr", "--dry-run"]) == 0
     assert [(options["quiet"], options["dry_run"]) for options in stub.options] == [(True, True)] * len(stub.configs)
     assert {config.name for config in stub.configs} >= {"prototypes_curve", "prototypes_mnist"}
+
+
+def test_the_hint_behind_a_run_is_of_what_ran(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    def hints(*arguments: str) -> list[str]:
+        main(["run", *arguments])
+        return capsys.readouterr().out.splitlines()
+
+    assert hints() == ["Next: klr-bench report experiment=quickstart"]
+    assert hints("results_dir=out here") == ["Next: klr-bench report experiment=quickstart results_dir='out here'"]
+    assert hints("--quiet") == hints("--dry-run") == []
+    assert hints("paper=tan2016aaai", "results_dir=out") == ["Next: klr-bench report paper=tan2016aaai results_dir=out"]
+    assert all(" experiment=" in hint for hint in hints("paper=tan2016aaai", "seed=1,2")), "which no paper reads"
 
 
 def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:

@@ -522,6 +522,17 @@ def test_list_names_every_set(cache: Path) -> None:
     assert not cache.exists()
 
 
+def test_list_is_as_wide_as_columns_says(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def widest() -> int:
+        out = io.StringIO()
+        commands.list_(DIRS, cache, Console(file=out))
+        return max(len(line.rstrip()) for line in out.getvalue().partition("cache: ")[0].splitlines())
+
+    assert widest() > 100
+    monkeypatch.setenv("COLUMNS", "90")
+    assert widest() <= 90
+
+
 def test_fetch_verify_and_list_follow_a_file(
     configs: list[Path], mirrored: tuple[dict[str, Any], str], cache: Path
 ) -> None:
