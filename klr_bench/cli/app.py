@@ -27,7 +27,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from klr_bench.cli.guard import GuardedLoader, check_arguments
+from klr_bench.cli.guard import GuardedLoader, check_arguments, unchecked_help
 from klr_bench.cli.overrides import OWN_KEYS, fixed_keys, name_of_job, prepare
 from klr_bench.errors import KlrBenchError, StoppedError, nearest, shown
 from klr_bench.experiment.config import files as config_files
@@ -178,6 +178,7 @@ def _run(arguments: Sequence[str], task: Task) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             prepared.hydra.extend([f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"])
         sys.argv = ["klr-bench run", *prepared.hydra]
+        stack.enter_context(unchecked_help())
         try:
             application()
         except SystemExit as leaving:  # after --help, --info and the like, or from argparse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import signal
@@ -206,6 +207,27 @@ def test_flags_of_hydra(arguments: list[str], expected: str, stub: Runner, capsy
     assert main(["run", *arguments]) == 0
     assert expected in capsys.readouterr().out
     assert stub.configs == []
+
+
+def test_argparse_of_python_3_14_accepts_hydras_parser(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_argument = argparse.ArgumentParser.add_argument
+
+    def check_help(parser: argparse.ArgumentParser, action: argparse.Action) -> None:
+        if action.help and not isinstance(action.help, str):
+            message = "badly formed help string"
+            raise ValueError(message)
+
+    def add_checked(parser: Any, *names: str, **options: Any) -> argparse.Action:
+        action = add_argument(parser, *names, **options)
+        parser._check_help(action)
+        return action
+
+    monkeypatch.setattr(argparse._ActionsContainer, "_check_help", check_help, raising=False)
+    monkeypatch.setattr(argparse.ArgumentParser, "add_argument", add_checked)
+    assert main(["run"]) == 0
+    assert len(stub.configs) == 1
+    with pytest.raises(ValueError, match="badly formed"):
+        argparse.ArgumentParser().add_argument("--x", help=5)  # type: ignore[arg-type]
 
 
 def test_a_run_leaves_no_stray_files(stub: Runner, tmp_path: Path) -> None:
