@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections import deque
@@ -183,6 +184,13 @@ def test_a_process_that_is_ended_or_stopped_is_noticed(name: str, monkeypatch: p
     assert before != after
     assert killed == Failure("killed", f"the worker process was killed twice while it ran this ({DEADLY[name]}).")
     check_message(killed.message)
+
+
+def test_the_end_of_a_process_with_little_memory_names_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (600 << 20, resource.RLIM_INFINITY))
+    (killed,) = pooled(DEEDS["leave"])
+    limit = "The limit of 600 MiB on its memory (ulimit -v) may be too low."
+    assert killed.message == f"the worker process was killed twice while it ran this ({DEADLY['leave']}). {limit}"
 
 
 @pytest.fixture(scope="module")

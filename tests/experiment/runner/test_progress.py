@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -215,6 +216,16 @@ def test_a_process_is_known_by_its_birth() -> None:
     os.waitpid(child, 0)
     assert not is_alive(child, born)
     assert not is_alive(child, None)
+
+
+def test_a_thread_that_cannot_start_is_a_lack_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(MemoryError, match="can't start new thread"), ProgressFile(tmp_path, 1, 0):
+        pass
 
 
 def test_without_proc_its_number_tells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
