@@ -41,6 +41,7 @@ from tests.attack.hostile import (
     surroundings,
 )
 from tests.attack.promise import check_message, refused, rejected
+from tests.conftest import needs_proc
 from tests.experiment.runner.test_interruptions import TIMES, Workplace, alive, patiently
 
 ROOT = Path(__file__).parents[2]
@@ -177,7 +178,7 @@ def pooled(*tasks: Callable[[], object]) -> list[Any]:
     return [found[position] for position in range(len(tasks))]
 
 
-@pytest.mark.parametrize("name", DEADLY)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=needs_proc if one == "stop" else ()) for one in DEADLY])
 def test_a_process_that_is_ended_or_stopped_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "STOPPED_S", 0.5)
     before, killed, after = pooled(os.getpid, DEEDS[name], os.getpid)

@@ -24,6 +24,7 @@ from klr_bench.experiment.progress import NAME, Count, Progress, birth, is_alive
 from klr_bench.experiment.runner import progress_file
 from klr_bench.experiment.runner.progress_file import ProgressFile, _Rest
 from klr_bench.files import write_json
+from tests.conftest import needs_proc
 from tests.experiment.runner.test_interruptions import LEARNERS, Workplace, patiently
 
 MIXED = {
@@ -201,6 +202,7 @@ def test_the_file_is_left_to_another_run_as_long_as_that_is_at_work(tmp_path: Pa
 # Whether a process is there
 
 
+@needs_proc
 def test_a_process_is_known_by_its_birth() -> None:
     child = os.fork()
     if child == 0:
