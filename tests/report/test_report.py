@@ -256,7 +256,8 @@ def test_what_is_no_terminal_gets_plain_text_in_which_no_number_is_cut_off(make:
         assert re.search(rf"{re.escape(label)} +3/3 +{100 * mean:.1f} ± 0\.2[‡ ] .* 3,441 ± 1 +0\.500 ± 0\.000", text)
 
 
-def test_the_table_fits_a_terminal_of_100_columns(make: Make) -> None:
+def test_the_table_fits_a_terminal_of_100_columns(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     text = shown(make(), width=100, force_terminal=True, no_color=True, color_system=None)
     assert len(re.findall(r"^\S.* 3/3 .* ± .* ± .* ± .* ± .*x *$", text, flags=re.MULTILINE)) == len(ACCURACIES)
     assert len(re.findall(r"^  paper .* ± .* ± .*,?\d+ .* ± \d", text, flags=re.MULTILINE)) == len(ACCURACIES)

@@ -557,7 +557,10 @@ def test_fetch_verify_and_list_follow_a_file(
     assert "1 corrupt; the next run, or klr-bench data fetch, brings each of them anew." in text
 
 
-def test_a_terminal_gets_a_bar(configs: list[Path], mirrored: tuple[dict[str, Any], str], cache: Path) -> None:
+def test_a_terminal_gets_a_bar(
+    configs: list[Path], mirrored: tuple[dict[str, Any], str], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     status, text = run(commands.fetch_, ["little"], configs, cache, mirrored[1], terminal=True)
     assert status == 0
     assert "━" in text
