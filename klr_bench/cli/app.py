@@ -29,9 +29,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
-from klr_bench.cli.guard import GuardedLoader, check_arguments
+from klr_bench.cli.environment import environment_message
+from klr_bench.cli.guard import GuardedLoader, check_arguments, unchecked_help
 from klr_bench.cli.overrides import OWN_KEYS, fixed_keys, name_of_job, prepare
-from klr_bench.errors import KlrBenchError, StoppedError, nearest, shown
+from klr_bench.errors import KlrBenchError, StoppedError, memory_limit, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import all_keys
 from klr_bench.experiment.config.validate import OPEN, validate
@@ -39,7 +40,7 @@ from klr_bench.printing import error_message, printable
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
-    *(ImportError, OSError, ValueError, RecursionError),
+    *(ImportError, OSError, ValueError, RecursionError, MemoryError),
 )
 """What a user's input can end in; anything else is a defect of ours and keeps its traceback."""
 
@@ -193,6 +194,7 @@ def _run(arguments: Sequence[str], task: Task) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             prepared.hydra.extend([f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"])
         sys.argv = ["klr-bench run", *prepared.hydra]
+        stack.enter_context(unchecked_help())
         try:
             application()
         except SystemExit as leaving:  # after --help, --info and the like, from argparse, or for a closed pipe
@@ -253,9 +255,10 @@ def explain(error: BaseException) -> str:
     text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, HydraException):
         return _explain_composition(text)
-    if isinstance(error, OSError) and error.strerror:
-        place = f"{shown(error.filename)}: " if error.filename else ""
-        return f"{place}cannot be used ({error.strerror}). Choose another path, or mend this one."
+    if isinstance(error, OSError | MemoryError):
+        return environment_message(error)
+    if isinstance(error, ImportError):
+        return f"{text}.{memory_limit()}" if memory_limit() else text
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key}: {text.splitlines()[0]}"
     return text.strip()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -136,9 +138,20 @@ def _targets(content: Any) -> Iterator[Any]:
         yield from _targets(entry)
 
 
+@contextmanager
+def unchecked_help() -> Iterator[None]:
+    """Keep argparse of Python 3.14 from checking help texts: one of Hydra's is not a string (Hydra issue 3121)."""
+    ArgumentParser._check_help = lambda *_: None  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        del ArgumentParser._check_help  # type: ignore[attr-defined]  # the inherited method is used again
+
+
 def check_arguments(arguments: Sequence[str]) -> None:
     """Refuse what Hydra does not read, keys of Hydra that klr-bench does not use, and sweeps without end."""
-    parser = get_args_parser()
+    with unchecked_help():
+        parser = get_args_parser()
     parser.error = _refuse_flags  # type: ignore[method-assign, assignment]
     given = parser.parse_args(list(arguments))
     if given.package and not given.cfg:

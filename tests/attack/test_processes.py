@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections import deque
@@ -40,6 +41,7 @@ from tests.attack.hostile import (
     surroundings,
 )
 from tests.attack.promise import check_message, refused, rejected
+from tests.conftest import needs_proc
 from tests.experiment.runner.test_interruptions import TIMES, Workplace, alive, patiently
 
 ROOT = Path(__file__).parents[2]
@@ -176,13 +178,20 @@ def pooled(*tasks: Callable[[], object]) -> list[Any]:
     return [found[position] for position in range(len(tasks))]
 
 
-@pytest.mark.parametrize("name", DEADLY)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=needs_proc if one == "stop" else ()) for one in DEADLY])
 def test_a_process_that_is_ended_or_stopped_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "STOPPED_S", 0.5)
     before, killed, after = pooled(os.getpid, DEEDS[name], os.getpid)
     assert before != after
     assert killed == Failure("killed", f"the worker process was killed twice while it ran this ({DEADLY[name]}).")
     check_message(killed.message)
+
+
+def test_the_end_of_a_process_with_little_memory_names_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (600 << 20, resource.RLIM_INFINITY))
+    (killed,) = pooled(DEEDS["leave"])
+    limit = "The limit of 600 MiB on its memory (ulimit -v) may be too low."
+    assert killed.message == f"the worker process was killed twice while it ran this ({DEADLY['leave']}). {limit}"
 
 
 @pytest.fixture(scope="module")

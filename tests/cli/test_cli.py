@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import platformdirs
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
@@ -23,6 +27,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.data import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -188,6 +193,63 @@ def test_a_run_whose_pipe_is_closed_ends_quietly(tmp_path: Path) -> None:
 # run: Hydra's flags
 
 
+def shell(line: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell in which klr-bench is "$@"."""
+    command = ["sh", "-c", line, "sh", sys.executable, "-m", "klr_bench"]
+    return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+
+def test_closed_streams_are_no_error() -> None:
+    done = shell('"$@" list algorithms <&- >&-')
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert shell('"$@" nothing 2>&-').returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["--help", "list", "run --help"])
+def test_a_full_standard_output_is_named(arguments: str) -> None:
+    done = shell(f'"$@" {arguments} >/dev/full')
+    assert done.returncode == 2
+    expected = "standard output: cannot be written (No space left on device). Redirect it to another file."
+    assert done.stderr == f"error: {expected}\n"
+
+
+def test_without_a_temporary_folder(
+    stub: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    assert main(["run", "--dry-run"]) == 2
+    expected = "TMPDIR: expected a folder for temporary files, found none that can be written. Set TMPDIR to one."
+    assert capsys.readouterr().err == f"error: {expected}\n"
+
+
+def test_a_data_cache_needs_a_home_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_home(_: str) -> str:
+        message = "could not determine the home directory"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(platformdirs, "user_cache_dir", no_home)
+    monkeypatch.setattr(cache, "__file__", str(tmp_path / "a" / "b" / "c" / "cache.py"))
+    assert main(["data", "list"]) == 2
+    assert capsys.readouterr().err.startswith("error: data.cache: expected a folder, found no home folder")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("can't start new thread")])
+def test_too_little_memory_is_named(
+    error: MemoryError, stub: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (600 << 20, resource.RLIM_INFINITY))
+    stub.error = error
+    assert main(["run"]) == 2
+    reason = str(error) or "an allocation failed"
+    expected = f"memory: not enough for this command ({reason}). Free some, or use smaller data."
+    limit = "The limit of 600 MiB on its memory (ulimit -v) may be too low."
+    assert capsys.readouterr().err == f"error: {expected} {limit}\n"
+
+
 def test_a_real_process_runs_hydra_and_refuses_in_one_line(tmp_path: Path) -> None:
     shown = klr_bench("run", "--cfg", "job", "-p", "kernel", "experiment=oskl_magic", cwd=tmp_path)
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -215,6 +277,27 @@ def test_flags_of_hydra(arguments: list[str], expected: str, stub: Runner, capsy
     assert main(["run", *arguments]) == 0
     assert expected in capsys.readouterr().out
     assert stub.configs == []
+
+
+def test_argparse_of_python_3_14_accepts_hydras_parser(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_argument = argparse.ArgumentParser.add_argument
+
+    def check_help(parser: argparse.ArgumentParser, action: argparse.Action) -> None:
+        if action.help and not isinstance(action.help, str):
+            message = "badly formed help string"
+            raise ValueError(message)
+
+    def add_checked(parser: Any, *names: str, **options: Any) -> argparse.Action:
+        action = add_argument(parser, *names, **options)
+        parser._check_help(action)
+        return action
+
+    monkeypatch.setattr(argparse._ActionsContainer, "_check_help", check_help, raising=False)
+    monkeypatch.setattr(argparse.ArgumentParser, "add_argument", add_checked)
+    assert main(["run"]) == 0
+    assert len(stub.configs) == 1
+    with pytest.raises(ValueError, match="badly formed"):
+        argparse.ArgumentParser().add_argument("--x", help=5)  # type: ignore[arg-type]
 
 
 def test_a_run_leaves_no_stray_files(stub: Runner, tmp_path: Path) -> None:

@@ -295,7 +295,8 @@ def test_columns_limits_the_width_of_what_is_no_terminal(make: Make, monkeypatch
     assert widest() <= 60
 
 
-def test_the_table_fits_a_terminal_of_100_columns(make: Make) -> None:
+def test_the_table_fits_a_terminal_of_100_columns(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     text = shown(make(), width=100, force_terminal=True, no_color=True, color_system=None)
     assert len(re.findall(r"^\S.* 3/3 .* ± .* ± .* ± .* ± .*x *$", text, flags=re.MULTILINE)) == len(ACCURACIES)
     assert len(re.findall(r"^  paper .* ± .* ± .*,?\d+ .* ± \d", text, flags=re.MULTILINE)) == len(ACCURACIES)

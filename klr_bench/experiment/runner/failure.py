@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, memory_limit
 
 Task = partial[Any]
 """A call of a function that a worker can import."""
@@ -27,7 +27,7 @@ class Failure:
 def killed(said: str, *deaths: str) -> Failure:
     """Return the failure of a task that has lost its process each time it ran."""
     memory = "; it may need more memory" if "SIGKILL" in deaths else ""
-    return Failure("killed", f"{said}{memory}.")
+    return Failure("killed", f"{said}{memory}.{memory_limit()}")
 
 
 def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:

@@ -26,6 +26,7 @@ from klr_bench.experiment.progress import Count, read_progress
 from klr_bench.experiment.runner import dask_cluster, remote
 from klr_bench.experiment.runner.plan import plan_cells
 from klr_bench.experiment.runner.work import run_cell
+from tests.conftest import needs_proc
 from tests.experiment.composing import composed
 from tests.experiment.runner.test_interruptions import HERE, LEARNERS, TIMES, Workplace, alive, children, patiently
 
@@ -178,6 +179,7 @@ def fitting(place: Workplace) -> set[str]:
     return {pid for pid, event in {pid: event for event, pid in lines}.items() if event == "start"}
 
 
+@needs_proc
 def test_workers_that_are_lost_and_workers_that_come_late(cluster, place, undisturbed):
     """One run in which workers die in a cell and in a fold, and all are gone for a while."""
     cluster.have(1)
@@ -229,6 +231,7 @@ def other_source(tmp_path_factory) -> Path:
     return folder
 
 
+@needs_proc
 def test_refused_workers_and_a_task_that_kills_two_and_one_that_never_ends(cluster, place, other_source):
     (place.folder / "mine.py").write_text("from tests.experiment.runner.learners import Doomed as Mine\n")
     (other_source / "mine.py").write_text(
