@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,11 +13,20 @@ from rich.text import Text
 from klr_bench.printing import printable
 
 
+def is_unlimited(console: Console) -> bool:
+    """Return True where nothing limits the width of a table: no terminal, and no environment variable COLUMNS."""
+    return not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit()
+
+
 class PlainConsole(Console):
     """A console that reads no markup, emoji code or escape sequence in what it prints."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def on_broken_pipe(self) -> None:
+        """Raise, so that the command line ends as it does for other output; rich would raise SystemExit(1)."""
+        raise BrokenPipeError
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a text as it is, with what is not printable spelled out; rich would drop some of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import resource
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -33,6 +34,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def shown(text: object, most: int = 200) -> str:
     """Return text of unknown origin for a message: without control characters and line ends, cut where it is long."""
     return printable(shortened(str(text), most)).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def memory_limit() -> str:
+    """Return a sentence about `ulimit -v` if it limits this process, else "".
+
+    Libraries that get no memory end in many ways, some with an exit status of 1.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return ""
+    return f" The limit of {limit // 2**20:,} MiB on its memory (ulimit -v) may be too low."
 
 
 def raised(error: BaseException) -> str:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from klr_bench.experiment.data import catalogue
+from klr_bench.experiment.data.compression import SUFFIXES
+
 settings.register_profile("no clock", deadline=None)
 settings.load_profile("no clock")
 
 ROOT = Path(__file__).resolve().parents[1]
+MIRROR = Path(os.environ.get("KLR_BENCH_MIRROR") or ROOT.parent / "shared" / "data").resolve()
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 WAITING = ("test_dask.py", "test_processes.py", "test_kills.py", "test_interruptions.py")
 """Files whose few tests wait for other processes: the first to begin, for the last to begin ends alone."""
 OF_REFERENCES = (
@@ -63,11 +68,26 @@ def one_blas_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def mirror() -> Path:
-    """Return the folder that holds real data; skip where there is none, fail where CI has none."""
-    folder = Path(os.environ.get("KLR_BENCH_MIRROR") or ROOT.parent / "shared" / "data").resolve()
-    if folder.is_dir():
-        return folder
-    reason = f"no data mirror at {folder}: set KLR_BENCH_MIRROR to a folder laid out <dataset>/<file>[.xz|.gz|.bz2]"
+    """Return the folder that holds real data; tests that read it are marked with `mirror` and the data sets."""
+    return MIRROR
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test of real data that the mirror does not have; with CI=true it fails."""
+    names = [name for marker in item.iter_markers("mirror") for name in marker.args]
+    if not (missing := missing_files(names, MIRROR)):
+        return
+    reason = (
+        f"no {', '.join(missing)} in the data mirror {MIRROR}: set KLR_BENCH_MIRROR to a folder laid out "
+        "<dataset>/<file>[.xz|.gz|.bz2]"
+    )
     if os.environ.get("CI") == "true":
-        pytest.fail(reason)
+        pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def missing_files(names: Iterable[str], folder: Path) -> list[str]:
+    """Return the files of data sets that a mirror does not have, neither plain nor compressed."""
+    files = [entry["name"] for name in names for entry in catalogue.files(catalogue.spec(name, [ROOT / "configs"]))]
+    return [name for name in files if not any((folder / f"{name}{end}").is_file() for end in ("", *SUFFIXES))]

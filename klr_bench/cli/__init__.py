@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
+from klr_bench.cli.environment import environment_message, open_closed_streams
 from klr_bench.cli.words import split_keys
 from klr_bench.errors import KlrBenchError, nearest
 from klr_bench.files import expanded, read_regular
@@ -101,6 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
+    open_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of a label or a file's name that has no such letters
     try:
@@ -113,19 +115,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
-    except (KlrBenchError, OSError, ValueError, RecursionError) as error:
+    except (KlrBenchError, OSError, ValueError, RecursionError, MemoryError) as error:
         if debug:
             traceback.print_exc()
-        sys.stderr.write(error_message(_explained(error)))
+        environment = isinstance(error, OSError | MemoryError)
+        sys.stderr.write(
+            error_message(environment_message(error) if environment else str(error) or type(error).__name__)
+        )
         return EXIT_BAD_INPUT
     return status
-
-
-def _explained(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}cannot be used ({error.strerror}). Check the path."
-    return str(error) or type(error).__name__
 
 
 def _dispatch(arguments: list[str], *, debug: bool) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 import sys
 import tempfile
 import traceback
@@ -27,21 +28,21 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from klr_bench.cli.guard import GuardedLoader, check_arguments
+from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
+from klr_bench.cli.environment import environment_message
+from klr_bench.cli.guard import GuardedLoader, check_arguments, unchecked_help
 from klr_bench.cli.overrides import OWN_KEYS, fixed_keys, name_of_job, prepare
-from klr_bench.errors import KlrBenchError, StoppedError, nearest, shown
+from klr_bench.errors import KlrBenchError, StoppedError, memory_limit, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.schema import all_keys
 from klr_bench.experiment.config.validate import OPEN, validate
-from klr_bench.printing import error_message
+from klr_bench.printing import error_message, printable
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
-    *(ImportError, OSError, ValueError, RecursionError),
+    *(ImportError, OSError, ValueError, RecursionError, MemoryError),
 )
 """What a user's input can end in; anything else is a defect of ours and keeps its traceback."""
-
-EXIT_FAILED, EXIT_BAD_INPUT = 1, 2
 
 
 class OwnConfigs(SearchPathPlugin):
@@ -62,13 +63,17 @@ class Task:
     watch: bool = False
     port: int = 0
     """That of the page of the job before, 0 where there was none: a sweep is watched at one address."""
+    paper: str = ""
+    """The paper whose experiments are the jobs, or nothing."""
     fixed: frozenset[str] = frozenset()
     """The keys of the command line that are the same for all jobs of a sweep."""
     process: int = field(default_factory=os.getpid)
     running: bool = False
     statuses: list[int] = field(default_factory=list)
-    places: set[Path] = field(default_factory=set)
-    """The results folders of the jobs so far."""
+    places: dict[Path, list[str]] = field(default_factory=dict)
+    """The results folders of the jobs so far, and the overrides of each."""
+    results_dir: str = ""
+    """Where the experiments of the paper have their results, once one of them has run."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
         """Run a job; return its score, for a sweeper that looks for the best, None where it has none."""
@@ -93,13 +98,14 @@ class Task:
             config = validate(cfg, job.overrides.task, sources)
             check_names(config.figures or ())
             place = Path(config.results_dir) / config.name
-            self._take(place)
+            self._take(place, list(job.overrides.task))
             with self._watched(place):
                 outcome = runner.run(
                     config, console=console, quiet=self.quiet, dry_run=self.dry_run, overrides=job.overrides.task
                 )
         except BrokenPipeError:
-            raise
+            self.running = False
+            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print a message about any Exception
         except BAD_INPUT as error:
             # In a launcher's worker process our statuses are a copy: there Hydra carries the error home.
             if os.getpid() != self.process:
@@ -110,8 +116,18 @@ class Task:
         else:
             self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
             score = outcome.score
+            if self.paper and config.name == config.experiment:
+                self.results_dir = config.results_dir
+            else:
+                self.say_next(f"experiment={config.name}", config.results_dir)
         self.running = False
         return score
+
+    def say_next(self, report: str, results_dir: str) -> None:
+        """Name the command that reports what has run."""
+        if not (self.quiet or self.dry_run):
+            place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
+            sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
 
     @contextmanager
     def _watched(self, place: Path) -> Iterator[None]:
@@ -124,15 +140,14 @@ class Task:
         with watching(place, self.port) as self.port:
             yield
 
-    def _take(self, place: Path) -> None:
-        """Refuse a results folder that an earlier job of the same sweep has filled."""
-        if place in self.places:
+    def _take(self, place: Path, overrides: list[str]) -> None:
+        """Refuse a results folder that another job of the same sweep has filled; a sweeper may repeat a job."""
+        if self.places.setdefault(place, overrides) != overrides:
             message = (
                 f"{place}: an earlier run of this sweep has its results there; one table would hold both. Leave name= "
                 "out, so that each run gets a name of its own."
             )
             raise KlrBenchError(message)
-        self.places.add(place)
 
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
@@ -154,6 +169,7 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
 def _run(arguments: Sequence[str], task: Task) -> int:
     prepared = prepare(arguments)
     task.quiet, task.dry_run, task.watch = prepared.quiet, prepared.dry_run, prepared.watch
+    task.paper = prepared.paper
     task.fixed = fixed_keys(prepared.hydra)
     try:
         check_arguments(prepared.hydra)
@@ -172,14 +188,19 @@ def _run(arguments: Sequence[str], task: Task) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             prepared.hydra.extend([f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"])
         sys.argv = ["klr-bench run", *prepared.hydra]
+        stack.enter_context(unchecked_help())
         try:
             application()
-        except SystemExit as leaving:  # after --help, --info and the like, or from argparse
+        except SystemExit as leaving:  # after --help, --info and the like, from argparse, or for a closed pipe
             if task.running:
                 complain(
                     "a module or class of this run raised SystemExit. Take the call of exit out of it.", debug=False
                 )
+            if leaving.code == EXIT_BROKEN_PIPE and not task.running:
+                return EXIT_BROKEN_PIPE
             return EXIT_BAD_INPUT if leaving.code or task.running else 0
+    if task.results_dir:
+        task.say_next(f"paper={task.paper}", task.results_dir)
     return max(task.statuses, default=0)
 
 
@@ -228,9 +249,10 @@ def explain(error: BaseException) -> str:
     text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, HydraException):
         return _explain_composition(text)
-    if isinstance(error, OSError) and error.strerror:
-        place = f"{shown(error.filename)}: " if error.filename else ""
-        return f"{place}cannot be used ({error.strerror}). Choose another path, or mend this one."
+    if isinstance(error, OSError | MemoryError):
+        return environment_message(error)
+    if isinstance(error, ImportError):
+        return f"{text}.{memory_limit()}" if memory_limit() else text
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key}: {text.splitlines()[0]}"
     return text.strip()

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.utils import get_args_parser
+from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, RangeSweep, Sweep
 from hydra.core.plugins import Plugins
@@ -111,8 +114,11 @@ def check_hydra(section: DictConfig) -> None:
         if OmegaConf.is_config(content):
             content = OmegaConf.to_container(content, resolve=True)
         target = content.pop(TARGET, None) if isinstance(content, dict) else content
-        if target not in plugins or TARGET in _keys(content):
-            message = f"hydra.{kind}: expected the settings of an installed {kind} of Hydra, got {TARGET}: {target}."
+        known = [*_targets(ConfigStore.instance().repo["hydra"][kind])]  # what the installed plugins name themselves
+        unknown = [inner for inner in _targets(content) if inner not in known]
+        if target not in plugins or unknown:
+            got = target if target not in plugins else unknown[0]
+            message = f"hydra.{kind}: expected the settings of an installed {kind} of Hydra, got {TARGET}: {got}."
             raise KlrBenchError(message)
         batch = content.get("max_batch_size")
         if batch is not None and (type(batch) is not int or batch < 1):
@@ -122,17 +128,30 @@ def check_hydra(section: DictConfig) -> None:
             _check_jobs(OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in params.items()]))
 
 
-def _keys(content: Any) -> Iterator[Any]:
-    """Yield all keys at all depths."""
-    if isinstance(content, Mapping):
-        yield from content
+def _targets(content: Any) -> Iterator[Any]:
+    """Yield the value of each `_target_`, at any depth."""
+    if isinstance(content, ConfigNode):
+        content = OmegaConf.to_container(content.node)
+    if isinstance(content, Mapping) and TARGET in content:
+        yield content[TARGET]
     for entry in content.values() if isinstance(content, Mapping) else content if isinstance(content, list) else ():
-        yield from _keys(entry)
+        yield from _targets(entry)
+
+
+@contextmanager
+def unchecked_help() -> Iterator[None]:
+    """Keep argparse of Python 3.14 from checking help texts: one of Hydra's is not a string (Hydra issue 3121)."""
+    ArgumentParser._check_help = lambda *_: None  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        del ArgumentParser._check_help  # type: ignore[attr-defined]  # the inherited method is used again
 
 
 def check_arguments(arguments: Sequence[str]) -> None:
     """Refuse what Hydra does not read, keys of Hydra that klr-bench does not use, and sweeps without end."""
-    parser = get_args_parser()
+    with unchecked_help():
+        parser = get_args_parser()
     parser.error = _refuse_flags  # type: ignore[method-assign, assignment]
     given = parser.parse_args(list(arguments))
     if given.package and not given.cfg:
@@ -140,7 +159,7 @@ def check_arguments(arguments: Sequence[str]) -> None:
     for word in given.overrides:
         key = word.lstrip("+~").partition("=")[0]
         package = key.partition("@")[2].rpartition(":")[2]
-        known = any(key == name or key.startswith(f"{name}.") for name in ALLOWED)
+        known = any(key == name or key.startswith((f"{name}.", f"{name}/")) for name in ALLOWED)
         if _is_hydras(package) or (_is_hydras(key) and not known):
             message = f"{shown(key)}: klr-bench does not use this setting of Hydra.{nearest(key, ALLOWED)}"
             raise KlrBenchError(message)

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from klr_bench.cli.words import is_true
 from klr_bench.errors import KlrBenchError, nearest, shown
@@ -19,6 +20,7 @@ HYDRA_FLAGS = (
 )
 """All but --experimental-rerun, which would load a pickle, and --config-name and --config-path: the root of a run is
 configs/config.yaml."""
+VALUED_FLAGS = ("--cfg", "--config-dir", "--info", "--package", "-c", "-cd", "-i", "-p")
 SHORT_FLAGS = ("-c", "-cd", "-h", "-i", "-m", "-p", "-r", "-sc")
 LONGEST, LONGEST_TOGETHER = 4_000, 20_000
 """Characters of an argument, and of all; Hydra's parser takes a time that grows with the square of a list."""
@@ -50,6 +52,8 @@ class Arguments:
     quiet: bool
     dry_run: bool
     watch: bool
+    paper: str
+    """The name of a paper whose experiments are run, or nothing."""
 
 
 def prepare(arguments: Sequence[str]) -> Arguments:
@@ -64,10 +68,12 @@ def prepare(arguments: Sequence[str]) -> Arguments:
     words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
     words, watch = _without_watch(_with_experiments(words))
     rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
-    rest.sort(key=_is_override)  # Hydra's parser refuses an override behind a flag behind an override
+    pairs = sorted(pairwise(["", *rest]), key=lambda pair: _is_override(*pair))
+    rest = [word for _, word in pairs]  # Hydra's parser refuses an override behind a flag behind an override
     dry_run = "--dry-run" in words
-    of_paper = any(argument.startswith("paper=") for argument in arguments)  # its cells are counted, not listed
-    return Arguments(rest, quiet="--quiet" in words or (dry_run and of_paper), dry_run=dry_run, watch=watch)
+    paper = next((word.partition("=")[2] for word in arguments if word.startswith("paper=")), "")
+    quiet = "--quiet" in words or (dry_run and bool(paper))  # the cells of a paper are counted, not listed
+    return Arguments(rest, quiet=quiet, dry_run=dry_run, watch=watch, paper=paper)
 
 
 def _whole_flag(argument: str) -> str:
@@ -110,8 +116,9 @@ def _without_watch(arguments: Sequence[str]) -> tuple[list[str], bool]:
     return rest, bool(given) and is_true("watch", given[0])
 
 
-def _is_override(argument: str) -> bool:
-    return "=" in argument and not argument.startswith("-")
+def _is_override(previous: str, argument: str) -> bool:
+    """Return False for a flag, and for the value of the flag before it."""
+    return not argument.startswith("-") and ("=" in argument or previous not in VALUED_FLAGS)
 
 
 def _rewrite(argument: str) -> str:
@@ -143,7 +150,9 @@ def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
     """Return the keys that are given one value, for all jobs of a sweep; raises what Hydra's parser raises."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    overrides = OverridesParser.create().parse_overrides([word for word in arguments if _is_override(word)])
+    overrides = OverridesParser.create().parse_overrides(
+        [pair[1] for pair in pairwise(["", *arguments]) if _is_override(*pair)]
+    )
     return frozenset(override.key_or_group for override in overrides if not override.is_sweep_override())
 
 
@@ -153,7 +162,7 @@ def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> 
     `overrides` are those of the job, `fixed` the keys that all jobs have in common.  The name of its experiment tells
     enough by itself; where the command line gives names, they are left as they are.
     """
-    values = [override.lstrip("+").partition("=") for override in overrides]
+    values = [override.lstrip("+~").partition("=") for override in overrides]
     if any(key == "name" for key, _, _ in values):
         return name
     alike = {*fixed, "experiment", "results_dir"}

@@ -28,8 +28,10 @@ from klr_bench.experiment.config.typed import (
     check_choice,
     parse,
     refuse,
+    refuse_unknown,
 )
 from klr_bench.experiment.measure.metric import Metric
+from klr_bench.experiment.targets import TARGET
 from klr_bench.files import read_regular
 from klr_bench.report.claims import Claim, Sentence
 from klr_bench.report.numbers import Absent, Cause, Counterparts, Layout
@@ -51,6 +53,8 @@ LARGEST_TABLES = 10**7
 FACTS = ("n_train", "n_test", "n_features", "n_examples", "nnz_per_instance", "lam")
 """What tables say of a data set itself, in lines without an algorithm."""
 NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
+KERNEL = ("kernel", "gamma", "degree", "coef0")
+"""Parameters that a run gives to any learner with a kernel."""
 OWN_FILE = re.compile(r".+-[0-9a-f]{6}")
 """The name of the user's own file in records: its stem and a part of its hash."""
 
@@ -227,7 +231,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
         "dataset": files.names("dataset", searched),
         "algorithm": ["", *files.names("algorithm", searched)],
     }
-    lines: dict[str, Printed] = {}
+    lines: dict[str, tuple[int, Printed]] = {}
     for number, row in enumerate(rows[1:], 2):
         with located(f"{path}, line {number}"):
             if len(row) != len(header):
@@ -240,8 +244,9 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
             if place in lines:
                 message = f"expected another number of the table, got that of {line.metric} again."
                 raise KlrBenchError(message)
-            lines[place] = line
-    return list(lines.values())
+            lines[place] = number, line
+    _check_params(dict(lines.values()), path, searched)
+    return [line for _, line in lines.values()]
 
 
 def _line(values: Mapping[str, str]) -> Printed:
@@ -250,6 +255,34 @@ def _line(values: Mapping[str, str]) -> Printed:
     except (ValueError, RecursionError):
         refuse("params", 'JSON such as {"lam": 0.1} with double quotes, or nothing', values["params"])
     return parse(Printed, {**values, "params": params})
+
+
+def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[Path]) -> None:
+    """Refuse a parameter that no run can have: neither its algorithm's YAML file nor an experiment names it.
+
+    `lines` are those of `path`, by their numbers.
+    """
+    named: dict[str, set[str]] = {}
+    for algorithm in {line.algorithm for line in lines.values() if line.params} - {""}:
+        content = files.read(files.find("algorithm", algorithm, searched))
+        named[algorithm] = {*KERNEL, *_keys(content, "estimator"), *_keys(content, "grid")} - {TARGET}
+    unknown = [number for number, line in lines.items() if line.params.keys() - named.get(line.algorithm, line.params)]
+    for name in files.names("experiment", searched) if unknown else ():
+        content = files.read(files.find("experiment", name, searched))
+        for algorithm, known in named.items():
+            known |= _keys(content, "sweep", algorithm)
+            known |= _keys(content, "algorithms", algorithm, "estimator")
+            known |= _keys(content, "algorithms", algorithm, "grid")
+    for number in unknown:
+        with located(f"{path}, line {number}"):
+            refuse_unknown(lines[number].params, sorted(named[lines[number].algorithm]), "params.")
+
+
+def _keys(content: Any, *path: str) -> set[str]:
+    """Return the keys of a section, or nothing where there is no such section."""
+    for name in path:
+        content = content.get(name) if isinstance(content, Mapping) else None
+    return {*content} if isinstance(content, Mapping) else set()
 
 
 def _check_line(line: Printed, known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> None:

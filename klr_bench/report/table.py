@@ -20,6 +20,7 @@ from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.paper import Printed, Published
 from klr_bench.report.significance import Marks, marks
+from klr_bench.report.sweeps import other_sweeps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,6 +211,7 @@ def _block(
     asked = manifest.columns() if dataset in manifest.config.datasets else []
     against = manifest.config.against or {}
     columns = sorted({*groups, *asked}, key=manifest.order)
+    others = other_sweeps(groups, manifest)
     lines = []
     for column in columns:
         rows = list(groups.get(column, []))
@@ -218,13 +220,14 @@ def _block(
         if manifest.borrowed and "budget" in values:  # the paper's are the numbers of support vectors of its own run
             ours = {variant["budget"] for name, variant in columns if name == column[0] and "budget" in variant}
             values["budget"] = papers.alike(dataset, column[0], "budget", ours).get(values["budget"], values["budget"])
-        published = papers.published(dataset, column[0], values)
+        published = {} if column in others else papers.published(dataset, column[0], values)
         derived = {
             name: compared(groups, column, metric, against.get(name)) if rows else []
             for name, metric in manifest.metrics.items()
             if metric.compares
         }
-        lines.append(_line(column, manifest, rows, repeats, published, derived, machine))
+        line = _line(column, manifest, rows, repeats, published, derived, machine)
+        lines.append(_named(line, others[column]) if column in others else line)
     every = [row for rows in groups.values() for row in rows if row["n_train"] > 0]
     facts = papers.facts(dataset)
     metrics = _metrics(lines, manifest, compared_with_paper=bool(papers.sources), only_published=only_published)
@@ -239,6 +242,10 @@ def _block(
         stands_for=papers.stands_for(dataset),
         marks=marks(groups, columns, metrics, resampled=resampled, by=papers.columns),
     )
+
+
+def _named(line: Line, difference: str) -> Line:
+    return replace(line, algorithm_label=f"{line.algorithm_label} ({difference})")
 
 
 def _values(column: Column, rows: Sequence[Row], manifest: Manifest) -> dict[str, Any]:

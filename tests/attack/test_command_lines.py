@@ -21,6 +21,7 @@ from klr_bench.cli.overrides import HYDRA_FLAGS, LONGEST, OWN_FLAGS
 from klr_bench.experiment import runner
 from klr_bench.experiment.config.schema import all_keys
 from tests.attack.promise import check_message, files_in, refused
+from tests.conftest import needs_proc
 
 PICKLE = "cos\nsystem\n(S'touch pickled'\ntR."
 TOUCH = "{_target_: os.system, command: touch called}"
@@ -115,8 +116,10 @@ REFUSED = [
         "hydra.launcher=x", "hydra.launcher=null", "hydra/launcher=nope", "hydra.mode=NOPE",
     )),
     *((["-m", f"hydra.sweeper.max_batch_size={size}", "repeats=1,2"], "max_batch_size: expected") for size in (0, -1)),
-    (["hydra.run.dir=/proc/x"], "/proc/x: cannot be used (No such file or directory). Choose another path"),
-    (["-m", "hydra.sweep.dir=/proc/x", "repeats=1,2"], "/proc/x: cannot be used"),
+    *(pytest.param(words, f"/proc/x: cannot be used{reason}", marks=needs_proc) for words, reason in (
+        (["hydra.run.dir=/proc/x"], " (No such file or directory). Choose another path"),
+        (["-m", "hydra.sweep.dir=/proc/x", "repeats=1,2"], ""),
+    )),
 ]  # fmt: skip
 
 

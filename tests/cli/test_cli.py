@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import platformdirs
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
@@ -23,6 +27,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.data import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -176,7 +181,73 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert done.stdout in ("0\n", "141\n")  # 0: the pipe took it all before it was closed
 
 
+def test_a_run_whose_pipe_is_closed_ends_quietly(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "klr_bench", "run", "--dry-run"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 # run: Hydra's flags
+
+
+def shell(line: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell in which klr-bench is "$@"."""
+    command = ["sh", "-c", line, "sh", sys.executable, "-m", "klr_bench"]
+    return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+
+def test_closed_streams_are_no_error() -> None:
+    done = shell('"$@" list algorithms <&- >&-')
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert shell('"$@" nothing 2>&-').returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["--help", "list", "run --help"])
+def test_a_full_standard_output_is_named(arguments: str) -> None:
+    done = shell(f'"$@" {arguments} >/dev/full')
+    assert done.returncode == 2
+    expected = "standard output: cannot be written (No space left on device). Redirect it to another file."
+    assert done.stderr == f"error: {expected}\n"
+
+
+def test_without_a_temporary_folder(
+    stub: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    assert main(["run", "--dry-run"]) == 2
+    expected = "TMPDIR: expected a folder for temporary files, found none that can be written. Set TMPDIR to one."
+    assert capsys.readouterr().err == f"error: {expected}\n"
+
+
+def test_a_data_cache_needs_a_home_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_home(_: str) -> str:
+        message = "could not determine the home directory"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(platformdirs, "user_cache_dir", no_home)
+    monkeypatch.setattr(cache, "__file__", str(tmp_path / "a" / "b" / "c" / "cache.py"))
+    assert main(["data", "list"]) == 2
+    assert capsys.readouterr().err.startswith("error: data.cache: expected a folder, found no home folder")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("can't start new thread")])
+def test_too_little_memory_is_named(
+    error: MemoryError, stub: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (600 << 20, resource.RLIM_INFINITY))
+    stub.error = error
+    assert main(["run"]) == 2
+    reason = str(error) or "an allocation failed"
+    expected = f"memory: not enough for this command ({reason}). Free some, or use smaller data."
+    limit = "The limit of 600 MiB on its memory (ulimit -v) may be too low."
+    assert capsys.readouterr().err == f"error: {expected} {limit}\n"
 
 
 def test_a_real_process_runs_hydra_and_refuses_in_one_line(tmp_path: Path) -> None:
@@ -206,6 +277,27 @@ def test_flags_of_hydra(arguments: list[str], expected: str, stub: Runner, capsy
     assert main(["run", *arguments]) == 0
     assert expected in capsys.readouterr().out
     assert stub.configs == []
+
+
+def test_argparse_of_python_3_14_accepts_hydras_parser(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_argument = argparse.ArgumentParser.add_argument
+
+    def check_help(parser: argparse.ArgumentParser, action: argparse.Action) -> None:
+        if action.help and not isinstance(action.help, str):
+            message = "badly formed help string"
+            raise ValueError(message)
+
+    def add_checked(parser: Any, *names: str, **options: Any) -> argparse.Action:
+        action = add_argument(parser, *names, **options)
+        parser._check_help(action)
+        return action
+
+    monkeypatch.setattr(argparse._ActionsContainer, "_check_help", check_help, raising=False)
+    monkeypatch.setattr(argparse.ArgumentParser, "add_argument", add_checked)
+    assert main(["run"]) == 0
+    assert len(stub.configs) == 1
+    with pytest.raises(ValueError, match="badly formed"):
+        argparse.ArgumentParser().add_argument("--x", help=5)  # type: ignore[arg-type]
 
 
 def test_a_run_leaves_no_stray_files(stub: Runner, tmp_path: Path) -> None:
@@ -251,6 +343,54 @@ def test_names_of_the_runs_of_a_sweep(stub: Runner, capsys: pytest.CaptureFixtur
     assert len(stub.configs) == len(names) + 1
 
 
+def test_flags_may_stand_behind_any_override(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "experiment=oskl_magic", "~sweep", "-m", "seed=1,2"]) == 0
+    assert [config.name for config in stub.configs] == ["oskl_magic-seed-1", "oskl_magic-seed-2"]
+    assert [config.sweep for config in stub.configs] == [{}, {}]
+    assert main(["run", "oskl_magic", "-m", "seed=1,2"]) == 2
+    assert capsys.readouterr().err.startswith("error: expected key=value, got 'oskl_magic'.")
+
+
+SWEEPER = """
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_store import ConfigStore
+
+store, target = ConfigStore.instance().store, "hydra_plugins.sampling.SamplingSweeper"
+store("sampling", {"_target_": target, "defaults": ["_self_", {"sampler": "counter"}]}, "hydra/sweeper")
+for name in ("counter", "count"):
+    store(name, {"_target_": "collections.Counter"}, "hydra/sweeper/sampler")
+
+
+class SamplingSweeper(BasicSweeper):
+    def __init__(self, sampler):
+        super().__init__(None)
+        assert sampler == {}
+
+    def sweep(self, arguments):
+        for _ in range(2):
+            self.batch_index = 0
+            super().sweep(arguments)
+"""
+"""A plugin of Hydra whose settings have a class inside, as Optuna's have, and which comes back to a job."""
+
+
+def test_a_sweeper_of_an_installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hydra_plugins").mkdir()
+    (tmp_path / "hydra_plugins" / "sampling.py").write_text(SWEEPER)
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{ROOT}{os.pathsep}{tmp_path}")
+    arguments = ["run", "-m", "--dry-run", "--quiet", "hydra/sweeper=sampling", "hydra/sweeper/sampler=count"]
+    done = klr_bench(*arguments, "seed=1,2", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("quick")] == [
+        *("quickstart-seed-1", "quickstart-seed-2", "quickstart-seed-1", "quickstart-seed-2")
+    ]
+    done = klr_bench(*arguments, "hydra.sweeper.sampler._target_=os.system", cwd=tmp_path)
+    expected = (
+        "error: hydra.sweeper: expected the settings of an installed sweeper of Hydra, got _target_: os.system.\n"
+    )
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
 def test_a_long_name_of_a_run_is_cut_and_stays_its_own() -> None:
     overrides = [f"algorithms.oskl.estimator.{'x' * 90}={number}" for number in (1, 2)]
     first, second = (name_of_job("mine", [override], ()) for override in overrides)
@@ -269,6 +409,18 @@ def test_a_dry_run_of_a_paper_counts_the_cells_of_each_experiment(stub: Runner) 
     assert main(["run", "paper=prototype_klr", "--dry-run"]) == 0
     assert [(options["quiet"], options["dry_run"]) for options in stub.options] == [(True, True)] * len(stub.configs)
     assert {config.name for config in stub.configs} >= {"prototypes_curve", "prototypes_mnist"}
+
+
+def test_the_hint_behind_a_run_is_of_what_ran(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    def hints(*arguments: str) -> list[str]:
+        main(["run", *arguments])
+        return capsys.readouterr().out.splitlines()
+
+    assert hints() == ["Next: klr-bench report experiment=quickstart"]
+    assert hints("results_dir=out here") == ["Next: klr-bench report experiment=quickstart results_dir='out here'"]
+    assert hints("--quiet") == hints("--dry-run") == []
+    assert hints("paper=tan2016aaai", "results_dir=out") == ["Next: klr-bench report paper=tan2016aaai results_dir=out"]
+    assert all(" experiment=" in hint for hint in hints("paper=tan2016aaai", "seed=1,2")), "which no paper reads"
 
 
 def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:

@@ -228,6 +228,14 @@ REFUSED = [
         ["experiment=klr_figure1", "selection.folds=3"],
         r"selection\.folds=3: has no effect, because selection\.nested is false\.",
     ),
+    (
+        ["+algorithms.nc.kernel_parameters=[gama]"],
+        r"algorithms\.nc\.kernel_parameters\[0\]: unknown value 'gama'\. Did you mean 'gamma'\?",
+    ),
+    (
+        ["+algorithms.arow.kernel_parameters=[degree]", "algorithm=[nc,arow]"],
+        r"unknown key 'algorithms\.arow\.kernel_parameters\.degree'\.",
+    ),
     (["+algorithms.nc.selected_as={etaa: 1}"], r"unknown key 'algorithms\.nc\.selected_as\.etaa'\. Did you mean 'eta'"),
     (
         ["+algorithms.nc.selected_as={eta: 1}"],
@@ -337,6 +345,13 @@ REFUSED = [
 def test_what_makes_no_sense_is_refused(overrides: list[str], message: str) -> None:
     with pytest.raises(KlrBenchError, match=message):
         composed(*overrides)
+
+
+def test_the_runs_kernel_has_an_effect_on_what_a_file_declares() -> None:
+    words = ["algorithm=fogd", "kernel.percentile=null", "kernel.gamma=2"]
+    assert composed(*words, "+algorithms.fogd.kernel_parameters=[gamma]").kernel.gamma == 2.0
+    with pytest.raises(KlrBenchError, match="no learner of this run has a kernel"):
+        composed(*words)
 
 
 def test_given_keys_see_into_dicts_and_past_deletions() -> None:

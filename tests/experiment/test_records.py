@@ -40,6 +40,7 @@ from klr_bench.experiment.records import (
 from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.files import SMALL, read_json, read_regular, write_atomic, write_json
 from klr_bench.report.load import load_results, read_results
+from tests.conftest import needs_proc
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = [(10, 0.5, "accuracy", 0.75), (20, 1.0, "accuracy", 0.8)]
@@ -169,6 +170,10 @@ def test_files_of_every_size_are_read_to_their_end(tmp_path: Path) -> None:
         assert len(read_regular(path, size)) == size
         with pytest.raises(KlrBenchError, match=f"expected a file of at most {size - 1:,} bytes, got {size:,}"):
             read_regular(path, size - 1)
+
+
+@needs_proc
+def test_a_file_whose_size_is_unknown_is_read_to_its_end() -> None:
     assert read_regular("/proc/self/stat", SMALL).startswith(str(os.getpid()).encode())
 
 

@@ -67,3 +67,11 @@ def test_a_paper_of_ones_own(
     (paper / "tables.csv").write_text(TABLES.replace("moons,nc", "moons,ncc"), encoding="utf-8")
     assert main(["report", "experiment=a_name_of_its_own"]) == 2
     assert "tables.csv, line 3: algorithm: unknown value 'ncc'. Did you mean 'nc'?" in capsys.readouterr().err
+    (paper / "tables.csv").write_text(TABLES.replace('""G""', '""bugdet""'), encoding="utf-8")
+    assert main(["report", "paper=mine"]) == 2
+    assert "tables.csv, line 4: unknown key 'params.bugdet'. Known: G, R, coef0" in capsys.readouterr().err
+    experiment.write_text("# @package _global_\nsweep: {oskl: {budget: [9]}}\n", encoding="utf-8")
+    assert main(["report", "paper=mine"]) == 2
+    assert "unknown key 'params.bugdet'. Did you mean 'budget'?" in capsys.readouterr().err
+    (paper / "tables.csv").write_text(TABLES.replace('""G""', '""budget""'), encoding="utf-8")
+    assert main(["report", "paper=mine"]) == 0

@@ -101,6 +101,35 @@ def test_lines_are_in_the_order_of_the_configuration_and_the_unknown_after_them(
     assert list(lines(folder)) == [*labels, "forgetron"]
 
 
+@pytest.mark.parametrize("last", [CONFIG["sweep"], {}], ids=["configured", "~sweep"])
+def test_a_run_with_another_sweep_is_named_and_has_no_published_numbers(make: Make, last: dict[str, Any]) -> None:
+    names = [("oskl", "G=1"), ("oskl", ""), ("oskl", "G=1; R=9"), ("pegasos", "lam=cv; project=True"), ("pegasos", "")]
+    rows = [row(*name, 0, params={"G": 1} if name[0] == "oskl" else {}) for name in names]
+    compared = {
+        label: bool(line.entries["accuracy"].published) for label, line in lines(make(rows, sweep=last)).items()
+    }
+    pegasos = {name: has for name, has in compared.items() if name.startswith("Pegasos")}
+    assert pegasos.pop("Pegasos lam=cv; project=True")
+    assert pegasos == {
+        "Pegasos (lam, project not swept)": False,
+        "Pegasos (project not swept) lam=0.0001": False,
+        "Pegasos (project not swept) lam=cv": False,
+    }
+    oskl = {name: has for name, has in compared.items() if name.startswith("OSKL")}
+    assert oskl == {"OSKL G=1": True, "OSKL G=10": True, "OSKL (G not swept)": False, "OSKL (R swept) G=1; R=9": False}
+
+
+def test_a_run_with_another_sweep_alone_has_the_published_numbers(make: Make) -> None:
+    folder = make([row("oskl", "", 0, params={"G": 1})], only=True, sweep={})
+    assert lines(folder)["OSKL"].entries["accuracy"].published
+
+
+def test_an_experiment_may_take_its_sweep_from_another(make: Make) -> None:
+    rows = [row("forgetron", variant, 0, params={"budget": 9}) for variant in ("", "budget=9")]
+    found = lines(make(rows, only=True, experiment="budget_oskl_adult", sweep={}, algorithms={"forgetron": {}}))
+    assert list(found) == ["forgetron (budget not swept)", "forgetron budget=9"]
+
+
 def test_a_cell_is_mean_and_std_beside_the_published_number(make: Make) -> None:
     cell = lines(make())["OSKL G=1"].entries["accuracy"]
     assert cell.published is not None
@@ -256,7 +285,18 @@ def test_what_is_no_terminal_gets_plain_text_in_which_no_number_is_cut_off(make:
         assert re.search(rf"{re.escape(label)} +3/3 +{100 * mean:.1f} ± 0\.2[‡ ] .* 3,441 ± 1 +0\.500 ± 0\.000", text)
 
 
-def test_the_table_fits_a_terminal_of_100_columns(make: Make) -> None:
+def test_columns_limits_the_width_of_what_is_no_terminal(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def widest() -> int:
+        lines = shown(make(), width=60).partition("MAGIC")[2].splitlines()
+        return max(len(line.rstrip()) for line in lines)
+
+    assert widest() > 100
+    monkeypatch.setenv("COLUMNS", "60")
+    assert widest() <= 60
+
+
+def test_the_table_fits_a_terminal_of_100_columns(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     text = shown(make(), width=100, force_terminal=True, no_color=True, color_system=None)
     assert len(re.findall(r"^\S.* 3/3 .* ± .* ± .* ± .* ± .*x *$", text, flags=re.MULTILINE)) == len(ACCURACIES)
     assert len(re.findall(r"^  paper .* ± .* ± .*,?\d+ .* ± \d", text, flags=re.MULTILINE)) == len(ACCURACIES)

@@ -19,6 +19,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,9 @@ def cache_folder() -> Path:
     for source in sorted(estimators.rglob("*.py")):
         digest.update(source.read_bytes())
     name = digest.hexdigest()[:16]
-    candidates = [Path(platformdirs.user_cache_dir("klr-bench")) / "numba" / name]
+    candidates = []
+    with suppress(RuntimeError):  # neither HOME nor the password database names a home folder
+        candidates.append(Path(platformdirs.user_cache_dir("klr-bench")) / "numba" / name)
     if os.environ.get("NUMBA_CACHE_DIR"):
         candidates.insert(0, Path(os.environ["NUMBA_CACHE_DIR"]) / name)
     for folder in candidates:
@@ -51,7 +54,7 @@ def cache_folder() -> Path:
     temporary = Path(tempfile.mkdtemp(prefix="klr-bench-numba-"))
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     os.environ["NUMBA_CACHE_DIR"] = str(temporary)  # for worker processes
-    refused.extend(str(folder.parent) for folder in candidates)
+    refused.extend([str(folder.parent) for folder in candidates] or ["The home folder"])
     return temporary / name
 
 

@@ -104,10 +104,10 @@ def _kernel_reason(key: str, config: Config) -> str | None:
 
 
 def _kernels(stem: str, config: Config) -> list[Any]:
-    """Return the kernels that an algorithm is run with; none if its constructor takes none."""
+    """Return the kernels that an algorithm is run with; none if its constructor takes nothing of a kernel."""
     algorithm = config.algorithms[stem]
     if "kernel" not in build.parameters(algorithm["estimator"][build.TARGET]):
-        return []
+        return [config.kernel.kernel] if algorithm.get("kernel_parameters") else []
     own = algorithm["estimator"].get("kernel") or config.kernel.kernel
     listed: Mapping[str, list[Any]] = {**algorithm["grid"], **config.sweep.get(stem, {})}
     return [own, *listed.get("kernel", [])]

@@ -230,6 +230,8 @@ class AlgorithmConfig:
     estimator: dict[str, Parameter] | None = None
     grid: dict[str, Any] | None = None
     selected_as: dict[str, Parameter] | None = None
+    kernel_parameters: list[Literal["gamma", "degree", "coef0"]] | None = None
+    """Those that the run's kernel sets, of a class without a parameter `kernel`."""
     time_limit_s: Annotated[float, above(0, " seconds, or null")] | None = None
 
 

@@ -247,6 +247,7 @@ def _algorithm(stem: str, entry: Mapping[str, Any], given: Collection[str]) -> d
     _check_target(estimator[build.TARGET], f"{where}estimator.{build.TARGET}")
     _check_values(estimator, estimator, f"{where}estimator.")
     _check_parameters(estimator, grid, f"{where}grid.")
+    _check_parameters(estimator, algorithm.kernel_parameters or (), f"{where}kernel_parameters.")
     _check_selected_as(algorithm.selected_as or {}, estimator, grid, where)
     return asdict(algorithm) | {
         "label": algorithm.label or stem,

@@ -38,7 +38,11 @@ def default_cache() -> Path:
         return checkout / "data"
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("klr-bench"))
+    try:
+        return Path(platformdirs.user_cache_dir("klr-bench"))
+    except RuntimeError as error:
+        message = "data.cache: expected a folder, found no home folder to make one in. Set HOME, or data.cache=FOLDER."
+        raise KlrBenchError(message) from error
 
 
 def beside(path: Path, suffix: str) -> Path:

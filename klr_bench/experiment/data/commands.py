@@ -19,6 +19,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from klr_bench.console import is_unlimited
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import catalogue
 from klr_bench.experiment.data.cache import Progress as Callback
@@ -43,7 +44,7 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
         row = catalogue.row(name, spec, cache)
         size = filesize.decimal(row.n_bytes) if row.n_bytes else ""
         table.add_row(name, row.label, _count(row.n_samples), _count(row.n_features), size, row.state)
-    if not console.is_terminal:
+    if is_unlimited(console):
         console.width = max(console.width, UNLIMITED)
     console.print(table)
     _line(console, f"cache: {cache}")

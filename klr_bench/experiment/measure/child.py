@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-from klr_bench.errors import raised
+from klr_bench.errors import memory_limit, raised
 from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
 
 PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.experiment.measure.child import main; main()"
@@ -27,7 +27,8 @@ class KilledError(Exception):
     """The child process of a fit ended without a result."""
 
     def __init__(self, status: int) -> None:
-        super().__init__(f"the process of the fit ended ({exit_reason(status)}){memory_advice(status)}")
+        memory = "; it may need more memory" if status == -signal.SIGKILL else ""
+        super().__init__(f"the process of the fit ended ({exit_reason(status)}){memory}.{memory_limit()}")
 
 
 class Fitted(NamedTuple):
@@ -67,11 +68,6 @@ def exit_reason(status: int) -> str:
         return signal.Signals(-status).name
     except ValueError:
         return f"signal {-status}"
-
-
-def memory_advice(status: int) -> str:
-    """Return a hint if a process may have been ended because memory ran out."""
-    return "; it may need more memory" if status == -signal.SIGKILL else ""
 
 
 def main() -> None:

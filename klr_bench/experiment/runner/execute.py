@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -31,6 +30,7 @@ from klr_bench.experiment.runner.plan import Cell, Fold, group_folds, of_shard, 
 from klr_bench.experiment.runner.progress_file import ProgressFile
 from klr_bench.experiment.runner.schedule import rounds
 from klr_bench.experiment.runner.scores import ScoreStore
+from klr_bench.experiment.runner.shared_kernel import kernel_warnings
 from klr_bench.experiment.runner.streaming import forget, run_stream
 from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
 from klr_bench.experiment.splits import scaling
@@ -92,6 +92,8 @@ def run(
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
     cells = of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
+    for warning in kernel_warnings(config):
+        console.print(warning, style="yellow")
     if dry_run:
         return Outcome(n_found=dry_run_of(cells, folder, config, console, quiet=quiet))
     check_stream_learners(cells)
@@ -291,8 +293,6 @@ class _Run:
         self._say(f"{self._count()}; {seconds:.1f} s. Results: {records}")
         if self.outcome.failed:
             self._say("Run the same command again to try the failed cells once more.")
-        place = "" if self.config.results_dir == "results" else f" results_dir={shlex.quote(self.config.results_dir)}"
-        self._say(f"Next: klr-bench report experiment={self.config.name}{place}")
 
     def _score_of_all(self) -> float | None:
         metric = self.config.selection.score

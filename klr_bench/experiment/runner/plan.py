@@ -23,7 +23,8 @@ from klr_bench.experiment.data.streamed import Streamed, streamed
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.experiment.measure.own import own_files
 from klr_bench.experiment.runner.failure import described
-from klr_bench.experiment.selection import EstimatorSpec, candidates, kernel_of
+from klr_bench.experiment.runner.shared_kernel import shared_kernel
+from klr_bench.experiment.selection import EstimatorSpec, candidates
 from klr_bench.experiment.targets import TARGET, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.experiment.widths import to_be_checked
@@ -216,7 +217,6 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
     metrics = _own_metrics(config.metrics or ())
     score = _own_metrics([config.selection.score])
     for stem, algorithm in config.algorithms.items():
-        limit = algorithm.get("time_limit_s")
         for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
             choices = _candidates(algorithm, estimator, grid, score)
             check_candidates(stem, [choice.chosen for choice in choices], construct=construct)
@@ -230,10 +230,10 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
                 "estimator": estimator,
                 "grid": grid,
                 "candidates": choices,
-                "kernel": kernel_of(estimator, asdict(config.kernel)),
+                "kernel": shared_kernel(algorithm, estimator, config.kernel),
                 "selection": config.selection,
                 "trace": config.trace,
-                "time_limit_s": limit,
+                "time_limit_s": algorithm.get("time_limit_s"),
                 "own_metrics": metrics,
             }
             columns.append(column)

@@ -79,7 +79,10 @@ class ProgressFile:
         self._thread = threading.Thread(target=self._keep, name="progress.json", daemon=True)
 
     def __enter__(self) -> ProgressFile:
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # there is no memory for its stack
+            raise MemoryError(str(error)) from error
         return self
 
     def __exit__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from klr_bench.console import is_unlimited
 from klr_bench.report.render.caption import MARK
 from klr_bench.report.render.document import Document
 from klr_bench.report.render.layout import Grid
@@ -20,11 +21,11 @@ MOST_WIDE = 2 * PLAIN_WIDTH
 
 
 def show(document: Document, console: Console) -> None:
-    """Print a document; plain text, wide enough for all numbers, where the console is no terminal."""
+    """Print a document; wide enough for all numbers where the width is not limited."""
     from rich.text import Text
 
-    width, left_out = console.width, dict[str, None]()
-    if not console.is_terminal:
+    width, left_out, unlimited = console.width, dict[str, None](), is_unlimited(console)
+    if unlimited:
         console.width = max(PLAIN_WIDTH, width)
     try:
         console.print(Text(_for(console, document.title), style="bold"))
@@ -32,7 +33,7 @@ def show(document: Document, console: Console) -> None:
             console.print()
             narrow = _fitting(block, console.width)
             wide = console.width
-            if not console.is_terminal:
+            if unlimited:
                 console.width = max(wide, min(sum(_widths(narrow)), MOST_WIDE))
             console.print(_rich_table(narrow, console))
             console.width = wide

@@ -74,7 +74,7 @@ def test_primal_reaches_the_objective_of_newton(n, lam, gamma, cache_size):
     assert learner.duality_gap_ <= 1e-9
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("a9a")
 def test_real_data(mirror):
     with lzma.open(mirror / "a9a" / "a9a.xz") as file:
         X, y = load_svmlight_file(file, n_features=123)

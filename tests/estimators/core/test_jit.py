@@ -14,6 +14,7 @@ import pytest
 from numba import float32, float64
 from numba.core.types import FunctionType
 
+from klr_bench.estimators.core import jit
 from klr_bench.estimators.core.jit import compile_all, compiled
 
 FIT = """
@@ -69,6 +70,18 @@ def test_a_cache_that_cannot_be_written_is_replaced(tmp_path):
     folder, *_ = in_new_process(environment)
     assert folder.parent.name.startswith("klr-bench-numba-")
     assert not folder.exists()
+
+
+def test_a_user_without_a_home_folder_has_a_temporary_cache(monkeypatch):
+    def no_home(_):
+        message = "could not determine the home directory"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(jit.platformdirs, "user_cache_dir", no_home)
+    monkeypatch.setattr(jit, "refused", [])
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    assert jit.cache_folder.__wrapped__().parent.name.startswith("klr-bench-numba-")
+    assert jit.refused == ["The home folder"]
 
 
 def test_types_are_the_declared_ones():

@@ -27,7 +27,7 @@ def orders(mirror):
     return [(X[r[:20_000]], y[r[:20_000]], X[r[20_000:]], y[r[20_000:]]) for r in rows]
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("covtype")
 def test_the_published_figure_of_sop_is_that_of_the_perceptron_alone(orders):
     """tan2016aaai, table 2: 46.53 +- 2.98.  LIBOL hands out w as the classifier of SOP, where it should be S w."""
     alone, own = [], []
@@ -38,7 +38,7 @@ def test_the_published_figure_of_sop_is_that_of_the_perceptron_alone(orders):
     assert np.mean(own) < 0.39
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("covtype")
 def test_libols_scw2_differs_where_c_and_confidence_are_large_alone(orders):
     """tan2016aaai, table 2: 29.64 +- 1.59.  Neither rule comes near it at a confidence that one would choose."""
     X, y, X_test, y_test = orders[0]
@@ -54,7 +54,7 @@ def test_libols_scw2_differs_where_c_and_confidence_are_large_alone(orders):
     assert extreme[0] > extreme[1] + 0.02
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("covtype")
 def test_the_published_figure_of_cw_is_that_of_an_indefinite_covariance(orders):
     """tan2016aaai, table 2: 43.30 +- 3.35.  With the safeguard S stays positive definite, and the error is less."""
     plain, held = [], []

@@ -69,7 +69,7 @@ def test_equals_the_reference_in_single(case, kernel, layout, monkeypatch):
     assert_same_learner(learner, X, y, step, radius, rtol=1e-4)
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("magic")
 @pytest.mark.parametrize("case", CASES)
 def test_equals_the_reference_on_real_data(case, mirror):
     learner, step, radius = CASES[case]
@@ -81,7 +81,7 @@ def test_equals_the_reference_on_real_data(case, mirror):
     assert_same_learner(learner, X, y, step, radius, rtol=1e-10)
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("a9a")
 @pytest.mark.parametrize("case", ["nc small ball", "auxiliary log_gamma", "oskl logit", "pegasos tiny lambda"])
 def test_equals_the_reference_on_real_sparse_data(case, mirror):
     learner, step, radius = CASES[case]

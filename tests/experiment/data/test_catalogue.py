@@ -26,6 +26,7 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.data import Dataset, catalogue, commands, dataset, dataset_hash, default_cache, load, readers
 from klr_bench.experiment.data.cache import beside
 from klr_bench.experiment.data.readers import Arrays
+from tests.conftest import missing_files
 
 ROOT = Path(__file__).parents[3]
 DIRS = [ROOT / "configs"]
@@ -130,8 +131,18 @@ REAL = [
 ]
 
 
-@pytest.mark.mirror
-@pytest.mark.parametrize(("name", "shape", "n_positive", "classes", "n_train"), REAL)
+def test_files_that_a_mirror_lacks(tmp_path: Path) -> None:
+    assert missing_files(["magic", "adult"], tmp_path) == ["magic04/magic04.data", "a9a/a9a", "a9a/a9a.t"]
+    for name in ("magic04/magic04.data.xz", "a9a/a9a"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    assert missing_files(["magic", "adult"], tmp_path) == ["a9a/a9a.t"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "n_positive", "classes", "n_train"),
+    [pytest.param(*row, marks=pytest.mark.mirror(row[0])) for row in REAL],
+)
 def test_real_sets_from_the_mirror(
     mirror: Path,
     cache: Path,
@@ -151,7 +162,7 @@ def test_real_sets_from_the_mirror(
     assert commands.verify_([name], DIRS, cache, Console(file=io.StringIO())) == 0
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("rcv1_subset")
 def test_the_subset_of_rcv1_is_sparse_and_has_a_fixed_split(mirror: Path, cache: Path) -> None:
     real = load("rcv1_subset", SPECS["rcv1_subset"], cache=cache, mirror=str(mirror))
     assert sp.isspmatrix_csr(real.X)
@@ -161,7 +172,7 @@ def test_the_subset_of_rcv1_is_sparse_and_has_a_fixed_split(mirror: Path, cache:
     np.testing.assert_allclose(norms, 1, atol=1e-4)
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("mnist8m")
 def test_bent_digits_from_the_mirror(mirror: Path, cache: Path) -> None:
     spec = SPECS["mnist8m"]
     small = spec | {"n_samples": 3000, "derive": spec["derive"] | {"n_samples": 3000}}
@@ -174,7 +185,7 @@ def test_bent_digits_from_the_mirror(mirror: Path, cache: Path) -> None:
         load("mnist8m", small | {"derive": spec["derive"] | {"n_samples": 3}}, cache=cache, mirror=str(mirror))
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("magic")
 def test_magic_begins_with_the_numbers_of_its_file(mirror: Path, cache: Path) -> None:
     real = load("magic", SPECS["magic"], cache=cache, mirror=str(mirror))
     first = [28.7967, 16.0021, 2.6449, 0.3918, 0.1982, 27.7004, 22.011, -8.2027, 40.092, 81.8828]
@@ -522,6 +533,17 @@ def test_list_names_every_set(cache: Path) -> None:
     assert not cache.exists()
 
 
+def test_list_is_as_wide_as_columns_says(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def widest() -> int:
+        out = io.StringIO()
+        commands.list_(DIRS, cache, Console(file=out))
+        return max(len(line.rstrip()) for line in out.getvalue().partition("cache: ")[0].splitlines())
+
+    assert widest() > 100
+    monkeypatch.setenv("COLUMNS", "90")
+    assert widest() <= 90
+
+
 def test_fetch_verify_and_list_follow_a_file(
     configs: list[Path], mirrored: tuple[dict[str, Any], str], cache: Path
 ) -> None:
@@ -546,7 +568,10 @@ def test_fetch_verify_and_list_follow_a_file(
     assert "1 corrupt; the next run, or klr-bench data fetch, brings each of them anew." in text
 
 
-def test_a_terminal_gets_a_bar(configs: list[Path], mirrored: tuple[dict[str, Any], str], cache: Path) -> None:
+def test_a_terminal_gets_a_bar(
+    configs: list[Path], mirrored: tuple[dict[str, Any], str], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     status, text = run(commands.fetch_, ["little"], configs, cache, mirrored[1], terminal=True)
     assert status == 0
     assert "━" in text

@@ -604,7 +604,7 @@ def test_who_waits_for_another_process_says_so(cache: Path) -> None:
 # -- the real files --------------------------------------------------------------------------------------
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("covtype")
 def test_covtype_comes_from_the_mirror(mirror: Path, cache: Path) -> None:
     from klr_bench.experiment.config import files as config_files
     from klr_bench.experiment.data import catalogue

@@ -130,7 +130,7 @@ def test_selecting_is_part_of_the_key() -> None:
     assert dataset_hash("mnist", MNIST | {"only": None}) == dataset_hash("mnist", MNIST)
 
 
-@pytest.mark.mirror
+@pytest.mark.mirror("mnist")
 def test_mnist_from_the_mirror(mirror: Path, tmp_path: Path) -> None:
     real = load("mnist", MNIST, cache=tmp_path, mirror=str(mirror))
     assert (real.X.shape, real.X.dtype, real.n_train_official) == ((70_000, 784), np.float32, 60_000)

@@ -48,6 +48,15 @@ class Watched(KernelPerceptron):
         return self
 
 
+class OneKernel(KernelPerceptron):
+    """Has a gamma and no choice of a kernel."""
+
+    def __init__(self, gamma=1.0, random_state=None):
+        super().__init__(gamma=gamma, random_state=random_state)
+
+    _parameter_constraints = {}  # noqa: RUF012
+
+
 class OfTwoClasses(KernelPerceptron):
     """Says that it takes two classes only."""
 

@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from tests.conftest import needs_proc
+
 HERE = Path(__file__).parent
 LEARNERS = "tests.experiment.runner.learners"
 TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
@@ -142,6 +144,7 @@ def place(tmp_path) -> Workplace:
     return Workplace(tmp_path)
 
 
+@needs_proc
 @pytest.mark.parametrize("moment", [1, 8, 19, 27])
 def test_a_killed_parent_loses_only_what_was_in_flight(place, undisturbed, moment):
     place.hold(moment)

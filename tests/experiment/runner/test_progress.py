@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from klr_bench.experiment.progress import NAME, Count, Progress, birth, is_alive
 from klr_bench.experiment.runner import progress_file
 from klr_bench.experiment.runner.progress_file import ProgressFile, _kind, _Rest
 from klr_bench.files import write_json
+from tests.conftest import needs_proc
 from tests.experiment.runner.test_interruptions import LEARNERS, Workplace, patiently
 
 MIXED = {
@@ -200,6 +202,7 @@ def test_the_file_is_left_to_another_run_as_long_as_that_is_at_work(tmp_path: Pa
 # Whether a process is there
 
 
+@needs_proc
 def test_a_process_is_known_by_its_birth() -> None:
     child = os.fork()
     if child == 0:
@@ -215,6 +218,16 @@ def test_a_process_is_known_by_its_birth() -> None:
     os.waitpid(child, 0)
     assert not is_alive(child, born)
     assert not is_alive(child, None)
+
+
+def test_a_thread_that_cannot_start_is_a_lack_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(MemoryError, match="can't start new thread"), ProgressFile(tmp_path, 1, 0):
+        pass
 
 
 def test_without_proc_its_number_tells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -109,6 +109,24 @@ def test_a_run_writes_rows_and_a_manifest(config):
     assert manifest["schema_version"] == 2
 
 
+def test_a_class_without_kernel_gets_what_its_file_declares_of_the_runs(config):
+    def params(**changes):
+        algorithms = {"nc": NC | {"grid": {}}, "one": algorithm("tests.experiment.runner.learners.OneKernel") | changes}
+        outcome, text = run(replace(config, algorithms=algorithms, repeats=1, sweep={}))
+        ours, theirs = (json.loads(text) for text in records(config).params)
+        assert ours["gamma"] != 1.0
+        return theirs.get("gamma"), theirs.get("gamma") == ours["gamma"], "keeps its own gamma" in text, outcome.n_found
+
+    assert params() == (None, False, True, 0)
+    assert params(kernel_parameters=[]) == (None, False, False, 2), "the key is the same"
+    assert params(kernel_parameters=["gamma"])[1:] == (True, False, 1)
+    target = {"_target_": "tests.experiment.runner.learners.OneKernel", "gamma": 5.0}
+    for declared in (None, ["gamma"]):
+        assert params(kernel_parameters=declared, estimator=target)[:3] == (5.0, False, False)
+    grid = {"gamma": [5.0]}
+    assert params(kernel_parameters=["gamma"], grid=grid)[:3] == params(grid=grid)[:3] == (5.0, False, False)
+
+
 def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
     rbp = NC | {
         "estimator": {"_target_": "klr_bench.RandomizedBudgetPerceptron", "budget": 9, "average": True},

@@ -20,6 +20,7 @@ from typing import Any
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
+from klr_bench.errors import memory_limit
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.executors import Task
 from klr_bench.experiment.runner.failure import Failure, guarded
@@ -66,7 +67,9 @@ class JoblibExecutor:
         except BrokenProcessPool as error:
             reasons = " and ".join(dict.fromkeys([first, _exit_reason(error)]))
             memory = "; it may need more memory" if "SIGKILL" in reasons else ""
-            return Failure("killed", f"the worker process ended twice while it ran this ({reasons}){memory}.")
+            return Failure(
+                "killed", f"the worker process ended twice while it ran this ({reasons}){memory}.{memory_limit()}"
+            )
         return result
 
     def _parallel(self, calls: Iterator[tuple[int, partial[Any]]]) -> Iterator[tuple[int, Any]]:
