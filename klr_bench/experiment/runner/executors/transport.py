@@ -55,7 +55,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
         return guarded(call)
     there = replace(item, source=source)
     if isinstance(item, Cell):
-        there.__dict__ |= {"config_hash": item.config_hash, "key": item.key}  # a path on this machine is not part of it
+        vars(there).update(config_hash=item.config_hash, key=item.key)  # a path on this machine is not part of them
     return guarded(partial(call.func, there, *call.args[1:], **call.keywords))
 
 
