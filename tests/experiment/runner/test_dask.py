@@ -219,7 +219,13 @@ def test_a_machine_without_the_data_is_sent_them(tmp_path, monkeypatch, what):
         (here / "mirror" / "far").mkdir(parents=True)
         (here / "mirror" / "far" / "far.txt").write_text(text)
         source = "{format: svmlight, name: far, train: {name: far/far.txt, sha256: unknown}}"
-        data = ["dataset=moons", f"datasets.moons.source={source}", f"data.mirror={here / 'mirror'}"]
+        data = [
+            "dataset=moons",
+            f"datasets.moons.source={source}",
+            "datasets.moons.source.generator=null",
+            "datasets.moons.source.n_samples=60",
+        ]
+        data.append(f"data.mirror={here / 'mirror'}")
     config = composed(*data, "algorithm=nc", "repeats=1", f"data.cache={here / 'cache'}")
     (cell,) = plan_cells(config, here / "cache")
     expected = run_cell(cell, cell.candidates[0].chosen)
