@@ -37,6 +37,13 @@ def suited(X, layout):
     return np.hstack([bits, X[:, X.shape[1] // 2 :]]) if layout == "bits and others" else bits
 
 
+def spread_out(X, d=10_000, seed=0):
+    """Return rows X (n, k) as CSR rows (n, d) with the same columns in the same order, at random places."""
+    places = np.sort(np.random.RandomState(seed).permutation(d)[: X.shape[1]])
+    X = sp.csr_matrix(X)
+    return sp.csr_matrix((X.data, places[X.indices], X.indptr), shape=(X.shape[0], d))
+
+
 def draws(n, seed=0):
     """Return the numbers in [0, 1) that a learner with random_state=seed draws in its first n examples, (n,)."""
     return np.random.RandomState(seed).random_sample(n)

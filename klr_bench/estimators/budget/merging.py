@@ -29,7 +29,7 @@ from klr_bench.estimators.budget.engine import MISTAKES, REFUSED, Counted, T
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, grown
+from klr_bench.estimators.core.rows import Growing, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
 
@@ -231,6 +231,8 @@ class MergingState(Counted):
 
     def __init__(self, kernel, X, budget):
         """Start on rows like those of X, dense or CSR."""
+        n, instead = budget + 3 * BLOCK, "use maintenance='removal' or 'projection'"
+        refuse_dense("BSGD", f"{n} dense support vectors and rows", X, n, instead)
         X = X[:1].toarray() if sp.issparse(X) else X[:1]
         self.gamma, self.origin, self.size = kernel.gamma, X[0].astype(np.float64), budget + 1
         self.operands = operands_of(kernel, X).plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.multiclass import check_classification_targets
@@ -54,7 +55,8 @@ def learns(method):
 def refuse_not_finite(estimator):
     """Raise a ValueError if what an estimator has learned is not finite."""
     for name in LEARNED:
-        if not np.isfinite(getattr(estimator, name, 0.0)).all():
+        value = getattr(estimator, name, 0.0)
+        if not np.isfinite(value.data if sp.issparse(value) else value).all():
             message = (
                 f"{type(estimator).__name__}: {name} is not finite: rows or parameters are too large or too small for "
                 "its precision; scale X, for example to [0, 1], or choose milder parameters."

@@ -15,6 +15,7 @@ from scipy.linalg import get_blas_funcs
 
 from klr_bench.estimators.core.cosine import cosine
 from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.rows import in_layout
 
 DENSE = 0.05
 """Share of non-zero elements above which a block of sparse rows is multiplied as a dense block."""
@@ -22,6 +23,10 @@ DENSE = 0.05
 
 MOST_COMPONENTS = 1_000_000
 """Largest number of Fourier features."""
+MOST_STORED = 2**24
+"""Elements of omega, for sparse rows, above which its rows are drawn when they are needed; below it is stored."""
+DRAWN_AT_ONCE = 2**18
+"""Elements of omega that are drawn at once."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,40 @@ class KernelFeatures:
 
 
 @dataclass(frozen=True)
+class DrawnRows:
+    """A random matrix omega (d, D) for sparse rows, whose row j is drawn from `seed` and j whenever it is needed.
+
+    The numbers are normal with the standard deviation `scale`; `taken` (k,) are the columns in use, None for all D.
+    """
+
+    shape: tuple[int, int]
+    scale: float
+    seed: int
+    dtype: np.dtype
+    taken: np.ndarray | None = None
+
+    def rows(self, numbers):
+        """Return the rows of these numbers, (len(numbers), D)."""
+        rows = np.empty((len(numbers), self.shape[1]))
+        for row, j in zip(rows, numbers, strict=True):
+            row[:] = np.random.RandomState(np.random.Philox(key=[self.seed, j])).standard_normal(self.shape[1])
+        rows *= self.scale
+        return (rows if self.taken is None else rows[:, self.taken]).astype(self.dtype)
+
+    def product(self, X):
+        """Return X omega (n, D) for rows X (n, d), dense or CSR, in their precision."""
+        X = in_layout(X, sparse=True)
+        columns, places = np.unique(X.indices, return_inverse=True)
+        X = sp.csr_matrix((X.data, places, X.indptr), shape=(X.shape[0], len(columns))).tocsc()
+        out = np.zeros((X.shape[0], self.shape[1] if self.taken is None else len(self.taken)), dtype=X.dtype)
+        size = max(DRAWN_AT_ONCE // self.shape[1], 1)
+        for start in range(0, len(columns), size):
+            part = slice(start, start + size)
+            out += X[:, part] @ self.rows(columns[part]).astype(X.dtype, copy=False)
+        return out
+
+
+@dataclass(frozen=True)
 class FourierFeatures:
     """z_j(x) = sqrt(2/D) cos(omega_j'x + b_j), whose products estimate exp(-gamma ||x - x'||^2).
 
@@ -65,7 +104,7 @@ class FourierFeatures:
     gamma = 1/sigma^2).  omega (d, D), b (D,); scale is sqrt(2/D) of the D that was drawn.
     """
 
-    omega: np.ndarray
+    omega: np.ndarray | DrawnRows
     b: np.ndarray
     scale: float
 
@@ -73,9 +112,13 @@ class FourierFeatures:
     def of(cls, X, n_components, gamma, random):
         """Draw a map for rows like those of X (n, d), in their precision, from a RandomState."""
         check_components(n_components)
-        omega = np.sqrt(2 * gamma) * random.standard_normal((X.shape[1], n_components))
+        if sp.issparse(X) and X.shape[1] * n_components > MOST_STORED:
+            shape, seed = (X.shape[1], n_components), random.randint(2**63 - 1, dtype=np.int64)
+            omega = DrawnRows(shape, np.sqrt(2 * gamma), int(seed), X.dtype)
+        else:
+            omega = (np.sqrt(2 * gamma) * random.standard_normal((X.shape[1], n_components))).astype(X.dtype)
         b = random.uniform(0, 2 * np.pi, n_components)
-        return cls(omega.astype(X.dtype), b.astype(X.dtype), np.sqrt(2 / n_components))
+        return cls(omega, b.astype(X.dtype), np.sqrt(2 / n_components))
 
     @property
     def n_features(self):
@@ -84,13 +127,18 @@ class FourierFeatures:
 
     def take(self, J):
         """Return the map of the features J (an index array)."""
-        return replace(self, omega=self.omega[:, J], b=self.b[J])
+        omega = replace(self.omega, taken=J) if isinstance(self.omega, DrawnRows) else self.omega[:, J]
+        return replace(self, omega=omega, b=self.b[J])
 
     def transform(self, X):
         """Return the features (n, D) of rows X (n, d)."""
-        if sp.issparse(X) and X.nnz > DENSE * X.shape[0] * X.shape[1]:
-            X = X.toarray()  # BLAS is faster
-        z = _affine(X, self.omega.astype(X.dtype, copy=False), self.b.astype(X.dtype, copy=False))
+        b = self.b.astype(X.dtype, copy=False)
+        if isinstance(self.omega, DrawnRows):
+            z = self.omega.product(X) + b
+        else:
+            if sp.issparse(X) and X.nnz > DENSE * X.shape[0] * X.shape[1]:
+                X = X.toarray()  # BLAS is faster
+            z = _affine(X, self.omega.astype(X.dtype, copy=False), b)
         cosine(z)
         z *= z.dtype.type(self.scale)
         return z
@@ -98,7 +146,7 @@ class FourierFeatures:
 
 def _affine(X, omega, b):
     """Return omega'x + b (n, D) for the rows x of X (n, d), all in the precision of X."""
-    if sp.issparse(X) or not X.size:
+    if sp.issparse(X) or not X.size or not omega.size:
         z = np.asarray(X @ omega)
         z += b
         return z

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, int32, types, void
 
 from klr_bench.estimators.core.bits import (
     WORDS,
@@ -35,18 +34,20 @@ from klr_bench.estimators.core.bits import (
     tabulate,
     two_valued,
 )
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import (
     Kernel,
     squared_norms,
     sum_exp_negative,
 )
-from klr_bench.estimators.core.rows import growing_like, in_layout
+from klr_bench.estimators.core.rows import growing_like, in_layout, restricted
 
 ORIGIN_ROWS = 256
 """Number of rows whose median is the origin of distances, and by which kinds of operands are compared."""
 DENSE_AT_MOST = 8192
 """With more features, CSR rows are never made dense."""
+FEATURES_PER_ENTRY = 16
+"""With more features per entry, an inverted index has lists for the features that occur only."""
 FEATURE_NS, BEGIN_BITS_NS, WORD_NS = 0.017, 0.15, 0.1
 BEGIN_INDEX_NS, MEETING_NS, ENTRY_NS = 0.5, 0.9, 0.01
 """Nanoseconds a kernel value takes: for each feature of a dense row; with bits in any case, and for each word of 32; by
@@ -170,11 +171,15 @@ class Indexed(_Plain):
     """The left operand of rows X (n, d) is the rows."""
 
     def right(self, X):
-        """Prepare rows X (n, d) as the right operand, already transposed: CSR (d, n)."""
-        return self.rows(X).T.tocsr()
+        """Prepare rows X (n, d) as the right operand, already transposed: CSR (d, n), or a `CompactIndex`."""
+        rows = self.rows(X)
+        return CompactIndex.of(rows) if rows.shape[1] > FEATURES_PER_ENTRY * rows.nnz else rows.T.tocsr()
 
     def _arguments(self, left, right):
-        kernel, products = self.kernel, sparse_products(left, right)
+        kernel, entries = self.kernel, left
+        if isinstance(right, CompactIndex):
+            entries, right = restricted(left, right.columns), right.lists
+        products = sparse_products(entries, right)
         if kernel.name == "linear":
             return products
         products *= kernel.gamma if kernel.name == "poly" else 2 * kernel.gamma
@@ -294,11 +299,14 @@ class Packed(_Operands):
 
 def operands_of(kernel, X):
     """Return the operands for a kernel and rows like those of X, dense or CSR: the kind that the first rows suggest."""
+    wide = X.shape[1] > DENSE_AT_MOST
+    if sp.issparse(X) and wide:
+        return Indexed(kernel)
     plain = Dense(kernel, origin_of(X))
-    if sp.issparse(X) and (X.shape[1] > DENSE_AT_MOST or plain_ns(plain, X) >= plain_ns(Indexed(kernel), X)):
-        plain = Indexed(kernel)
-    if X.shape[1] > DENSE_AT_MOST:
+    if wide:
         return plain
+    if sp.issparse(X) and plain_ns(plain, X) >= plain_ns(Indexed(kernel), X):
+        plain = Indexed(kernel)
     features = two_valued(X, from_zero=kernel.name != "rbf")
     return Packed.of(kernel, features, plain, X) if packed_ns(features) < plain_ns(plain, X) else plain
 
@@ -323,31 +331,3 @@ def origin_of(X):
     """Return the median (d,) of the first rows of X, dense or CSR, as the origin of a dense rbf kernel."""
     rows = X[:ORIGIN_ROWS]
     return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)
-
-
-def sparse_products(left, right):
-    """Return the dense products (n, m) of CSR rows (n, d) with the columns of a CSR matrix (d, m).
-
-    The rows of `right` are an inverted index of its columns: only matching entries cost time.
-    """
-    out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
-    arrays = [left.data, right.data]
-    for matrix in (left, right):
-        arrays += [matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False)]
-    _inverted_index_products(*arrays, out)
-    return out
-
-
-def _index_signature(real):
-    values, places = (types.Array(of, 1, "C", readonly=True) for of in (real, int32))
-    return void(values, values, places, places, places, places, real[:, ::1])
-
-
-@compiled([_index_signature(float32), _index_signature(float64)])
-def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
-    """Add to out (n, m), for each entry of a row, its products with the entries listed under its feature."""
-    for i in range(len(indptr) - 1):
-        for p in range(indptr[i], indptr[i + 1]):
-            value, feature = data[p], indices[p]
-            for q in range(lists[feature], lists[feature + 1]):
-                out[i, rows[q]] += value * posted[q]

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+MOST_DENSE_MB = 1000.0
+"""Largest dense array that is made for sparse rows with many features."""
+
 
 class Growing:
     """A one- or two-dimensional array with spare room at its end: appending costs O(1) per row on average."""
@@ -154,6 +157,17 @@ def in_layout(X, sparse):
     return sp.csr_matrix(X) if sparse else X.toarray()
 
 
+def refuse_dense(name, what, X, n, instead):
+    """Raise a ValueError if n dense rows with the features of sparse rows X take too much memory."""
+    needed = n * X.shape[1] * 8 / 1e6
+    if sp.issparse(X) and needed > MOST_DENSE_MB:
+        message = (
+            f"{name}: {what} of {X.shape[1]:,} features would take {needed:,.0f} MB, more than the limit of "
+            f"{MOST_DENSE_MB:,.0f} MB for sparse rows; {instead}, or reduce X, for example with TruncatedSVD."
+        )
+        raise ValueError(message)
+
+
 def make_writable(thing: Any) -> None:
     """Replace the read-only arrays of an object of this package, and of its parts, by copies.
 
@@ -175,3 +189,26 @@ def without_duplicates(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def restricted(X, columns):
+    """Return CSR rows X (n, d) without the entries in other columns than these (k,), ascending: CSR (n, k)."""
+    places = np.searchsorted(columns, X.indices)
+    listed = np.append(columns, -1)[places] == X.indices
+    indptr = np.concatenate([[0], np.cumsum(listed)])[X.indptr]
+    return sp.csr_matrix((X.data[listed], places[listed], indptr), shape=(X.shape[0], len(columns)))
+
+
+def occurring(X):
+    """Return the numbers (c,) of the columns with a stored entry, ascending, and their CSR matrix (n, c).
+
+    X (n, d) is a CSR matrix, or an array, of which all columns are taken.
+    """
+    if not sp.issparse(X):
+        return np.arange(X.shape[1]), sp.csr_matrix(X)
+    X = without_duplicates(X)
+    there = np.zeros(X.shape[1], dtype=bool)
+    there[X.indices] = True
+    columns = np.flatnonzero(there)
+    renumbered = np.cumsum(there, dtype=X.indices.dtype) - 1
+    return columns, sp.csr_matrix((X.data, renumbered[X.indices], X.indptr), shape=(X.shape[0], len(columns)))

@@ -6,6 +6,7 @@ import warnings
 from itertools import islice
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -14,6 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.core.classifier import distinct_labels, learns
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.one_against_rest import one_against_rest, reporting
+from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.parameters import (
     AT_LEAST_ONE,
     CLASS_WEIGHT,
@@ -24,6 +26,7 @@ from klr_bench.estimators.core.parameters import (
     SHARE,
     VERBOSE,
 )
+from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.l1.ending import CHECKS_IN_A_PASS, REFERENCES, at_mean_objective, at_objective, by_gap
@@ -266,7 +269,7 @@ class L1KLR(L1Classifier):
         """
         before = self._last()
         problem, random = self.prepare(X, y, sample_weight)
-        self.solve(problem, random, self._start(before, problem), callback)
+        self.solve(problem, random, self._start(before), callback)
         return self
 
     def _fit_classes(self, X, ys, weights, callback):
@@ -278,7 +281,7 @@ class L1KLR(L1Classifier):
             learner.adopt(first)
             own = problem.but(y=np.where(y, 1.0, -1.0))
             random = check_random_state(learner.random_state)
-            learner.solve(own, random, self._start(before, own), **reporting(self, k, len(y), callback))
+            learner.solve(own, random, learner._start(before), **reporting(self, k, len(y), callback))
             if self._ended:
                 return
 
@@ -286,11 +289,12 @@ class L1KLR(L1Classifier):
         """Return the coefficients and the intercept of the last fit for a warm start, else None."""
         return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
 
-    def _start(self, before, problem):
+    def _start(self, before):
         """Return a start (P,) that has the coefficients of the last fit, None if it had other features."""
-        if before is None or before[0].shape != problem.matrix.shape[1:]:
+        if before is None or before[0].shape != (self._map.n_features,):
             return None
-        return np.append(*before) if self.fit_intercept else before[0]
+        coef, intercept = before
+        return np.append(coef[self._columns], intercept) if self.fit_intercept else coef[self._columns]
 
     def prepare(self, X, y, sample_weight=None):
         """Validate, and compute the features; return the problem, without its lambda, and a RandomState."""
@@ -301,10 +305,13 @@ class L1KLR(L1Classifier):
             message = f"expected two classes, got {len(self.classes_)}; L1KLR().fit learns one against the rest."
             raise ValueError(message)
         random = check_random_state(self.random_state)
-        self._map = self._feature_map(X, random)
-        matrix = FeatureMatrix(
-            self._map, X, by_rows=self.solver == "sgd_c" and self.reference is None, memory_limit=self.memory_limit
-        )
+        self._map, self._columns = self._feature_map(X, random), slice(None)
+        features, rows = self._map, X
+        if self.features == "linear" and sp.issparse(X) and X.shape[1] > DENSE_AT_MOST:
+            self._columns, rows = occurring(X)  # the other coefficients are 0
+            features = LinearFeatures.of(rows)
+        by_rows = self.solver == "sgd_c" and self.reference is None
+        matrix = FeatureMatrix(features, rows, by_rows=by_rows, memory_limit=self.memory_limit)
         matrix.warn_if_large()
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is not None:
@@ -313,7 +320,8 @@ class L1KLR(L1Classifier):
 
     def adopt(self, other):
         """Take the classes and the features of another estimator that has been prepared on the same rows."""
-        self.classes_, self.n_features_in_, self._map = other.classes_, other.n_features_in_, other._map
+        self.classes_, self.n_features_in_ = other.classes_, other.n_features_in_
+        self._map, self._columns = other._map, other._columns
         if "feature_names_in_" in vars(other):
             self.feature_names_in_ = other.feature_names_in_
 
@@ -323,7 +331,7 @@ class L1KLR(L1Classifier):
         With two stages it is the point of the first stage, a start for the next lambda.
         """
         problem, callback = self._with_lam(problem), telling(self, callback)
-        self._places, self.n_iter_, self._stage = slice(None), 0, 1
+        self._places, self.n_iter_, self._stage = self._columns, 0, 1
         if self.lam_ >= self.lambda_max_:
             message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}: all coefficients are 0."
             warnings.warn(message, stacklevel=4)
@@ -336,7 +344,8 @@ class L1KLR(L1Classifier):
         D = problem.matrix.shape[1]
         if self.two_stage and not stopped and np.any(x[:D]):
             J = np.flatnonzero(x[:D])
-            self._places, self.lam_, self._stage = J, SECOND_STAGE * self.lam_, 2
+            self._places = np.arange(self._map.n_features)[self._columns][J]
+            self.lam_, self._stage = SECOND_STAGE * self.lam_, 2
             part = problem.take(J).but(lam=self.lam_)
             iterate, stopped = self._run(part, np.append(x[J], x[D:]), random, callback)
         self._finish(iterate)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.core.one_against_rest import begun, gather, spread
+from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.l1.matrix import rows_of_a_block
 
 
@@ -102,10 +104,9 @@ class L1Classifier(BinaryKernelClassifier):
         X = self._validate(X, dtype=self._dtypes())
         J = self._used()
         part, w = self._map.take(J), self.coef_[..., J].T
-        values, step = (
-            np.tile(self.intercept_, (X.shape[0], *[1] * (w.ndim - 1))),
-            rows_of_a_block(max(len(J), X.shape[1])),
-        )
+        values = np.tile(self.intercept_, (X.shape[0], *[1] * (w.ndim - 1)))
+        stays_sparse = sp.issparse(X) and X.shape[1] > DENSE_AT_MOST
+        step = rows_of_a_block(len(J) if stays_sparse else max(len(J), X.shape[1]))
         for start in range(0, X.shape[0], step):
             values[start : start + step] += part.transform(X[start : start + step]) @ w
         return spread(self, values)

@@ -16,10 +16,10 @@ import numpy as np
 from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE, Choice
+from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.linear.base import LinearClassifier
-from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.groups import Subproblem
 
 GROUPS = 15

@@ -16,9 +16,9 @@ from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE, Choice
+from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.linear.base import LinearClassifier
-from klr_bench.estimators.linear.columns import occurring
 from klr_bench.estimators.linear.engine import read_only
 
 _vector = float64[::1]

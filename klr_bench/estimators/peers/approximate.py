@@ -16,7 +16,7 @@ from klr_bench.estimators.core.classifier import Classifier, decides, distinct_l
 from klr_bench.estimators.core.features import check_components
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, gamma_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NUMBER, POSITIVE, SEED
-from klr_bench.estimators.core.rows import without_duplicates
+from klr_bench.estimators.core.rows import refuse_dense, without_duplicates
 from klr_bench.estimators.core.weights import row_weights
 
 
@@ -204,6 +204,13 @@ class ApproximateKernelLR(Classifier):
         gamma = gamma_of(self.gamma, X)
         if self.features == "fourier":
             check_components(self.n_components)
+            refuse_dense(
+                "ApproximateKernelLR",
+                f"n_components={self.n_components} frequencies",
+                X,
+                self.n_components,
+                "use features='nystroem'",
+            )
             return RBFSampler(gamma=gamma, n_components=self.n_components, random_state=self.random_state)
         given: dict[str, Any] = {"rbf": {"gamma": gamma}, "linear": {}}.get(
             self.kernel, {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from klr_bench.estimators.core.operands import DENSE_AT_MOST
+
 LARGEST = 500_000_000
 """Most numbers, rows times features, that sparse rows may have as dense ones."""
 
@@ -16,7 +18,8 @@ LARGEST = 500_000_000
 class GradientBoosting(HistGradientBoostingClassifier):
     """scikit-learn's `HistGradientBoostingClassifier`, which gets sparse rows as dense ones.
 
-    Parameters, attributes and results are those of the base class.
+    Of sparse rows with more than 8,192 features it gets the columns that occur in the fit: it cannot split at others.
+    Parameters, attributes and results are those of the base class, but for `n_features_in_` of such rows.
 
     Raises
     ------
@@ -26,29 +29,36 @@ class GradientBoosting(HistGradientBoostingClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GradientBoosting:
         """Fit to rows X (n_samples, n_features), dense or sparse, with classes y (n_samples,); return self."""
-        return super().fit(dense(X), y, sample_weight)  # type: ignore[no-any-return]
+        wide = sp.issparse(X) and X.shape[1] > DENSE_AT_MOST
+        self._columns: Any = np.unique(sp.csr_matrix(X).indices) if wide else None
+        self._width = X.shape[1] if wide else None
+        return super().fit(self._dense(X), y, sample_weight)  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted classes, (n_samples,)."""
-        return super().predict(dense(X))  # type: ignore[no-any-return]
+        return super().predict(self._dense(X))  # type: ignore[no-any-return]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
-        return super().predict_proba(dense(X))  # type: ignore[no-any-return]
+        return super().predict_proba(self._dense(X))  # type: ignore[no-any-return]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the raw scores, (n_samples,), or (n_samples, n_classes) for more than two classes."""
-        return super().decision_function(dense(X))  # type: ignore[no-any-return]
+        return super().decision_function(self._dense(X))  # type: ignore[no-any-return]
 
-
-def dense(X: Any) -> Any:
-    """Return sparse rows as dense ones; anything else as it is."""
-    if not sp.issparse(X):
-        return X
-    if X.shape[0] * X.shape[1] > LARGEST:
-        message = (
-            f"gradient boosting: {X.shape[0]} sparse rows of {X.shape[1]} features are too many to make them dense; "
-            "leave it out."
-        )
-        raise ValueError(message)
-    return X.toarray()
+    def _dense(self, X: Any) -> Any:
+        """Return the columns that are in use, of sparse rows as dense ones."""
+        if getattr(self, "_columns", None) is not None:
+            if X.shape[1] != self._width:
+                message = f"GradientBoosting: X has {X.shape[1]} features, expected {self._width} as in the fit."
+                raise ValueError(message)
+            X = X[:, self._columns]
+        if not sp.issparse(X):
+            return X
+        if X.shape[0] * X.shape[1] > LARGEST:
+            message = (
+                f"gradient boosting: {X.shape[0]} sparse rows of {X.shape[1]} features are too many to make them "
+                "dense; leave it out."
+            )
+            raise ValueError(message)
+        return X.toarray()

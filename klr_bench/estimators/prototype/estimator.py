@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from klr_bench.estimators.core.classifier import distinct_labels, learns, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS
+from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -126,8 +127,8 @@ class PrototypeKLR(PrototypeClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes in sorted order, in the dtype of y.
-    prototypes_ : ndarray of shape (n_prototypes, n_features)
-        u, in the precision of the fit.
+    prototypes_ : ndarray or CSR matrix of shape (n_prototypes, n_features)
+        u, in the precision of the fit; CSR after a fit to CSR rows with more than 8,192 features.
     dual_coef_ : ndarray of shape (n_classes, n_prototypes); with two classes (n_prototypes,), for the second
         b without b_y0.
     intercept_ : ndarray of shape (n_classes,); with two classes a float
@@ -262,7 +263,11 @@ class PrototypeKLR(PrototypeClassifier):
         self._check(X)
         random = check_random_state(self.random_state)
         weights = self._weights(sample_weight, X, y)
-        rows, held_out = self._rows(self._tidy(X), codes.astype(np.intp), weights, random)
+        self._columns, X = None, self._tidy(X)
+        if sp.issparse(X) and X.shape[1] > DENSE_AT_MOST:
+            self._columns = np.unique(X.indices)
+            X = self._compacted(X)
+        rows, held_out = self._rows(X, codes.astype(np.intp), weights, random)
         x = self._start(rows, random)
         self.n_iter_, self.converged_, callback = 0, False, telling(self, callback)
         self._publish(x)
@@ -314,9 +319,8 @@ class PrototypeKLR(PrototypeClassifier):
         kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
         self._model = Model(Layout(M, J, d), kernel, float(self.l1), float(self.l2))
         self._origin = rows.origin
-        return first_point(
-            self._model, rows, init=self.init, gamma=self.gamma, learn_coef=self.learn_coef, random=random
-        )
+        gamma = 1 / self.n_features_in_ if self.gamma is None and self.kernel != "rbf" else self.gamma
+        return first_point(self._model, rows, init=self.init, gamma=gamma, learn_coef=self.learn_coef, random=random)
 
     def _learn(self, x, rows, held_out, random, callback):
         parts = self._parts()
@@ -370,7 +374,7 @@ class PrototypeKLR(PrototypeClassifier):
             return on_all_rows(self._model, x, rows, parts, max_iter=self.max_iter)
         options = {
             "rate": self.learning_rate,
-            "unit": unit_of(self._model, x, rows),
+            "unit": unit_of(self._model, x, rows, self.n_features_in_),
             "batch_size": self.batch_size or n,
             "max_iter": self.max_iter,
             "random": random,

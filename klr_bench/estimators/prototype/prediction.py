@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.classifier import Classifier, decides
-from klr_bench.estimators.core.rows import without_duplicates
+from klr_bench.estimators.core.kernels import squared_norms
+from klr_bench.estimators.core.rows import in_layout, restricted, without_duplicates
 from klr_bench.estimators.prototype.model import Rows
 
 
 class PrototypeClassifier(Classifier):
-    """Prediction by a point x of a model; a subclass sets `classes_`, `lazy`, `_model` and `_origin`.
+    """Prediction by a point x of a model; a subclass sets `classes_`, `lazy`, `_model`, `_origin` and `_columns`.
 
     And `n_iter_` and `objective_`, at the end of a fit.
     """
@@ -25,8 +28,13 @@ class PrototypeClassifier(Classifier):
         """Set the fitted attributes from x."""
         self._x = x
         b0, B, U, theta = self._model.layout.views(x)
-        self.prototypes_ = U.T if self._origin is None else U.T + self._origin
-        self.n_support_ = len(self.prototypes_)
+        if self._columns is None:
+            self.prototypes_ = U.T if self._origin is None else U.T + self._origin
+        else:
+            some = sp.csr_matrix(U[:-1].T)
+            shape = (some.shape[0], self.n_features_in_)
+            self.prototypes_ = sp.csr_matrix((some.data, self._columns[some.indices], some.indptr), shape=shape)
+        self.n_support_ = self.prototypes_.shape[0]
         self.gamma_ = float(np.exp(theta[0]))
         two = len(self.classes_) == 2
         self.dual_coef_ = B[:, 0] if two else B.T
@@ -47,9 +55,11 @@ class PrototypeClassifier(Classifier):
 
     def summary(self):
         """Return what the fit has led to: prototypes, the share of non-zero entries in them, passes, the objective."""
+        U = self.prototypes_
+        nonzero = U.count_nonzero() if sp.issparse(U) else np.count_nonzero(U)
         return {
             "n_support": self.n_support_,
-            "nonzero_fraction": float(np.mean(self.prototypes_ != 0)),
+            "nonzero_fraction": nonzero / math.prod(self.prototypes_.shape),
             "n_iter": self.n_iter_,
             "objective": self.objective_,
         }
@@ -83,7 +93,8 @@ class PrototypeClassifier(Classifier):
 
     def _new_rows(self, X):
         X = validate_data(self, X, dtype=self._x.dtype, accept_sparse="csr", order="C", reset=False)
-        return Rows(self._tidy(X), None, self._origin)
+        X = self._tidy(X)
+        return Rows(X if self._columns is None else self._compacted(in_layout(X, sparse=True)), None, self._origin)
 
     def _tidy(self, X):
         """Return X, CSR rows without duplicates; in the lazy form CSR rows that name no feature that is 0."""
@@ -92,6 +103,15 @@ class PrototypeClassifier(Classifier):
             X = sp.csr_matrix(X, copy=True)
             X.eliminate_zeros()
         return X
+
+    def _compacted(self, X):
+        """Return CSR rows with the columns that occur in the fit, and the norm of all others as one more.
+
+        Prototypes are 0 in the others, so that no kernel value changes.
+        """
+        some = restricted(X, self._columns)
+        others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
+        return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -15,14 +15,14 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
     """Return x at the start, (size,), in the precision of the rows.
 
     Without `learn_coef` the coefficients are drawn from [-1, 1], else b = 0 but for b_0.  gamma=None is
-    1 / the median squared distance for rbf, 1 / n_features for the other kernels.
+    1 / the median squared distance; only rbf has it.
     """
     layout, kernel = model.layout, model.kernel
     x = np.zeros(layout.size, dtype=rows.X.dtype)
     _, _, U, theta = layout.views(x)
     U[:] = first_prototypes(rows, layout.J, init, random).T
     if gamma is None:
-        gamma = 1 / typical_distance(kernel, rows, U, random) if kernel.name == "rbf" else 1 / layout.d
+        gamma = 1 / typical_distance(kernel, rows, U, random)
     theta[:] = np.log(gamma)
     if learn_coef:
         x[: layout.M] = first_coefficients(rows.y, rows.v, 2 if layout.M == 1 else layout.M)
@@ -57,7 +57,7 @@ def first_coefficients(y, v, n_classes):
     return logs[1:] - logs[:1] if n_classes == 2 else logs - logs.mean()
 
 
-def unit_of(model, x, rows):
+def unit_of(model, x, rows, n_features):
     """Return the unit of each coordinate of x: 0.1 for theta, the spread of the features for u, 1 for b_0.
 
     For b it is 0.3 divided by the spread of the kernel values at the start.  In the lazy form it is 1: there the values
@@ -68,17 +68,20 @@ def unit_of(model, x, rows):
         K = model.kernel_values(x, rows.block(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))[0])
         unit[model.layout.M : places["b"].stop] = 0.3 / (_deviation(K) or 0.3)
     unit[places["theta"]] = 0.1
-    unit[places["u"]] = _spread(rows.X, model.kernel.lazy) or 1.0
+    unit[places["u"]] = _spread(rows.X, n_features, model.kernel.lazy) or 1.0
     return unit
 
 
-def _spread(X, lazy):
+def _spread(X, n_features, lazy):
     """Return the root mean square deviation of the features from their means; of CSR rows from 0.
+
+    CSR rows may lack columns of the `n_features` that are 0 in all rows.
 
     In the lazy form only the non-zero entries count, because the others move nothing.
     """
     if sp.issparse(X):
-        return float(np.sqrt(np.sum(np.square(X.data, dtype=np.float64)) / max(X.nnz if lazy else np.prod(X.shape), 1)))
+        n = X.nnz if lazy else X.shape[0] * n_features
+        return float(np.sqrt(np.sum(np.square(X.data, dtype=np.float64)) / max(n, 1)))
     return _deviation(X)
 
 

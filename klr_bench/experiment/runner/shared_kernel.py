@@ -45,7 +45,8 @@ def kernel_warnings(config: Config) -> list[str]:
         if own:
             names = ", ".join(own)
             found.append(
-                f"{stem}: {target} keeps its own {names}, for its file does not say that the run's kernel is meant. If "
-                f"it is, add kernel_parameters: [{names}] to configs/algorithm/{stem}.yaml, else kernel_parameters: []."
+                f"{stem}: {target} keeps its own {names}, because its YAML file has no kernel_parameters. To use the "
+                f"run's kernel, add kernel_parameters: [{names}] to configs/algorithm/{stem}.yaml; if the name means "
+                "something else there, add kernel_parameters: []."
             )
     return found

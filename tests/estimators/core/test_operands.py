@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from klr_bench.estimators.core import bits
 from klr_bench.estimators.core.bits import two_valued
+from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel
-from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of, sparse_products
+from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
+from tests.estimators.samples import spread_out
 
 KERNELS = [Kernel("rbf", 0.05), Kernel("poly", 0.1, 3, 0.5), Kernel("poly", 0.1, 2.5, 1.0), Kernel("linear")]
 TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
@@ -178,6 +180,18 @@ def test_products_by_index_are_the_products(n, m, d, density, seed):
     random = np.random.RandomState(seed)
     left, right = (sp.random(k, d, density=density, format="csr", random_state=random) for k in (n, m))
     np.testing.assert_allclose(sparse_products(left, right.T.tocsr()), (left @ right.T).toarray(), rtol=1e-12)
+
+
+@settings(max_examples=30)
+@given(n=st.integers(0, 20), m=st.integers(0, 20), kernel=st.sampled_from(KERNELS), seed=st.integers(0, 99))
+def test_few_entries_in_many_features_have_the_same_kernel_values(n, m, kernel, seed):
+    random = np.random.RandomState(seed)
+    narrow = [sp.random(k, 60, density=0.1, format="csr", random_state=random) for k in (n, m)]
+    left, right = map(spread_out, narrow)
+    operands = Indexed(kernel)
+    assert isinstance(operands.right(right), CompactIndex)
+    expected = operands.values(narrow[0], narrow[1].T.tocsr())
+    np.testing.assert_array_equal(operands.values(operands.left(left), operands.right(right)), expected)
 
 
 def test_bits_can_be_unpacked():

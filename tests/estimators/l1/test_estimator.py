@@ -17,6 +17,7 @@ from klr_bench.estimators.core.features import FourierFeatures, LinearFeatures
 from klr_bench.estimators.l1 import matrix
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from tests.estimators.l1.samples import EXACT, MAPS, features_of, toy
+from tests.estimators.samples import spread_out
 from tests.reference import kernel as reference
 
 
@@ -359,3 +360,23 @@ def test_features_that_are_not_finite_are_refused():
     X, y = toy()
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="features z_i of some rows are not finite"):
         L1KLR(features="kernel", kernel="poly", degree=2.5, lam=0.1).fit(10 * X, y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"solver": "fista"}, {"solver": "prox_newton", "two_stage": True}, {"solver": "sgd_c"}, {"classes": 3}],
+)
+def test_columns_without_entries_change_nothing(options):
+    X, y = toy()
+    y = np.arange(len(y)) % options.pop("classes", 2)
+    narrow, wide = sp.csr_matrix(X), spread_out(X)
+    models = [
+        L1KLR(features="linear", lam=0.1, lam_relative=True, warm_start=True, random_state=0, **options)
+        for _ in range(2)
+    ]
+    for _ in range(2):  # the second time from the coefficients of the first
+        few, many = (model.fit(rows, y) for model, rows in zip(models, (narrow, wide), strict=True))
+        np.testing.assert_allclose(many.decision_function(wide), few.decision_function(narrow), rtol=1e-9, atol=1e-12)
+        assert many.coef_.shape[-1] == wide.shape[1]
+        assert np.count_nonzero(many.coef_) == np.count_nonzero(few.coef_) > 0
+        np.testing.assert_array_equal(many.n_iter_, few.n_iter_)

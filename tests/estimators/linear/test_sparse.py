@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from klr_bench import SOFS, FeatureGeneratingMachine, SparDCA, SparseBatchConfidenceWeighted
-from klr_bench.estimators.linear.columns import occurring
+from klr_bench.estimators.core.rows import occurring
 from tests.estimators.linear.samples import toy
 
 ALL = [SOFS(), SparDCA(), SparseBatchConfidenceWeighted(), FeatureGeneratingMachine()]

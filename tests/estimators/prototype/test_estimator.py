@@ -16,8 +16,10 @@ from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 
 from klr_bench import PrototypeKLR
+from klr_bench.estimators.prototype import estimator
 from klr_bench.estimators.prototype.model import Layout, Rows
 from klr_bench.experiment.data.synthetic import gaussian_mixtures, sparse_binary, sparse_text
+from tests.estimators.samples import spread_out
 from tests.reference import prototype as reference
 
 
@@ -296,3 +298,30 @@ def test_documents_are_learned_from_a_wide_kernel_on():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         assert model.fit(X[:1600], y[:1600]).score(X[1600:], y[1600:]) > 0.9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"solver": "lbfgs"},
+        {"solver": "adam", "l1": 1e-3},
+        {"solver": "alternating", "init": "kmeans"},
+        {"solver": "adam", "lazy": True},
+        {"solver": "lbfgs", "kernel": "poly", "degree": 2},
+        {"learn_prototypes": False},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_only_columns_that_occur_in_the_fit_are_learned(options, monkeypatch):
+    X, y = sparse_text(200, 100, 15, 20, 0.5, 0)
+    X, later = spread_out(X), spread_out(X, seed=1)
+    assert np.setdiff1d(later.indices, X.indices).size
+    options = {"n_prototypes": 3, "max_iter": 3, "random_state": 0} | options
+    some = PrototypeKLR(**options).fit(X, y)
+    monkeypatch.setattr(estimator, "DENSE_AT_MOST", X.shape[1])
+    every = PrototypeKLR(**options).fit(X, y)
+    assert some._model.layout.d <= 101 < every._model.layout.d == X.shape[1]
+    np.testing.assert_allclose(some.prototypes_.toarray(), every.prototypes_, rtol=1e-9, atol=1e-12)
+    for rows in (X, later, later.toarray()) if not options.get("lazy") else (X, later):
+        np.testing.assert_allclose(some.decision_function(rows), every.decision_function(rows), rtol=1e-9, atol=1e-12)
+    assert some.summary() == pytest.approx(every.summary())

@@ -1,0 +1,64 @@
+"""Inverted indices of CSR rows, and products of rows with them: only matching entries cost time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float32, float64, int32, types, void
+
+from klr_bench.estimators.core.jit import compiled
+
+
+@dataclass(frozen=True)
+class CompactIndex:
+    """An inverted index whose lists (k, m), a CSR matrix, are those of the features `columns` (k,) only, ascending."""
+
+    columns: np.ndarray
+    lists: sp.csr_matrix
+
+    @classmethod
+    def of(cls, X):
+        """Index the rows X (m, d), CSR."""
+        columns, places = np.unique(X.indices, return_inverse=True)
+        shape = X.shape[0], len(columns)
+        return cls(columns, sp.csr_matrix((X.data, places.astype(np.int32), X.indptr), shape=shape).T.tocsr())
+
+    @property
+    def shape(self):
+        """The numbers of lists and of indexed rows."""
+        return self.lists.shape
+
+    @property
+    def dtype(self):
+        """The type of the elements."""
+        return self.lists.dtype
+
+
+def sparse_products(left, right):
+    """Return the dense products (n, m) of CSR rows (n, d) with the columns of a CSR matrix (d, m).
+
+    The rows of `right` are an inverted index of its columns: only matching entries cost time.
+    """
+    out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
+    arrays = [left.data, right.data]
+    for matrix in (left, right):
+        arrays += [matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False)]
+    _inverted_index_products(*arrays, out)
+    return out
+
+
+def _index_signature(real):
+    values, places = (types.Array(of, 1, "C", readonly=True) for of in (real, int32))
+    return void(values, values, places, places, places, places, real[:, ::1])
+
+
+@compiled([_index_signature(float32), _index_signature(float64)])
+def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
+    """Add to out (n, m), for each entry of a row, its products with the entries listed under its feature."""
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            value, feature = data[p], indices[p]
+            for q in range(lists[feature], lists[feature + 1]):
+                out[i, rows[q]] += value * posted[q]
