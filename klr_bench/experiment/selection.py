@@ -17,7 +17,7 @@ import numpy as np
 from klr_bench.errors import KlrBenchError, raised, shown
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.schema import GAMMAS
+from klr_bench.experiment.config.models import GAMMAS
 from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric

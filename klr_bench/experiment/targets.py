@@ -12,6 +12,8 @@ from typing import Any
 
 from klr_bench.errors import KlrBenchError, raised
 
+Parameters = Mapping[str, Any]
+"""The parameters of an estimator or a function by name."""
 TARGET = "_target_"
 """The key of a spec that holds the dotted name, as Hydra spells it."""
 

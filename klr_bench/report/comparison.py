@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.typed import Text
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.report.paper import Paper, Printed, Published, paper_files, read_lines, read_paper
 
@@ -70,7 +69,7 @@ class Comparison:
     @property
     def columns(self) -> str | None:
         """The parameter whose values are the columns, where all of these tables have the same."""
-        found = {source.paper.tables[Text(table)].columns for source in self.sources for table in source.tables}
+        found = {source.paper.tables[table].columns for source in self.sources for table in source.tables}
         return found.pop() if len(found) == 1 else None
 
     def published(self, dataset: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Published]:

@@ -28,7 +28,7 @@ from klr_bench.experiment.cells import (
     possible,
 )
 from klr_bench.experiment.config.files import folders, names
-from klr_bench.experiment.config.typed import check_choice
+from klr_bench.experiment.config.parsing import check_choice
 from klr_bench.experiment.first_schema import algorithm_name
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.records import read_variant

@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
+from klr_bench.experiment.runner.cluster import GONE
+from klr_bench.experiment.runner.process import Ended
 from omegaconf import open_dict
 from rich.console import Console
 
 from klr_bench.experiment import runner
 from klr_bench.experiment.cells import CellFile, Record
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.validate import validate
+from klr_bench.experiment.config.compose import validate
 from klr_bench.experiment.records import Store
-from klr_bench.experiment.runner.cluster import GONE
-from klr_bench.experiment.runner.process import Ended
 
 N_WORKERS, N_MACHINES = 1000, 40
 SHORTEST_S, LONGEST_S = 0.1, 1800.0

@@ -17,8 +17,8 @@ import pytest
 
 from klr_bench.cli import main
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.schema import AlgorithmConfig
-from klr_bench.experiment.config.typed import parse
+from klr_bench.experiment.config.models import AlgorithmEntry
+from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure import supervision
 from klr_bench.experiment.measure.supervision import fit_limit, restored
 from klr_bench.experiment.runner import process
@@ -263,7 +263,7 @@ NO_LIMITS = [".nan", ".inf", "-.inf", "1e+400", "0", "-1", "-0.0", "true", "abc"
 @pytest.mark.parametrize("value", NO_LIMITS)
 def test_a_time_limit_in_a_file_is_a_positive_number(value: str, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(f"time_limit_s: {value}\n")
-    rejected(lambda: parse(AlgorithmConfig, config_files.read(tmp_path / "mine.yaml")), "time_limit_s")
+    rejected(lambda: parse(AlgorithmEntry, config_files.read(tmp_path / "mine.yaml")), "time_limit_s")
 
 
 @pytest.mark.parametrize("value", ["nan", ".nan", "inf", "1e400", "-1"])

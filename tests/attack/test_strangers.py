@@ -26,6 +26,7 @@ from klr_bench.experiment.runner.pool import end_idle, run_all
 from klr_bench.experiment.runner.questions import Questions
 from klr_bench.experiment.strangers import PATIENCE, answered_by, asked, is_foreign, patience_s
 from klr_bench.experiment.targets import Parameter, parameters
+from tests.experiment.composing import dataset_of
 from tests.attack.hostile import Calls, leaves_services, left_behind
 from tests.attack.promise import files_in, refused, rejected
 from tests.experiment.runner.test_interruptions import Workplace, alive, patiently
@@ -98,7 +99,7 @@ def written(folder: Path, *, imported: str = "", constructed: str = "pass", made
 def source(folder: Path) -> Source:
     """Return the data set that the module makes."""
     generator = {"_target_": "own_module.rows", "n": 20}
-    spec = {"source": {"format": "generated", "generator": generator}, "split": {"test_size": 0.2}}
+    spec = dataset_of({"source": {"format": "generated", "generator": generator}})
     return Source("mine", "mine", spec, "key", folder, None, 0, 0)
 
 

@@ -6,7 +6,7 @@ Keys are hashes of content: two pieces of work have the same key exactly if they
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -15,8 +15,15 @@ from typing import Any
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, SelectionConfig, TraceConfig
-from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.config.models import (
+    LEFT_TO_SELECTION,
+    AlgorithmConfig,
+    DatasetConfig,
+    RunConfig,
+    SelectionConfig,
+    TraceConfig,
+)
+from klr_bench.experiment.config.splitting import Folds
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.streamed import Streamed, streamed
@@ -24,11 +31,11 @@ from klr_bench.experiment.keys import content_hash, file_hash, module_hash, sour
 from klr_bench.experiment.measure.own import own_files
 from klr_bench.experiment.runner.failure import described
 from klr_bench.experiment.selection import EstimatorSpec, candidates, kernel_of
-from klr_bench.experiment.targets import TARGET, build, check_parameters
+from klr_bench.experiment.targets import TARGET, Parameters, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.experiment.widths import to_be_checked
 
-SPLITTING = ("klr_bench.experiment.splits", "klr_bench.experiment.config.splitting")
+SPLITTING = ("klr_bench.experiment.splits",)
 SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
 MEASURING = (
     "klr_bench.experiment.measure",
@@ -44,7 +51,7 @@ class Source:
 
     stem: str
     name: str
-    spec: Mapping[str, Any] = field(hash=False)
+    spec: DatasetConfig = field(hash=False)
     data_key: str
     cache: Path
     mirror: str | None
@@ -58,7 +65,7 @@ class Source:
     @property
     def is_stream(self) -> bool:
         """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
-        return "stream" in self.spec["split"]
+        return self.spec.is_stream
 
     def streamed(self, skip_rows: int = 0, progress: Progress | None = None) -> Streamed:
         """Return the chunks of a stream, from a row on."""
@@ -79,8 +86,8 @@ class Source:
             "name": self.name,
             "seed": self.seed,
             "splitting": module_hash(*SPLITTING),
-            "scale": self.spec.get("scale"),
-            "split": self.spec.get("split"),
+            "scale": self.spec.scale,
+            "split": self.spec.split.model_dump(),
         }
 
 
@@ -103,7 +110,7 @@ class Fold:
     """One held-out fold of one repeat, for all candidates that share a kernel."""
 
     source: Source
-    kernel: Mapping[str, Any] | None
+    kernel: Parameters | None
     fold: int
     selection: SelectionConfig
     candidates: tuple[Candidate, ...]
@@ -113,7 +120,7 @@ class Fold:
         """Key of the fold and its kernel, independent of the candidates."""
         content = self.source.content() | {"repeat": self.source.repeat, "kernel": self.kernel}
         content["code"] = module_hash(*SELECTING, *MEASURING)
-        return content_hash([content, self.fold, asdict(self.selection)])
+        return content_hash([content, self.fold, self.selection.model_dump()])
 
     def with_candidates(self, candidates: tuple[Candidate, ...]) -> Fold:
         """Return the same fold for other candidates."""
@@ -136,7 +143,7 @@ class Cell:
     estimator: EstimatorSpec
     grid: Mapping[str, list[Any]]
     candidates: tuple[Candidate, ...]
-    kernel: Mapping[str, Any] | None
+    kernel: Parameters | None
     selection: SelectionConfig
     trace: TraceConfig
     time_limit_s: float | None
@@ -153,9 +160,9 @@ class Cell:
             "kernel": self.kernel,
             "variant": dict(self.variant),
             "algorithm": self.algorithm,
-            "trace": asdict(self.trace),
+            "trace": self.trace.model_dump(),
             "time_limit_s": self.time_limit_s,
-            "selection": asdict(self.selection) if self.grid else None,
+            "selection": self.selection.model_dump() if self.grid else None,
             "selecting": module_hash(*SELECTING),
             "scored": [candidate.key for candidate in self.candidates] if self.grid else None,
             "measuring": module_hash(*MEASURING),
@@ -176,7 +183,9 @@ class Cell:
         if self.selection.nested:
             places = [(self.source, fold) for fold in range(self.selection.folds)]
         else:
-            n = self.source.spec["split"]["folds"]
+            split = self.source.spec.split
+            assert isinstance(split, Folds)
+            n = split.folds
             first = self.source.repeat // n * n
             places = [(replace(self.source, repeat=first + fold), fold) for fold in range(n)]
         return [Fold(source, self.kernel, fold, self.selection, self.candidates) for source, fold in places]
@@ -187,7 +196,7 @@ class Cell:
         return f"{variant} on {self.source.name}, repeat {self.source.repeat}"
 
 
-def plan_cells(config: Config, cache: Path, *, construct: bool = False) -> list[Cell]:
+def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> list[Cell]:
     """Return all cells of a run, repeat by repeat; raises KlrBenchError where parameters are refused.
 
     No data set is loaded or fetched for it.  Estimators are constructed, so that they can refuse combinations of
@@ -210,13 +219,13 @@ def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
     return list(cells[first - 1 :: n_shards])
 
 
-def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
+def _columns(config: RunConfig, *, construct: bool) -> list[dict[str, Any]]:
     """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
     columns = []
     metrics = _own_metrics(config.metrics or ())
     score = _own_metrics([config.selection.score])
     for stem, algorithm in config.algorithms.items():
-        limit = algorithm.get("time_limit_s")
+        limit = algorithm.time_limit_s
         for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
             choices = _candidates(algorithm, estimator, grid, score)
             check_candidates(stem, [choice.chosen for choice in choices], construct=construct)
@@ -230,7 +239,7 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
                 "estimator": estimator,
                 "grid": grid,
                 "candidates": choices,
-                "kernel": kernel_of(estimator, asdict(config.kernel)),
+                "kernel": kernel_of(estimator, config.kernel.model_dump()),
                 "selection": config.selection,
                 "trace": config.trace,
                 "time_limit_s": limit,
@@ -241,10 +250,10 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
 
 
 def _candidates(
-    algorithm: Mapping[str, Any], estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Mapping[str, str]
+    algorithm: AlgorithmConfig, estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Mapping[str, str]
 ) -> tuple[Candidate, ...]:
     """Return what selection chooses from: the estimators of the grid, scored as another one where that is said."""
-    limit, other = algorithm.get("time_limit_s"), algorithm.get("selected_as") or {}
+    limit, other = algorithm.time_limit_s, algorithm.selected_as
     found = []
     for chosen in candidates(estimator, grid):
         scored = {**chosen, **other}
@@ -252,14 +261,14 @@ def _candidates(
     return tuple(found)
 
 
-def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Mapping[str, Any]) -> bool:
+def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Parameters) -> bool:
     """Say whether a data set leaves out a column: one of its algorithm, with one of the values of each parameter."""
     values = left_out.get(column["algorithm"])
     return values is not None and all(column["variant"].get(name) in listed for name, listed in values.items())
 
 
 def variants(
-    algorithm: Mapping[str, Any], sweep: Mapping[str, list[Any]]
+    algorithm: AlgorithmConfig, sweep: Mapping[str, list[Any]]
 ) -> list[tuple[Variant, EstimatorSpec, dict[str, Any]]]:
     """Return (variant, estimator, grid) of each combination of a sweep's values.
 
@@ -269,8 +278,8 @@ def variants(
     for values in product(*sweep.values()):
         chosen = dict(zip(sweep, values, strict=True))
         fixed = {name: value for name, value in chosen.items() if value != LEFT_TO_SELECTION}
-        grid = {name: list(values) for name, values in algorithm["grid"].items() if name not in fixed}
-        found.append((Variant(chosen), {**algorithm["estimator"], **fixed}, grid))
+        grid = {name: list(values) for name, values in algorithm.grid.items() if name not in fixed}
+        found.append((Variant(chosen), {**algorithm.estimator, **fixed}, grid))
     return found
 
 

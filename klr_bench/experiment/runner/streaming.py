@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from klr_bench.estimators.core import contract
-from klr_bench.experiment.config.splitting import Stream, read_split
+from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.predictions import Predictions, predict
 from klr_bench.experiment.measure.quality import Metrics, fitted
@@ -146,8 +146,8 @@ class Pass:
 
 def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
     """Let the chosen estimator go through the stream of a cell, from where an earlier run has left its state on."""
-    way = read_split(cell.source.spec["split"])
-    assert isinstance(way, Stream)
+    split = cell.source.spec.split
+    assert isinstance(split, Stream)
     place = _state(folder, cell.key)
     with threadpool_limits(1):
         now = _kept(place)
@@ -156,21 +156,21 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
         reset_peak_memory()
         load, stopped = machine.load(), False
         for X, y in ahead(data):
-            now = now or _begun(cell, chosen, X, len(data.classes), by_rows=way.test == "rows")
+            now = now or _begun(cell, chosen, X, len(data.classes), by_rows=split.test == "rows")
             before = now.n_rows
             now.take(X, y)
             stopped = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
-            if before // way.window < now.n_rows // way.window:
+            if before // split.window < now.n_rows // split.window:
                 now.close_window()
             if stopped:
                 break
-            if before // way.checkpoint < now.n_rows // way.checkpoint:
+            if before // split.checkpoint < now.n_rows // split.checkpoint:
                 cell.source.check_unchanged()
                 write_atomic(place, pickle.dumps(now))
         assert now is not None  # files without rows are refused by their reader
         cell.source.check_unchanged()
         now.note_memory()
-        if now.window.n >= way.window / 2 or not now.points:  # fewer rows say little
+        if now.window.n >= split.window / 2 or not now.points:  # fewer rows say little
             now.close_window()
         measured = now.metrics() | ({} if load is None else {"load": load})
         ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=stopped)
@@ -180,7 +180,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
 def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
     """Return a pass before its first chunk, whose rows tell the scale of the features and the width of the kernel."""
     seed, sparse = learner_seed(cell.source), sp.issparse(X)
-    scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.get("scale"), sparse=sparse))
+    scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.scale, sparse=sparse))
     X = scaling.transform(X)
     kernel = resolve_kernel(cell.kernel, X, seed)
     estimator = make(with_width(chosen, X), kernel, seed)

@@ -26,7 +26,7 @@ from klr_bench.experiment.progress import Count, read_progress
 from klr_bench.experiment.runner import dask_cluster, remote
 from klr_bench.experiment.runner.plan import plan_cells
 from klr_bench.experiment.runner.work import run_cell
-from tests.experiment.composing import composed
+from tests.experiment.composing import altered, composed
 from tests.experiment.runner.test_interruptions import HERE, LEARNERS, TIMES, Workplace, alive, children, patiently
 
 pytest.importorskip("distributed")
@@ -330,7 +330,7 @@ def test_a_machine_without_the_data_gets_them(tmp_path, monkeypatch, what):
     config = composed(*data, "algorithm=nc", "repeats=1", f"data.cache={here / 'cache'}")
     if what == "fetched":
         source = {"format": "svmlight", "name": "far", "train": {"name": "far/far.txt", "sha256": "unknown"}}
-        config = replace(config, datasets={"far": {"source": source, "split": {"test_size": 0.2}}})
+        config = altered(config, datasets={"far": {"source": source, "split": {"test_size": 0.2}}})
     (cell,) = plan_cells(config, here / "cache")
     expected = run_cell(cell, cell.candidates[0].chosen)
     sent = [(place, path.read_bytes()) for place, path in remote.files_to_send(cell.source).items()]
