@@ -55,7 +55,7 @@ class Labels(Model):
 
 def _known_split(split: Any) -> Any:
     """Return a split, or None for one of another version of klr-bench."""
-    if not isinstance(split, dict | str):
+    if not isinstance(split, dict):
         return split
     try:
         return parse_split(split)
@@ -87,7 +87,7 @@ class DatasetAsked(OpenModel):
 
     label: Words | None = None
     source: SourceAsked | Words | None = None
-    split: Annotated[SplitSpec | None, BeforeValidator(_known_split)] = None
+    split: Annotated[SplitSpec | Words | None, BeforeValidator(_known_split)] = None
 
     @property
     def own_file(self) -> bool:
@@ -188,7 +188,9 @@ class Manifest(OpenModel):
         """
         own = [asked for asked in self.config.datasets.values() if asked.own_file]
         asked = self.config.datasets.get(dataset) or (own[0] if len(own) == 1 else None)
-        return isinstance(asked.split, RESAMPLING) if asked and asked.split else None
+        if asked is None or asked.split is None or isinstance(asked.split, str):
+            return None
+        return isinstance(asked.split, RESAMPLING)
 
     def with_metrics(self, names: list[str]) -> Manifest:
         """Return the manifest of a run with other metrics."""

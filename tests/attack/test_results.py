@@ -22,6 +22,7 @@ from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.config.parsing import Model, Text, hints_of, parse
+from klr_bench.experiment.config.splitting import SPLITS
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import COMPARISONS, DESCRIBED, DIRECTIONS, UNITS, Metric
 from klr_bench.experiment.records import COLUMNS, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
@@ -212,7 +213,7 @@ def fields(annotation: Any, content: Any, place: Place = ()) -> Iterator[tuple[P
     elif origin is dict:
         for key, value in content.items():
             yield from fields(parts[1], value, (*place, key))
-    elif is_model(annotation):
+    elif is_model(annotation) and annotation not in SPLITS:  # one that is not known is ignored
         for name, hint in keys_of(annotation).items():
             if hint is Any:  # which no value can be wrong for
                 continue

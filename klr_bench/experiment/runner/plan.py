@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ class Source:
             message = f"{self.name}: a file has changed while it was read; run the same command again."
             raise KlrBenchError(message)
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """Return what the arrays depend on, for a key."""
         return {
             "data": self.data_key,
@@ -209,7 +209,7 @@ def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> li
         for repeat in range(config.repeats):
             source = Source(stem, name, spec, key, cache, config.data.mirror, config.seed, repeat)
             left_out = config.left_out.get(stem, {})
-            cells += [Cell(source=source, **column) for column in columns if not _is_left_out(left_out, column)]
+            cells += [column(source=source) for column in columns if not _is_left_out(left_out, column.keywords)]
     return cells
 
 
@@ -219,7 +219,7 @@ def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
     return list(cells[first - 1 :: n_shards])
 
 
-def _columns(config: RunConfig, *, construct: bool) -> list[dict[str, Any]]:
+def _columns(config: RunConfig, *, construct: bool) -> list[partial[Cell]]:
     """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
     columns = []
     metrics = _own_metrics(config.metrics or ())
@@ -232,19 +232,20 @@ def _columns(config: RunConfig, *, construct: bool) -> list[dict[str, Any]]:
             scored = [choice.estimator for choice in choices if choice.estimator != choice.chosen]
             if scored:
                 check_candidates(stem, scored, construct=construct, part="selected_as")
-            column = {
-                "experiment": config.name,
-                "algorithm": stem,
-                "variant": variant,
-                "estimator": estimator,
-                "grid": grid,
-                "candidates": choices,
-                "kernel": kernel_of(estimator, config.kernel.model_dump()),
-                "selection": config.selection,
-                "trace": config.trace,
-                "time_limit_s": limit,
-                "own_metrics": metrics,
-            }
+            column = partial(
+                Cell,
+                experiment=config.name,
+                algorithm=stem,
+                variant=variant,
+                estimator=estimator,
+                grid=grid,
+                candidates=choices,
+                kernel=kernel_of(estimator, config.kernel.model_dump()),
+                selection=config.selection,
+                trace=config.trace,
+                time_limit_s=limit,
+                own_metrics=metrics,
+            )
             columns.append(column)
     return columns
 
@@ -269,7 +270,7 @@ def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Pa
 
 def variants(
     algorithm: AlgorithmConfig, sweep: Mapping[str, list[Any]]
-) -> list[tuple[Variant, EstimatorSpec, dict[str, Any]]]:
+) -> list[tuple[Variant, EstimatorSpec, dict[str, list[Any]]]]:
     """Return (variant, estimator, grid) of each combination of a sweep's values.
 
     A swept parameter leaves the grid, unless its value is "cv": then it stays there.

@@ -88,7 +88,7 @@ class Pass:
 
     estimator: Any
     scaling: Scaling
-    parameters: dict[str, Any]
+    parameters: EstimatorSpec
     classes: NDArray[np.int8]
     by_rows: bool = False
     """Whether each row is tested on after all rows before it have been learned from, not only their chunks."""
