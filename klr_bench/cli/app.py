@@ -34,8 +34,8 @@ from klr_bench.cli.guard import GuardedLoader, check_arguments, unchecked_help
 from klr_bench.cli.overrides import OWN_KEYS, fixed_keys, name_of_job, prepare
 from klr_bench.errors import KlrBenchError, StoppedError, memory_limit, nearest, shown
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.schema import all_keys
-from klr_bench.experiment.config.validate import OPEN, validate
+from klr_bench.experiment.config.compose import OPEN, validate
+from klr_bench.experiment.config.models import all_keys
 from klr_bench.printing import error_message, printable
 
 BAD_INPUT = (

@@ -14,7 +14,7 @@ from klr_bench.cli.pages import SITE_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.cli.watch import KEYS as WATCH_KEYS
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.schema import BACKENDS, KERNELS, all_keys
+from klr_bench.experiment.config.models import BACKENDS, KERNELS, all_keys
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 

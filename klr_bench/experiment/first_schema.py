@@ -13,16 +13,18 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from klr_bench.experiment.targets import Parameters
+
 WORDS = {"True": True, "False": False, "None": None}
 ON_KERNEL = re.compile(r"(l1_\w+)_kernel")
 
 
-def variant_values(text: str) -> dict[str, Any]:
+def variant_values(text: str) -> Parameters:
     """Return the values of a variant in records.csv, which is JSON in version 2.  Raises ValueError."""
     return json.loads(text) if text.startswith("{") else parse_variant(text)
 
 
-def parse_variant(text: str) -> dict[str, Any]:
+def parse_variant(text: str) -> Parameters:
     """Return the values of a variant by name; what looks like a number or a truth value is one."""
     pairs = (pair.strip().partition("=") for pair in text.split(";") if pair.strip())
     return {name: _value(value) for name, _, value in pairs}

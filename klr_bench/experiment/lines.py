@@ -148,7 +148,7 @@ def _texts(lines: Lines) -> list[Any]:
     return [value.json if isinstance(value, Variant) else value for value in map(lines.__getattribute__, NAMES)]
 
 
-def _are_numbers(own: Mapping[str, Any]) -> bool:
+def _are_numbers(own: Mapping[str, object]) -> bool:
     return {*map(type, own.values())} <= {int, float}
 
 

@@ -11,13 +11,13 @@ import json
 import os
 import platform
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
 from klr_bench.errors import KlrBenchError, located
-from klr_bench.experiment.config.typed import PartOfMore, between, parse, refuse
+from klr_bench.experiment.config.parsing import OpenModel, between, parse
 from klr_bench.files import read_regular
 
 NAME = "progress.json"
@@ -42,8 +42,7 @@ silent: on another machine, and without a word for longer than SILENT_S.  killed
 """
 
 
-@dataclass(frozen=True)
-class Count(PartOfMore):
+class Count(OpenModel):
     """Tasks or cells; `done` of them ended well, `failed` without a result."""
 
     total: Amount = 0
@@ -51,16 +50,14 @@ class Count(PartOfMore):
     failed: Amount = 0
 
 
-@dataclass(frozen=True)
-class Running(PartOfMore):
+class Running(OpenModel):
     """A task that runs now, in words as `Cell.describe` has them."""
 
     what: str
     started: Time
 
 
-@dataclass(frozen=True)
-class Failed(PartOfMore):
+class Failed(OpenModel):
     """A cell without a result."""
 
     what: str
@@ -68,8 +65,7 @@ class Failed(PartOfMore):
     message: str
 
 
-@dataclass(frozen=True)
-class Progress(PartOfMore):
+class Progress(OpenModel):
     """All that progress.json holds; times are seconds since 1970 by the clock of the run's machine."""
 
     experiment: str
@@ -85,10 +81,10 @@ class Progress(PartOfMore):
     cells: Count
     """All cells of the experiment; those that earlier runs have finished are done."""
     n_running: Amount = 0
-    running: list[Running] = field(default_factory=list)
+    running: list[Running] = Field(default_factory=list)
     """The first MOST_LISTED tasks that run now; it is the run's knowledge: one that waits for its turn after its worker
     has died counts as well."""
-    failures: list[Failed] = field(default_factory=list)
+    failures: list[Failed] = Field(default_factory=list)
     """The first MOST_LISTED cells that failed in this run."""
     left_s: Time | None = None
     """Estimated seconds until the end, from `updated` on; None before a task has ended."""
@@ -110,8 +106,6 @@ def read_progress(folder: Path) -> Progress | None:
         message = f"{path}: expected what a run says of itself, got no JSON. The next run writes it anew."
         raise KlrBenchError(message) from error
     with located(path, "The next run writes it anew."):
-        if not isinstance(content, Mapping):
-            refuse("content", "keys and values", content)
         return parse(Progress, content)
 
 

@@ -230,7 +230,7 @@ class Store:
         self._n_read += 1
         return lines
 
-    def write_manifest(self, content: Mapping[str, Any]) -> None:
+    def write_manifest(self, content: Mapping[str, object]) -> None:
         """Write manifest.yaml; the schema version is added."""
         versioned = {**content, "schema_version": SCHEMA_VERSION}
         text = yaml.safe_dump(versioned, sort_keys=False, allow_unicode=True, width=110)

@@ -17,14 +17,14 @@ import numpy as np
 from klr_bench.errors import KlrBenchError, raised, shown
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.schema import GAMMAS
+from klr_bench.experiment.config.models import GAMMAS
 from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
-from klr_bench.experiment.targets import TARGET, build, parameters
+from klr_bench.experiment.targets import TARGET, Parameters, build, parameters
 from klr_bench.experiment.widths import with_width
 
 EstimatorSpec = dict[str, Any]
@@ -41,7 +41,7 @@ DISTANCES = ("percentile", "multiple")
 WIDTH_SAMPLE = 2000
 
 
-def candidates(estimator: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
+def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
     """Return the estimator with each combination of the grid's values; the last parameter varies fastest."""
     return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
 
@@ -65,7 +65,7 @@ def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> Estima
     return kernel
 
 
-def resolve_kernel(kernel: Mapping[str, Any] | None, X_train: Any, seed: int) -> EstimatorSpec:
+def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> EstimatorSpec:
     """Return the kernel's parameters for an estimator; gamma comes from the percentile of distances, if one is given.
 
     sigma is that percentile of the pairwise distances of a sample of the training rows, or a multiple of it; gamma is
@@ -73,7 +73,8 @@ def resolve_kernel(kernel: Mapping[str, Any] | None, X_train: Any, seed: int) ->
     """
     if kernel is None:
         return {}
-    resolved = with_width({name: value for name, value in kernel.items() if name not in DISTANCES}, X_train)
+    own = {name: value for name, value in kernel.items() if name not in DISTANCES}
+    resolved = {**with_width(own, X_train)}
     if kernel.get("percentile") is not None:
         sigma = kernel.get("multiple", 1.0) * distance_percentile(X_train, kernel["percentile"], seed)
         resolved["gamma"] = 1.0 / (2.0 * sigma**2) if math.sqrt(sys.float_info.min) < sigma < math.inf else math.nan
@@ -103,7 +104,7 @@ def distance_percentile(X: Any, percentile: float, seed: int) -> float:
     return width
 
 
-def make(estimator: EstimatorSpec, kernel: EstimatorSpec, seed: int) -> Any:
+def make(estimator: Parameters, kernel: Parameters, seed: int) -> Any:
     """Build an estimator with a resolved kernel; kernel parameters of its own take precedence."""
     known = parameters(estimator[TARGET])
     given = dict(kernel)
@@ -115,7 +116,7 @@ def make(estimator: EstimatorSpec, kernel: EstimatorSpec, seed: int) -> Any:
 
 def score_fold(
     learners: Sequence[EstimatorSpec],
-    kernel: Mapping[str, Any] | None,
+    kernel: Parameters | None,
     data: Prepared,
     fold: int,
     *,

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.splitting import Draw, Folds, Official, Runs, Share, Stream, Subset, Way
+from klr_bench.experiment.config.splitting import Draw, Folds, Official, Runs, Share, SplitSpec, Stream, Subset
 from klr_bench.experiment.data import Dataset
 from klr_bench.experiment.scale import scaled
 
@@ -76,27 +76,26 @@ def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
     return int.from_bytes(digest[:4], "little")
 
 
-def make_split(dataset: Dataset, way: Way, seed: int, repeat: int) -> Split:
-    """Split a data set in a way of klr_bench.experiment.config.splitting, and permute the training rows.
+def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Split:
+    """Split a data set and permute the training rows.
 
-    Raises KlrBenchError where the official split is asked for and there is none, the runs are not of all rows, or a
-    part would be empty.
+    Raises KlrBenchError if there is no official split, the runs do not add up to all rows, or a part would be empty.
     """
-    match way:
-        case Folds(folds):
+    match spec:
+        case Folds(folds=folds):
             return _fold_of_all(dataset, folds, seed, repeat)
-        case Subset(n_train):
+        case Subset(n_train=n_train):
             return _drawn_once(dataset, n_train, seed, repeat)
         case Official(n_train=int(n_train)) if _official_rows(dataset):
             return _drawn_once(dataset, n_train, seed, repeat)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
-    match way:
+    match spec:
         case Draw():
-            return _drawn(dataset, way, random)
-        case Runs(runs):
+            return _drawn(dataset, spec, random)
+        case Runs(runs=runs):
             even = _in_even_runs(dataset, runs)
             return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
-        case Share(test_size, stratify):
+        case Share(test_size=test_size, stratify=stratify):
             return (_stratified if stratify else _share)(dataset, test_size, random)
         case Official():
             n_train = _official_rows(dataset)
@@ -151,17 +150,17 @@ def _check_share(dataset: Dataset, test_size: float, n_test: int) -> None:
         raise KlrBenchError(message)
 
 
-def _drawn(dataset: Dataset, way: Draw, random: np.random.RandomState) -> Split:
+def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
     """Draw n_test rows and n_train others; separately in each class where the classes are to have equal numbers."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
-    values = np.unique(y) if way.equal_classes else [None]
+    values = np.unique(y) if spec.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]
     smallest = min(map(len, groups))
-    n_test, odd_test = divmod(way.n_test, len(groups))
-    n_train, odd_train = divmod(way.n_train or (smallest - n_test) * len(groups), len(groups))
+    n_test, odd_test = divmod(spec.n_test, len(groups))
+    n_train, odd_train = divmod(spec.n_train or (smallest - n_test) * len(groups), len(groups))
     if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
         message = (
-            f"{dataset.name}: split: n_train={way.n_train} and n_test={way.n_test} cannot be drawn from "
+            f"{dataset.name}: split: n_train={spec.n_train} and n_test={spec.n_test} cannot be drawn from "
             f"{len(groups)} times {smallest} rows; lower them, to multiples of {len(groups)}."
         )
         raise KlrBenchError(message)

@@ -12,6 +12,8 @@ from typing import Any
 
 from klr_bench.errors import KlrBenchError, raised
 
+Parameters = Mapping[str, Any]
+"""The parameters of an estimator or a function by name."""
 TARGET = "_target_"
 """The key of a spec that holds the dotted name, as Hydra spells it."""
 
@@ -141,7 +143,7 @@ def _signature(found: type, target: str) -> inspect.Signature:
         raise KlrBenchError(message) from error
 
 
-def check_parameters(spec: Mapping[str, Any]) -> None:
+def check_parameters(spec: Parameters) -> None:
     """Refuse parameters that an estimator's signature, or its declared constraints, do not allow; nothing is called.
 
     Raises TypeError and ValueError as a call and a fit would.
@@ -166,7 +168,7 @@ def declared_constraints(found: type) -> dict[str, Any]:
     return constraints if isinstance(constraints, dict) else {}
 
 
-def build(spec: Mapping[str, Any], **overrides: Any) -> Any:
+def build(spec: Parameters, **overrides: Any) -> Any:
     """Call the target of `spec` with its other entries as keyword arguments, `overrides` last.
 
     Parameters of parts of an estimator, such as svc__C of a pipeline, are set afterwards.
@@ -186,7 +188,7 @@ def build(spec: Mapping[str, Any], **overrides: Any) -> Any:
         raise KlrBenchError(message) from error
 
 
-def _inner(found: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _inner(found: Any, arguments: Parameters) -> Parameters:
     """Return those of the arguments that are parameters of an estimator's parts."""
     named = {name: value for name, value in arguments.items() if is_nested(name, ())}
     if not named or not _sets_parameters(found):

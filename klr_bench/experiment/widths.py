@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from typing import Any
+
+from klr_bench.experiment.targets import Parameters
 
 GAMMA = "gamma"
 _MULTIPLE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?) scale")
 
 
-def with_width(spec: Mapping[str, Any], X_train: Any) -> dict[str, Any]:
+def with_width(spec: Parameters, X_train: Any) -> Parameters:
     """Return a spec with a number in place of a multiple of scale, for training rows X (n, d)."""
     multiple = _multiple(spec)
     if multiple is None:
@@ -24,12 +25,12 @@ def with_width(spec: Mapping[str, Any], X_train: Any) -> dict[str, Any]:
     return {**spec, GAMMA: multiple * gamma_of("scale", X_train)}  # type: ignore[no-untyped-call]
 
 
-def to_be_checked(spec: Mapping[str, Any]) -> dict[str, Any]:
+def to_be_checked(spec: Parameters) -> Parameters:
     """Return a spec with some number in place of a multiple of scale, for checks that see no rows."""
     return {**spec, GAMMA: 1.0} if _multiple(spec) else dict(spec)
 
 
-def _multiple(spec: Mapping[str, Any]) -> float | None:
+def _multiple(spec: Parameters) -> float | None:
     """Return the factor of a multiple of scale, a positive number; None where gamma is something else."""
     value = spec.get(GAMMA)
     found = _MULTIPLE.fullmatch(value) if isinstance(value, str) else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.typed import check_choice
+from klr_bench.experiment.config.parsing import check_choice
 from klr_bench.report.load import Results
 from klr_bench.report.table import Table
 
@@ -21,7 +21,7 @@ def asking_for(results: Results, names: Sequence[str] | None) -> Results:
     manifest = results.manifest
     for name in names:
         check_choice("columns", name, manifest.metrics)
-    return replace(results, manifest=replace(manifest, config=replace(manifest.config, metrics=list(names))))
+    return replace(results, manifest=manifest.with_metrics(list(names)))
 
 
 def check_shown(table: Table, names: Sequence[str] | None) -> None:

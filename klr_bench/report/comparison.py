@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.typed import Text
 from klr_bench.experiment.measure.metric import Metric
+from klr_bench.experiment.targets import Parameters
 from klr_bench.report.paper import Paper, Printed, Published, paper_files, read_lines, read_paper
 
 
@@ -22,7 +22,7 @@ class Source:
     lines: Sequence[Printed]
     tables: Collection[str]
 
-    def published(self, dataset: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Published]:
+    def published(self, dataset: str, algorithm: str, values: Parameters) -> dict[str, Published]:
         """Return the numbers of these tables for a column, by metric; `values` are its parameters.
 
         All parameters of a line must be among them, with the same value.  Where several lines fit, the one with the
@@ -53,7 +53,7 @@ class Source:
         return [line for line in self.lines if line.table in self.tables]
 
 
-def fits(line: Printed, values: Mapping[str, Any]) -> bool:
+def fits(line: Printed, values: Parameters) -> bool:
     """Say whether all parameters of a line are among the values; true is not 1."""
     return all(
         name in values and values[name] == value and (type(values[name]) is bool) == (type(value) is bool)
@@ -70,10 +70,10 @@ class Comparison:
     @property
     def columns(self) -> str | None:
         """The parameter whose values are the columns, where all of these tables have the same."""
-        found = {source.paper.tables[Text(table)].columns for source in self.sources for table in source.tables}
+        found = {source.paper.tables[table].columns for source in self.sources for table in source.tables}
         return found.pop() if len(found) == 1 else None
 
-    def published(self, dataset: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Published]:
+    def published(self, dataset: str, algorithm: str, values: Parameters) -> dict[str, Published]:
         """Return the published numbers of a column, by metric; the first paper that has one is meant."""
         found: dict[str, Published] = {}
         for source in self.sources:

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from klr_bench.experiment.measure.metric import Metric
+from klr_bench.experiment.targets import Parameters
 from klr_bench.report.manifest import Column
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def with_derived(records: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def compared(groups: Groups, column: Column, metric: Metric, changes: Mapping[str, Any] | None) -> list[float]:
+def compared(groups: Groups, column: Column, metric: Metric, changes: Parameters | None) -> list[float]:
     """Return a number that compares two columns for each repeat that both have; none where it is the other."""
     other = _other(groups, column, changes) if changes else None
     if other is None or other == column:
@@ -58,7 +59,7 @@ def _ratio(ours: float, theirs: float) -> float:
     return float(ours / theirs) if theirs else float("nan")
 
 
-def _other(groups: Groups, column: Column, changes: Mapping[str, Any]) -> Column | None:
+def _other(groups: Groups, column: Column, changes: Parameters) -> Column | None:
     algorithm = str(changes.get("algorithm", column[0]))
     wanted = dict(column[1])
     wanted |= {name: value for name, value in changes.items() if name in wanted or algorithm != column[0]}

@@ -28,10 +28,11 @@ from klr_bench.experiment.cells import (
     possible,
 )
 from klr_bench.experiment.config.files import folders, names
-from klr_bench.experiment.config.typed import check_choice
+from klr_bench.experiment.config.parsing import check_choice
 from klr_bench.experiment.first_schema import algorithm_name
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.records import read_variant
+from klr_bench.experiment.targets import Parameters
 from klr_bench.experiment.variants import Variant, is_variant
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.printing import is_file_name, shortened
@@ -284,7 +285,7 @@ def _variant(text: str) -> Variant:
     return variant
 
 
-def _params(text: str) -> dict[str, Any]:
+def _params(text: str) -> Parameters:
     values = json.loads(text) if text else {}
     if not isinstance(values, dict):
         raise ValueError(text)

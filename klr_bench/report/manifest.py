@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator, Field, GetPydanticSchema
+from pydantic_core import PydanticCustomError, core_schema
+
 from klr_bench.errors import KlrBenchError, located
-from klr_bench.experiment.config import schema
-from klr_bench.experiment.config.splitting import Draw, Folds, Share, read_split
-from klr_bench.experiment.config.typed import (
+from klr_bench.experiment.config.models import FILE, Budget, Parameter, RunConfig
+from klr_bench.experiment.config.parsing import (
     FileName,
-    PartOfMore,
+    Model,
+    OpenModel,
     Words,
     between,
     check_choice,
@@ -22,6 +24,7 @@ from klr_bench.experiment.config.typed import (
     refuse,
     refuse_unknown,
 )
+from klr_bench.experiment.config.splitting import RESAMPLING, SplitSpec, parse_split
 from klr_bench.experiment.first_schema import upgraded_manifest
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
@@ -37,65 +40,88 @@ MOST_COLUMNS = 100_000
 MOST_REPEATS = 1_000_000
 
 
-@dataclass(frozen=True)
-class Machine(PartOfMore):
+class Machine(OpenModel):
     """Where it ran."""
 
     cpu: Words = ""
 
 
-@dataclass(frozen=True)
-class Labels:
+class Labels(Model):
     """Print names, of all runs so far."""
 
-    algorithms: dict[FileName, Words] = field(default_factory=dict)
-    datasets: dict[FileName, Words] = field(default_factory=dict)
+    algorithms: dict[FileName, Words] = Field(default_factory=dict)
+    datasets: dict[FileName, Words] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class DatasetAsked(PartOfMore):
+def _known_split(split: Any) -> Any:
+    """Return a split, or None for one of another version of klr-bench."""
+    if not isinstance(split, dict):
+        return split
+    try:
+        return parse_split(split)
+    except KlrBenchError:
+        return None
+
+
+def _own_metric(content: Any) -> Metric:
+    try:
+        return Metric.from_description(content, "")
+    except KlrBenchError as error:
+        raise PydanticCustomError("message", "{text}", {"text": str(error)}) from error
+
+
+OwnMetric = Annotated[
+    Metric, GetPydanticSchema(lambda _source, _handler: core_schema.no_info_plain_validator_function(_own_metric))
+]
+"""A metric as `Metric.described` describes it."""
+
+
+class SourceAsked(OpenModel):
+    """The source of a data set."""
+
+    format: Words | None = None
+
+
+class DatasetAsked(OpenModel):
     """A data set of the configuration."""
 
     label: Words | None = None
-    source: dict[str, Any] | Words | None = None
-    split: dict[str, Any] | Words | None = None
+    source: SourceAsked | Words | None = None
+    split: Annotated[SplitSpec | Words | None, BeforeValidator(_known_split)] = None
 
     @property
     def own_file(self) -> bool:
-        """Say whether it is the user's own file, whose rows carry the name and the hash of the file."""
-        return isinstance(self.source, Mapping) and self.source.get("format") == schema.FILE
+        """Whether it is the user's own file, whose rows carry the name and the hash of the file."""
+        return isinstance(self.source, SourceAsked) and self.source.format == FILE
 
 
-@dataclass(frozen=True)
-class AlgorithmAsked(PartOfMore):
+class AlgorithmAsked(OpenModel):
     """An algorithm of the configuration; `estimator`: its parameters, as data."""
 
     label: Words | None = None
-    estimator: dict[str, schema.Parameter] = field(default_factory=dict)
+    estimator: dict[str, Parameter] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Asked(PartOfMore):
+class Asked(OpenModel):
     """The part of the resolved configuration that a report needs."""
 
     title: Words
     repeats: Annotated[int, between(1, MOST_REPEATS)]
     datasets: dict[FileName, DatasetAsked]
     algorithms: dict[FileName, AlgorithmAsked]
-    sweep: dict[FileName, dict[str, list[schema.Parameter]] | None]
+    sweep: dict[FileName, dict[str, list[Parameter]] | None]
     experiment: Words | None = None
     figures: list[Words] | None = None
     """Names of the figures; None: the usual ones."""
     metrics: list[Words] | None = None
     """Names of the columns; None: the usual ones."""
-    against: dict[str, dict[str, schema.Parameter]] | None = None
+    against: dict[str, dict[str, Parameter]] | None = None
     """For numbers that compare two columns, the changes that give the column to compare with."""
-    budget: list[schema.Budget] | Words | schema.Budget | None = None
+    budget: list[Budget] | Words | Budget | None = None
     """Budgets of a sweep, or ``from:<experiment>/<algorithm>`` where they are those of another run."""
 
 
-@dataclass(frozen=True)
-class Manifest(PartOfMore):
+class Manifest(OpenModel):
     """All that a report reads of a manifest."""
 
     experiment: FileName
@@ -104,7 +130,7 @@ class Manifest(PartOfMore):
     schema_version: Literal[1, 2] = 2
     machine: Machine | None = None
     labels: Labels | None = None
-    own_metrics: dict[str, Metric] = field(default_factory=dict)
+    own_metrics: dict[str, OwnMetric] = Field(default_factory=dict)
     git_commit: Any = None
     """The commit of the source that ran; with `changed`, the files that differed from it, only to be shown."""
     changed: Any = None
@@ -156,26 +182,27 @@ class Manifest(PartOfMore):
         return (asked and asked.label) or labels.get(dataset) or dataset
 
     def resampled(self, dataset: str) -> bool | None:
-        """Say whether each repeat splits a data set again, at random or into folds; None where that is not known.
+        """Return whether each repeat splits a data set again, at random or into folds; None if it is not known.
 
         It does not where the rows to test on are the same in each repeat, and only the order of the others differs.
         """
         own = [asked for asked in self.config.datasets.values() if asked.own_file]
         asked = self.config.datasets.get(dataset) or (own[0] if len(own) == 1 else None)
-        if asked is None or asked.split is None:
+        if asked is None or asked.split is None or isinstance(asked.split, str):
             return None
-        try:
-            return isinstance(read_split(asked.split), Share | Folds | Draw)
-        except KlrBenchError:
-            return None
+        return isinstance(asked.split, RESAMPLING)
+
+    def with_metrics(self, names: list[str]) -> Manifest:
+        """Return the manifest of a run with other metrics."""
+        return self.model_copy(update={"config": self.config.model_copy(update={"metrics": names})})
 
     def _sweep(self, algorithm: str) -> Mapping[str, list[Any]]:
         return self.config.sweep.get(algorithm) or {}
 
 
-KEYS = {*(key.name for key in fields(Manifest)), "started", "updated", "versions", "command"}
+KEYS = {*Manifest.model_fields, "started", "updated", "versions", "command"}
 """With those that a report has no use for."""
-CONFIG_KEYS = {key.name for key in fields(schema.Config)}
+CONFIG_KEYS = set(RunConfig.model_fields)
 
 
 def read_manifest(folder: Path) -> Manifest:

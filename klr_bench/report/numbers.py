@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
-from klr_bench.experiment.config.schema import Parameter
-from klr_bench.experiment.config.typed import FileName, Text, Words, some
+from pydantic import Field
+
+from klr_bench.experiment.config.models import Parameter
+from klr_bench.experiment.config.parsing import FileName, Model, Text, Words, some
+from klr_bench.experiment.targets import Parameters
 from klr_bench.report.claims import Sentence
 
 PARTS = ("dataset", "algorithm", "label", "params", "metric")
@@ -18,53 +19,49 @@ class Line(Protocol):
     """A printed number, as far as a set of numbers asks."""
 
     @property
-    def params(self) -> Mapping[str, Any]:
+    def params(self) -> Parameters:
         """Its parameters."""
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Model):
     """How a table is printed: a block, a row and a column stand for the values of these parts.
 
     A part is one of PARTS or a parameter.  Numbers that differ in nothing but their metric share a cell.
     """
 
-    blocks: list[Words] = field(default_factory=lambda: ["dataset"])
-    rows: Annotated[list[Words], some("the parts of a row")] = field(default_factory=lambda: ["metric"])
-    columns: Annotated[list[Words], some("the parts of a column")] = field(default_factory=lambda: ["label"])
+    blocks: list[Words] = Field(default_factory=lambda: ["dataset"])
+    rows: Annotated[list[Words], some("the parts of a row")] = Field(default_factory=lambda: ["metric"])
+    columns: Annotated[list[Words], some("the parts of a column")] = Field(default_factory=lambda: ["label"])
 
 
 Names = Annotated[list[Text], some("the names")]
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(Model):
     """A set of printed numbers: those that have one of the listed values everywhere where there is a list."""
 
     table: Names | None = None
     dataset: Names | None = None
     algorithm: Names | None = None
     metric: Names | None = None
-    params: dict[str, Annotated[list[Parameter], some("the values")]] = field(default_factory=dict)
+    params: dict[str, Annotated[list[Parameter], some("the values")]] = Field(default_factory=dict)
 
     def holds(self, line: Line) -> bool:
         """Say whether a printed number is one of the set."""
-        named = [(getattr(self, part.name), getattr(line, part.name)) for part in fields(self) if part.name != "params"]
+        named = [(names, getattr(line, part)) for part, names in self if part != "params"]
         return all(names is None or value in names for names, value in named) and all(
             line.params.get(name) in values for name, values in self.params.items()
         )
 
 
-@dataclass(frozen=True)
-class Absent:
+class Absent(Model):
     """Why numbers have no counterpart."""
 
     numbers: Numbers
     because: Sentence
 
 
-@dataclass(frozen=True)
-class Cause:
+class Cause(Model):
     """Why numbers are off, and the experiments or tests that show it."""
 
     numbers: Numbers
@@ -76,7 +73,7 @@ Counterparts = dict[FileName, dict[str, Parameter]]
 """By algorithm, the variant that numbers are compared with whose line leaves parameters open; a list: any of these."""
 
 
-def is_counterpart(chosen: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
+def is_counterpart(chosen: Parameters, variant: Parameters) -> bool:
     """Say whether a variant has the values that are named for its algorithm; a value that it does not vary counts."""
     listed = {name: value if isinstance(value, list) else [value] for name, value in chosen.items()}
     return all(name not in variant or variant[name] in values for name, values in listed.items())

@@ -10,18 +10,21 @@ import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import files
-from klr_bench.experiment.config.typed import (
+from klr_bench.experiment.config.parsing import (
     PRINTABLE,
     Check,
     FileName,
+    Model,
     Text,
     Words,
     between,
@@ -31,7 +34,7 @@ from klr_bench.experiment.config.typed import (
     refuse_unknown,
 )
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.targets import TARGET
+from klr_bench.experiment.targets import TARGET, Parameters
 from klr_bench.files import read_regular
 from klr_bench.report.claims import Claim, Sentence
 from klr_bench.report.numbers import Absent, Cause, Counterparts, Layout
@@ -69,30 +72,27 @@ Number = Annotated[str, Check("a number as printed", lambda text: NUMBER.fullmat
 Spread = Annotated[str, Check("a number of at least 0 as printed, or nothing", _is_spread)]
 
 
-@dataclass(frozen=True)
-class PrintedFigure:
+class PrintedFigure(Model):
     """A figure of a paper and the experiments that make it."""
 
     title: Words
-    experiments: list[FileName] = field(default_factory=list)
+    experiments: list[FileName] = Field(default_factory=list)
 
 
-@dataclass(frozen=True)
 class PrintedTable(PrintedFigure):
     """A table of a paper and the experiments that make it."""
 
     columns: Words | None = None
     """A parameter whose values are the columns of our table."""
-    layout: Layout = field(default_factory=Layout)
+    layout: Layout = Layout()
     """How the paper prints it."""
     repeats: Annotated[int, between(1, 1_000_000)] | None = None
     """How many runs a printed mean is of, where the paper says so."""
-    counterparts: Counterparts = field(default_factory=dict)
+    counterparts: Counterparts = Field(default_factory=dict)
     """Which variant of ours is meant where a printed number leaves it open."""
 
 
-@dataclass(frozen=True)
-class Paper:
+class Paper(Model):
     """paper.yaml."""
 
     title: Words
@@ -102,15 +102,15 @@ class Paper:
     reference: Words
     about: Sentence | None = None
     """What it compares, in a sentence."""
-    tables: dict[TableNumber, PrintedTable] = field(default_factory=dict)
-    figures: dict[TableNumber, PrintedFigure] = field(default_factory=dict)
-    stand_ins: dict[FileName, FileName] = field(default_factory=dict)
+    tables: dict[TableNumber, PrintedTable] = Field(default_factory=dict)
+    figures: dict[TableNumber, PrintedFigure] = Field(default_factory=dict)
+    stand_ins: dict[FileName, FileName] = Field(default_factory=dict)
     """Data sets of ours that stand for one of the paper's that cannot be had."""
-    causes: list[Cause] = field(default_factory=list)
-    tried: list[Cause] = field(default_factory=list)
+    causes: list[Cause] = Field(default_factory=list)
+    tried: list[Cause] = Field(default_factory=list)
     """What was tried for numbers that are off, without finding the cause."""
-    absent: list[Absent] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
+    absent: list[Absent] = Field(default_factory=list)
+    claims: list[Claim] = Field(default_factory=list)
 
     def named(self) -> dict[str, list[str]]:
         """Return all experiments that the paper names, and what each is for: tables, figures, claims, causes."""
@@ -128,14 +128,13 @@ class Paper:
         return found
 
 
-@dataclass(frozen=True)
-class Printed:
+class Printed(Model):
     """A line of tables.csv.  `mean` and `std` are text: "85.8" and "85.80" have different last digits."""
 
     table: Words
     dataset: FileName
     algorithm: Words
-    params: dict[str, Any]
+    params: Parameters
     metric: Words
     mean: Number
     std: Spread
@@ -193,7 +192,7 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
     content = read_yaml(path)
     with located(path):
         paper = parse(Paper, content)
-        groups: dict[str, Mapping[Text, PrintedFigure]] = {"tables": paper.tables, "figures": paper.figures}
+        groups: dict[str, Mapping[str, PrintedFigure]] = {"tables": paper.tables, "figures": paper.figures}
         for kind, group in groups.items():
             for number, entry in group.items():
                 for name in entry.experiments:
@@ -222,7 +221,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
     except (ValueError, csv.Error) as error:
         message = f"{path}: expected a CSV file, got something that cannot be read ({error})."
         raise KlrBenchError(message) from error
-    header, expected = (rows[0] if rows else []), [column.name for column in fields(Printed)]
+    header, expected = (rows[0] if rows else []), list(Printed.model_fields)
     if header != expected:
         message = f"{path}: expected the columns {', '.join(expected)}, got {', '.join(header) or 'none'}."
         raise KlrBenchError(message)
@@ -240,7 +239,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
             line = _line(dict(zip(header, row, strict=True)))
             _check_line(line, known, metrics)
             same = {"mean": "", "std": "", "label": ""} if line.algorithm else {}
-            place = json.dumps(asdict(line) | same, sort_keys=True)
+            place = json.dumps(line.model_dump() | same, sort_keys=True)
             if place in lines:
                 message = f"expected another number of the table, got that of {line.metric} again."
                 raise KlrBenchError(message)

@@ -12,6 +12,7 @@ import numpy as np
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
+from klr_bench.experiment.targets import Parameters
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.comparison import Comparison, comparison
 from klr_bench.report.conditions import TIMES, UNKNOWN, Conditions, Machine, conditions_of, usual_machine
@@ -193,7 +194,7 @@ def build(records: pd.DataFrame, manifest: Manifest, papers: Comparison, *, only
     )
 
 
-def _other(changes: Mapping[str, Any], manifest: Manifest) -> Other:
+def _other(changes: Parameters, manifest: Manifest) -> Other:
     algorithm = changes.get("algorithm")
     label = None if algorithm is None else manifest.algorithm_label(str(algorithm))
     return Other(label, Variant(changes).without("algorithm"))
@@ -219,7 +220,8 @@ def _block(
         values = _values(column, rows, manifest)
         if manifest.borrowed and "budget" in values:  # the paper's are the numbers of support vectors of its own run
             ours = {variant["budget"] for name, variant in columns if name == column[0] and "budget" in variant}
-            values["budget"] = papers.alike(dataset, column[0], "budget", ours).get(values["budget"], values["budget"])
+            budgets = papers.alike(dataset, column[0], "budget", ours)
+            values = {**values, "budget": budgets.get(values["budget"], values["budget"])}
         published = {} if column in others else papers.published(dataset, column[0], values)
         derived = {
             name: compared(groups, column, metric, against.get(name)) if rows else []
@@ -248,7 +250,7 @@ def _named(line: Line, difference: str) -> Line:
     return replace(line, algorithm_label=f"{line.algorithm_label} ({difference})")
 
 
-def _values(column: Column, rows: Sequence[Row], manifest: Manifest) -> dict[str, Any]:
+def _values(column: Column, rows: Sequence[Row], manifest: Manifest) -> Parameters:
     """Return the parameters of a column: its variant, and what all its records have, or the configuration before."""
     algorithm, variant = column
     fitted = [row["params"] for row in rows if row["params"]]

@@ -23,7 +23,6 @@ from klr_bench.estimators.linear.arow import adaptive
 from klr_bench.estimators.linear.cw import confident, softly_confident
 from klr_bench.estimators.linear.engine import RULE
 from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.data import default_cache, load
 from klr_bench.experiment.data.synthetic import dense_factors
 from klr_bench.experiment.splits import make_split, prepare
@@ -81,7 +80,7 @@ def covtype():
     """Return the training rows and labels, and those to test on, of covtype_450k."""
     spec = read_dataset("covtype_450k", [ROOT / "configs"])
     dataset = load("covtype_450k", spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
-    data = prepare(dataset, make_split(dataset, read_split(spec["split"]), 0, 0), None)
+    data = prepare(dataset, make_split(dataset, spec.split, 0, 0), None)
     return data.X_train, data.y_train, data.X_test, data.y_test
 
 

@@ -22,7 +22,7 @@ from rich.console import Console
 from klr_bench.experiment import runner
 from klr_bench.experiment.cells import CellFile, Record
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.validate import validate
+from klr_bench.experiment.config.compose import validate
 from klr_bench.experiment.records import Store
 
 N_WORKERS = 1000

@@ -21,7 +21,6 @@ from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Problem
 from klr_bench.estimators.peers.l1 import PEERS, library_layout, library_model
 from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.data import default_cache, load
 from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import make_split, prepare
@@ -46,7 +45,7 @@ def features(name, seed, medians=1.0):
     """
     spec = read_dataset(name, [timing.ROOT / "configs"])
     dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
-    data = prepare(dataset, make_split(dataset, read_split(spec["split"]), seed, 0), spec["scale"])
+    data = prepare(dataset, make_split(dataset, spec.split, seed, 0), spec.scale)
     sigma = medians * distance_percentile(data.X_train, 50, seed)
     X = data.X_train
     drawn = FourierFeatures.of(X, N_COMPONENTS, 1 / sigma**2, np.random.RandomState(seed))

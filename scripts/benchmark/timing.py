@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.data import default_cache, load
 from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import make_split, prepare
@@ -41,7 +40,7 @@ def paper_data(name):
     """Return the training rows, float32 and scaled, their labels, and gamma at the 20th percentile of distances."""
     spec = read_dataset(name, [ROOT / "configs"])
     dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
-    data = prepare(dataset, make_split(dataset, read_split(spec["split"]), 0, 0), spec["scale"])
+    data = prepare(dataset, make_split(dataset, spec.split, 0, 0), spec.scale)
     sigma = distance_percentile(data.X_train, 20, seed=0)
     return data.X_train, data.y_train, 1 / (2 * sigma**2)
 

@@ -20,6 +20,7 @@ import yaml
 
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.models import FileEntry
 from klr_bench.experiment.data import cache as cache_module
 from klr_bench.experiment.data import parsed as parsed_module
 from klr_bench.experiment.data.cache import silent
@@ -30,6 +31,7 @@ from klr_bench.experiment.data.readers import Arrays
 from klr_bench.files import read_json
 from tests.attack.promise import check_message, refused, rejected
 from tests.attack.test_data_files import NO_FILES, PACK, zipped_zeros
+from tests.experiment.composing import dataset_of
 
 PLAIN = b"1,2,a\n3,4,b\n5,6,a\n"
 X = [[1, 2], [3, 4], [5, 6]]
@@ -118,10 +120,10 @@ def test_damaged_arrays_are_parsed_anew(draw: Random, tmp_path: Path) -> None:
 
 
 def test_a_bit_flip_with_unchanged_size_and_time_is_seen(cache: Path, mirror: str) -> None:
-    folder = cache / "parsed" / load("set", spec(), cache=cache, mirror=mirror).hash
+    folder = cache / "parsed" / load("set", dataset_of(spec()), cache=cache, mirror=mirror).hash
     in_place(folder / "X.npy", lambda content: content[:-1] + bytes([content[-1] ^ 1]))
     unremembered()
-    np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
+    np.testing.assert_array_equal(load("set", dataset_of(spec()), cache=cache, mirror=mirror).X, X)
 
 
 def test_a_bit_flip_in_large_arrays_is_seen(tmp_path: Path) -> None:
@@ -139,7 +141,7 @@ def test_a_bit_flip_in_large_arrays_is_seen(tmp_path: Path) -> None:
 def test_a_damaged_download_whose_stamp_fits_is_not_parsed(
     cache: Path, mirror: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load("set", spec(), cache=cache, mirror=mirror)
+    load("set", dataset_of(spec()), cache=cache, mirror=mirror)
     shutil.rmtree(cache / "parsed")
     path = cache / NAME
     path.write_bytes(PLAIN.replace(b"1", b"2", 1))
@@ -147,30 +149,30 @@ def test_a_damaged_download_whose_stamp_fits_is_not_parsed(
     stamp |= dict(zip(cache_module.STATE, cache_module.state_of(path), strict=True))
     Path(f"{path}.stamp").write_text(json.dumps(stamp))
     with pytest.raises(KlrBenchError, match="run the same command again"):
-        load("set", spec(), cache=cache, mirror=mirror)
-    np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
+        load("set", dataset_of(spec()), cache=cache, mirror=mirror)
+    np.testing.assert_array_equal(load("set", dataset_of(spec()), cache=cache, mirror=mirror).X, X)
 
 
 def test_a_download_that_is_rewritten_with_its_size_and_time_is_fetched_again(cache: Path, mirror: str) -> None:
-    load("set", spec(), cache=cache, mirror=mirror)
+    load("set", dataset_of(spec()), cache=cache, mirror=mirror)
     shutil.rmtree(cache / "parsed")
     in_place(cache / NAME, lambda content: content.replace(b"1", b"2", 1))
-    np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
+    np.testing.assert_array_equal(load("set", dataset_of(spec()), cache=cache, mirror=mirror).X, X)
 
 
 def test_checksums_are_computed_once_in_a_process(cache: Path, mirror: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    load("set", spec(), cache=cache, mirror=mirror)
+    load("set", dataset_of(spec()), cache=cache, mirror=mirror)
     monkeypatch.setattr(parsed_module, "_crc32", lambda path: pytest.fail("computed again"))
-    load("set", spec(), cache=cache, mirror=mirror)
+    load("set", dataset_of(spec()), cache=cache, mirror=mirror)
 
 
 def test_arrays_of_an_earlier_version_are_parsed_once_more(cache: Path, mirror: str) -> None:
-    folder = cache / "parsed" / load("set", spec(), cache=cache, mirror=mirror).hash
+    folder = cache / "parsed" / load("set", dataset_of(spec()), cache=cache, mirror=mirror).hash
     state = (folder / "X.npy").stat()
     earlier = {"shape": [3, 2], "classes": ["a", "b"], "files": {"X.npy": [state.st_size, state.st_mtime_ns]}}
     (folder / "meta.json").write_text(json.dumps(earlier))
     assert parsed_module.verify(folder)[0] == "outdated"
-    np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
+    np.testing.assert_array_equal(load("set", dataset_of(spec()), cache=cache, mirror=mirror).X, X)
     assert parsed_module.verify(folder) == ("ok", "set")
 
 
@@ -190,9 +192,9 @@ HOSTILE_META: list[Any] = [
 
 @pytest.mark.parametrize("content", HOSTILE_META, ids=lambda content: repr(content)[:30])
 def test_a_hostile_note_beside_arrays(content: Any, cache: Path, mirror: str) -> None:
-    folder = cache / "parsed" / load("set", spec(), cache=cache, mirror=mirror).hash
+    folder = cache / "parsed" / load("set", dataset_of(spec()), cache=cache, mirror=mirror).hash
     (folder / "meta.json").write_text(content if isinstance(content, str) else json.dumps(content))
-    np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
+    np.testing.assert_array_equal(load("set", dataset_of(spec()), cache=cache, mirror=mirror).X, X)
 
 
 # -- stamps and raw files --------------------------------------------------------------------------------
@@ -212,22 +214,26 @@ STAMPS: list[Any] = [
 @pytest.mark.parametrize("sha256", [entry()["sha256"], "unknown"], ids=["known", "unknown"])
 @pytest.mark.parametrize("stamp", STAMPS, ids=lambda stamp: repr(stamp)[:30])
 def test_an_odd_stamp(stamp: Any, sha256: str, cache: Path, mirror: str) -> None:
-    fetch(entry(sha256), cache=cache, mirror=mirror)
+    fetch(FileEntry(**entry(sha256)), cache=cache, mirror=mirror)
     (cache / f"{NAME}.stamp").write_text(stamp if isinstance(stamp, str) else json.dumps(stamp))
-    assert fetch(entry(sha256), cache=cache, mirror=mirror).read_bytes() == PLAIN
-    assert verify(entry(sha256), cache=cache) == "ok"
+    assert fetch(FileEntry(**entry(sha256)), cache=cache, mirror=mirror).read_bytes() == PLAIN
+    assert verify(FileEntry(**entry(sha256)), cache=cache) == "ok"
 
 
 def test_an_edited_file_of_unknown_content_is_noticed(cache: Path, mirror: str, tmp_path: Path) -> None:
-    load("set", spec("unknown"), cache=cache, mirror=mirror)
+    load("set", dataset_of(spec("unknown")), cache=cache, mirror=mirror)
     (cache / NAME).write_bytes(b"7,8,a\n9,9,b\n")
-    np.testing.assert_array_equal(load("set", spec("unknown"), cache=cache, mirror=mirror).X, X)
+    np.testing.assert_array_equal(load("set", dataset_of(spec("unknown")), cache=cache, mirror=mirror).X, X)
     (cache / NAME).write_bytes(b"7,8,a\n9,9,b\n")
-    rejected(lambda: load("set", spec("unknown"), cache=cache, mirror=None), "wrong content", "remove file.stamp")
+    rejected(
+        lambda: load("set", dataset_of(spec("unknown")), cache=cache, mirror=None), "wrong content", "remove file.stamp"
+    )
     (cache / f"{NAME}.stamp").unlink()
-    np.testing.assert_array_equal(load("set", spec("unknown"), cache=cache, mirror=None).X, [[7, 8], [9, 9]])
+    np.testing.assert_array_equal(
+        load("set", dataset_of(spec("unknown")), cache=cache, mirror=None).X, [[7, 8], [9, 9]]
+    )
     (cache / NAME).write_bytes(PLAIN)
-    assert verify(entry("unknown"), cache=cache) == "corrupt"
+    assert verify(FileEntry(**entry("unknown")), cache=cache) == "corrupt"
     assert not (cache / NAME).exists()
 
 
@@ -235,9 +241,9 @@ def test_an_edited_file_of_unknown_content_is_noticed(cache: Path, mirror: str, 
 def test_a_bomb_beside_its_place_is_passed_over(packing: str, cache: Path, mirror: str) -> None:
     (cache / "set").mkdir(parents=True)
     (cache / f"{NAME}.gz").write_bytes(PACK[packing](zipped_zeros(2**28, b"0")))
-    assert fetch(entry(), cache=cache, mirror=mirror).read_bytes() == PLAIN
+    assert fetch(FileEntry(**entry()), cache=cache, mirror=mirror).read_bytes() == PLAIN
     (cache / NAME).unlink()
-    rejected(lambda: fetch(entry(), cache=cache), f"{NAME}.gz: ", "not kept")
+    rejected(lambda: fetch(FileEntry(**entry()), cache=cache), f"{NAME}.gz: ", "not kept")
     assert not (cache / NAME).exists()
     assert not (cache / f"{NAME}.tmp").exists()
 
@@ -285,7 +291,7 @@ def test_what_is_no_file_hangs_nothing(
 ) -> None:
     key = dataset_hash("set", spec())
     if before:
-        load("set", spec(), cache=cache, mirror=mirror)
+        load("set", dataset_of(spec()), cache=cache, mirror=mirror)
     path = tmp_path / PLACES[place].replace("KEY", key)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
@@ -293,10 +299,10 @@ def test_what_is_no_file_hangs_nothing(
     path.unlink(missing_ok=True)
     NO_FILES[kind][0](path)
     unremembered()
-    found = answered(lambda: load("set", spec(), cache=cache, mirror=mirror))
+    found = answered(lambda: load("set", dataset_of(spec()), cache=cache, mirror=mirror))
     if found is not None:
         np.testing.assert_array_equal(found.X, X)
-    assert answered(lambda: verify(entry(), cache=cache)) in ("ok", "corrupt", "missing")
+    assert answered(lambda: verify(FileEntry(**entry()), cache=cache)) in ("ok", "corrupt", "missing")
     answered(lambda: parsed_module.verify(cache / "parsed" / key))
 
 
@@ -315,7 +321,7 @@ def test_nothing_is_written_through_a_link(cache: Path, mirror: str, tmp_path: P
     (cache / "set").mkdir(parents=True)
     for suffix in ("", ".tmp", ".part", ".part.json", ".stamp"):
         (cache / f"{NAME}{suffix}").symlink_to(tmp_path / "precious")
-    assert fetch(entry(), cache=cache, mirror=mirror).read_bytes() == PLAIN
+    assert fetch(FileEntry(**entry()), cache=cache, mirror=mirror).read_bytes() == PLAIN
     assert (tmp_path / "precious").read_text() == "mine"
     assert not (cache / NAME).is_symlink()
 
@@ -325,7 +331,7 @@ def test_arrays_that_are_a_link_to_another_folder(cache: Path, mirror: str, tmp_
     (tmp_path / "precious" / "file").write_text("mine")
     (cache / "parsed").mkdir(parents=True)
     (cache / "parsed" / dataset_hash("set", spec())).symlink_to(tmp_path / "precious")
-    np.testing.assert_array_equal(load("set", spec(), cache=cache, mirror=mirror).X, X)
+    np.testing.assert_array_equal(load("set", dataset_of(spec()), cache=cache, mirror=mirror).X, X)
     assert (tmp_path / "precious" / "file").read_text() == "mine"
 
 

@@ -27,7 +27,7 @@ import klr_bench
 from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.validate import checked
+from klr_bench.experiment.config.compose import resolve_run
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.own import guarded
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
@@ -267,7 +267,7 @@ def configured(spec: dict[str, Any]) -> None:
     """Check the spec as a run does, construct the estimator, ask what is asked before a fit."""
     plain = copy.deepcopy(RUN)
     plain["algorithms"] = {"mine": {"estimator": spec}}
-    checked(plain, set(), config_files.folders())
+    resolve_run(plain, set(), config_files.folders())
     check_candidates("mine", [spec], construct=True)
 
 

@@ -19,7 +19,7 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from klr_bench.cli import completion, main
 from klr_bench.cli.overrides import HYDRA_FLAGS, LONGEST, OWN_FLAGS
 from klr_bench.experiment import runner
-from klr_bench.experiment.config.schema import all_keys
+from klr_bench.experiment.config.models import all_keys
 from tests.attack.promise import check_message, files_in, refused
 from tests.conftest import needs_proc
 

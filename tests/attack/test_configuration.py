@@ -13,7 +13,7 @@ import sys
 import types
 import typing
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal
@@ -23,13 +23,12 @@ import pytest
 from klr_bench.cli import completion, main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.compose import resolve_run
 from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.config.generated import MAKERS
-from klr_bench.experiment.config.made import check_made, check_making, make
-from klr_bench.experiment.config.schema import AlgorithmConfig, Config, DatasetConfig
-from klr_bench.experiment.config.splitting import WAYS
-from klr_bench.experiment.config.typed import Text
-from klr_bench.experiment.config.validate import checked
+from klr_bench.experiment.config.generators import GENERATORS, check_generator, check_generators, generate
+from klr_bench.experiment.config.models import AlgorithmEntry, DatasetConfig, DatasetEntry, RunConfig
+from klr_bench.experiment.config.parsing import Model, Text, hints_of
+from klr_bench.experiment.config.splitting import SPLITS
 from klr_bench.experiment.targets import locate
 from tests.attack.promise import check_message, refused, rejected
 from tests.experiment.composing import composed, composed_values
@@ -57,19 +56,25 @@ def base() -> dict[str, Any]:
 
 BASE = base()
 SECTIONS: dict[Key, Any] = {
-    ("datasets", "drawn"): DatasetConfig,
-    ("algorithms", "nc"): AlgorithmConfig,
+    ("datasets", "drawn"): DatasetEntry,
+    ("algorithms", "nc"): AlgorithmEntry,
 }
 """Mappings that are read by a type of their own."""
 
 
 def options(hint: Any) -> list[Any]:
     """Return the types of a union, without annotations."""
+    if hint == Text:
+        return [Text]
     if typing.get_origin(hint) is Annotated:
         return options(typing.get_args(hint)[0])
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return [found for option in typing.get_args(hint) for found in options(option)]
     return [hint]
+
+
+def is_model(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Model)
 
 
 def kinds(hint: Any) -> set[Any]:
@@ -83,29 +88,29 @@ def kinds(hint: Any) -> set[Any]:
             found |= {type(value) for value in typing.get_args(option)}
         elif option is float:
             found |= {float, int}
-        elif option is Text:
+        elif option == Text:
             found |= {str, int, float}
         else:
-            found.add(dict if is_dataclass(option) else origin or option)
+            found.add(dict if is_model(option) else origin or option)
     return found
 
 
 def mappings(cls: Any, path: Key = ()) -> Iterator[tuple[Key, dict[str, Any]]]:
     """Yield the path of each declared mapping, and the types of its keys."""
-    hints = typing.get_type_hints(cls, include_extras=True)
+    hints = hints_of(cls)
     yield path, hints
     for name, hint in hints.items():
         for option in options(hint):
-            if is_dataclass(option):
+            if is_model(option):
                 yield from mappings(option, (*path, name))
 
 
 def declared() -> Iterator[tuple[Key, dict[str, Any]]]:
-    yield from mappings(Config)
+    yield from mappings(RunConfig)
     for path, cls in SECTIONS.items():
         yield from mappings(cls, path)
-    for way in WAYS:
-        yield ("datasets", "drawn", "split"), typing.get_type_hints(way, include_extras=True)
+    for spec in SPLITS:
+        yield ("datasets", "drawn", "split"), hints_of(spec)
 
 
 def bounded(hint: Any) -> bool:
@@ -130,7 +135,7 @@ def attacks() -> Iterator[tuple[str, Key, Any]]:
     """Yield what is done, the key that it is done to, and the value."""
     everywhere = sorted({name for _, hints in declared() for name in hints})
     for path, hints in declared():
-        strange = next(name for name in everywhere if name not in {*hints, *typing.get_type_hints(DatasetConfig)})
+        strange = next(name for name in everywhere if name not in {*hints, *hints_of(DatasetEntry)})
         if path[-1:] != ("split",):
             yield "misplaced", (*path, strange), 7
         for name, hint in hints.items():
@@ -201,7 +206,7 @@ def shown(part: Any) -> str:
 
 
 def test_the_values_that_are_attacked_are_valid() -> None:
-    assert list(checked(copy.deepcopy(BASE), set(), config_files.folders()).datasets) == ["magic", "drawn"]
+    assert list(resolve_run(copy.deepcopy(BASE), set(), config_files.folders()).datasets) == ["magic", "drawn"]
 
 
 def test_there_are_many_attacks() -> None:
@@ -212,7 +217,7 @@ def test_there_are_many_attacks() -> None:
 @pytest.mark.parametrize(("what", "key", "value"), ALL, ids=shown)
 def test_each_attack_is_refused_by_name(what: str, key: Key, value: Any) -> None:
     with pytest.raises(KlrBenchError) as refused:
-        checked(attacked(key, value), set(), config_files.folders())
+        resolve_run(attacked(key, value), set(), config_files.folders())
     message = str(refused.value)
     named, parent = ".".join(key), ".".join(key[:-1])
     assert any(word in message for word in ("expected ", "unknown ", "Did you mean ", "Known: "))
@@ -247,7 +252,7 @@ def test_every_whole_number_has_a_range() -> None:
         for name, hint in hints.items():
             if int in options(hint) and (*path, name) not in ANY_WHOLE_NUMBER:
                 assert bounded(hint), (*path, name)
-    assert all(fields(way) for way in WAYS)
+    assert all(hints_of(spec) for spec in SPLITS)
 
 
 COMMANDS = [
@@ -363,16 +368,16 @@ def test_a_data_set_of_a_stranger_is_read_as_strictly(
 MAKING = {
     stem: spec
     for stem in config_files.names("dataset", [config_files.config_dir()])
-    if "generator" in (spec := read_dataset(stem, [config_files.config_dir()]))["source"]
+    if (spec := read_dataset(stem, [config_files.config_dir()])).source.generator
 }
 
 
 def test_each_function_that_makes_data_is_there_with_the_declared_parameters() -> None:
-    for target, declared_parameters in MAKERS.items():
+    for target, declared_parameters in GENERATORS.items():
         names = [name for name in inspect.signature(locate(target)).parameters if name != "arrays"]
-        assert names == [field.name for field in fields(declared_parameters)], target
+        assert names == list(declared_parameters.model_fields), target
     for spec in MAKING.values():
-        check_making(spec, "")
+        check_generators(spec, "")
 
 
 @pytest.mark.parametrize(
@@ -398,20 +403,26 @@ def test_no_other_function_is_called_for_data(target: str) -> None:
             plain["datasets"]["drawn"]["split"] = {"test_size": 0.5}
         else:
             drawn["derive"] = {"_target_": target}
-        rejected(lambda: checked(plain, set(), config_files.folders()), "_target_: expected a function that makes data")  # noqa: B023
-        rejected(lambda: make({"_target_": target, "command": "false"}, ""), "expected a function that makes data")
+        run = partial(resolve_run, plain, set(), config_files.folders())
+        rejected(run, "_target_: expected a function that makes data")
+        rejected(lambda: generate({"_target_": target, "command": "false"}, ""), "expected a function that makes data")
 
 
 def test_a_module_of_the_user_lists_what_makes_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not imported before data is made."""
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "my_rows.py").write_text("DATA_SOURCES = ('two',)\ndef two(n):\n    return n\ndef other(n): pass\n")
-    check_made({"_target_": "my_rows.two", "n": 3}, "")
+    check_generator({"_target_": "my_rows.two", "n": 3}, "")
     assert "my_rows" not in sys.modules
-    assert make({"_target_": "my_rows.two", "n": 3}, "") == 3
-    rejected(lambda: make({"_target_": "my_rows.other", "n": 3}, ""), "expected a function that makes data")
+    assert generate({"_target_": "my_rows.two", "n": 3}, "") == 3
+    rejected(lambda: generate({"_target_": "my_rows.other", "n": 3}, ""), "expected a function that makes data")
     (tmp_path / "broken_rows.py").write_text("DATA_SOURCES = (")
-    rejected(lambda: check_made({"_target_": "broken_rows.two"}, ""), "this is not Python")
+    rejected(lambda: check_generator({"_target_": "broken_rows.two"}, ""), "this is not Python")
+
+
+def having(spec: DatasetConfig, **values: Any) -> DatasetConfig:
+    """Return a data set with other values in its source."""
+    return spec.model_copy(update={"source": spec.source.model_copy(update=values)})
 
 
 BAD: list[Any] = ["abc", None, True, [5], {"a": 1}, math.nan, math.inf, -1, -1e9, 1e30, 10**30, 2.5]
@@ -420,28 +431,31 @@ BAD: list[Any] = ["abc", None, True, [5], {"a": 1}, math.nan, math.inf, -1, -1e9
 @pytest.mark.parametrize("stem", MAKING)
 @pytest.mark.parametrize("value", BAD, ids=repr)
 def test_each_parameter_of_a_generator_is_held_against_its_type(stem: str, value: Any) -> None:
-    call = MAKING[stem]["source"]["generator"]
-    hints = typing.get_type_hints(MAKERS[call["_target_"]], include_extras=True)
+    call = MAKING[stem].source.generator or {}
+    hints = hints_of(GENERATORS[call["_target_"]])
     for name in call.keys() - {"_target_"}:
         if value == 2.5 and float in options(hints[name]):
             continue  # a number of that size may be meant
         if value == -1 and name == "decay":
             continue
-        rejected(lambda: check_made(call | {name: value}, "datasets.x."), f"datasets.x.{name}: expected ")  # noqa: B023
-        rejected(lambda: check_made(call | {f"{name}x": 1}, "datasets.x."), f"unknown key 'datasets.x.{name}x'")  # noqa: B023
+        check = partial(check_generator, where="datasets.x.")
+        rejected(partial(check, call | {name: value}), f"datasets.x.{name}: expected ")
+        rejected(partial(check, call | {f"{name}x": 1}), f"unknown key 'datasets.x.{name}x'")
         without = {key: call[key] for key in call if key != name}
-        rejected(lambda: check_made(without, "datasets.x."), f"datasets.x.{name}: expected ", "got none")  # noqa: B023
+        rejected(partial(check, without), f"datasets.x.{name}: expected ", "got none")
 
 
-@pytest.mark.parametrize("stem", [stem for stem in MAKING if MAKING[stem]["source"]["format"] == "generated"])
+@pytest.mark.parametrize("stem", [stem for stem in MAKING if MAKING[stem].source.format == "generated"])
 def test_sizes_that_no_memory_holds_are_refused_and_declared_sizes_must_agree(stem: str) -> None:
     spec = MAKING[stem]
-    call, source = spec["source"]["generator"], spec["source"]
-    rejected(lambda: check_made(call | {"n_samples": 10**9}, "x."), "expected at most 500,000,000 numbers")
-    other = spec | {"source": source | {"n_samples": source["n_samples"] + 1}}
-    rejected(lambda: check_making(other, "x."), "x.source.n_samples", "Change both")
-    none_left = spec | {"source": source | {"n_train": source["n_samples"]}}
-    rejected(lambda: check_making(none_left, "x."), "x.source.n_train: expected less than")
+    source = spec.source
+    call = source.generator or {}
+    rejected(lambda: check_generator(call | {"n_samples": 10**9}, "x."), "expected at most 500,000,000 numbers")
+    assert source.n_samples is not None
+    other = having(spec, n_samples=source.n_samples + 1)
+    rejected(lambda: check_generators(other, "x."), "x.source.n_samples", "Change both")
+    none_left = having(spec, n_train=source.n_samples)
+    rejected(lambda: check_generators(none_left, "x."), "x.source.n_train: expected less than")
 
 
 # keys of an experiment's file that have no effect
@@ -493,7 +507,7 @@ def test_what_a_file_says_for_other_runs_is_not_refused(arguments: str) -> None:
     ids=["cells", "combinations", "values", "folds"],
 )
 def test_what_multiplies_is_bounded_before_it_is_built(change: dict[str, Any], named: str) -> None:
-    rejected(lambda: checked(copy.deepcopy(BASE) | change, set(), config_files.folders()), named)
+    rejected(lambda: resolve_run(copy.deepcopy(BASE) | change, set(), config_files.folders()), named)
 
 
 WORDS: list[Any] = [
@@ -530,7 +544,7 @@ def test_several_drawn_changes_are_valid_or_one_message(draw: Random) -> None:
         if isinstance(place, dict):
             place[path[-1]] = draw.choice(WORDS)
     try:
-        checked(plain, set(), config_files.folders())
+        resolve_run(plain, set(), config_files.folders())
     except KlrBenchError as error:
         check_message(str(error))
 

@@ -25,8 +25,9 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import labels, readers
 from klr_bench.experiment.data.dataset import dataset_hash, load
 from klr_bench.experiment.data.labels import LARGEST
-from klr_bench.experiment.data.readers import Arrays, read, sniffed_format
+from klr_bench.experiment.data.readers import Arrays, Reading, read, sniffed_format
 from tests.attack.promise import check_message, refused, rejected
+from tests.experiment.composing import dataset_of
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
@@ -113,7 +114,7 @@ def check_arrays(arrays: Arrays, multiclass: bool = False) -> None:
 def answered(paths: list[Path], spec: dict[str, Any]) -> Arrays | None:
     """Return what is read, None where it is refused as promised."""
     try:
-        arrays = read(paths, spec)
+        arrays = read(paths, Reading(**spec))
     except KlrBenchError as error:
         message = str(error)
     else:
@@ -242,7 +243,7 @@ def test_odd_settings_for_a_file(draw: Random, tmp_path: Path) -> None:
     if spec.get("format", "csv") == "idx":
         spec["format"] = "csv"
     try:
-        arrays = read([path], {"format": kind} | spec)
+        arrays = read([path], Reading(format=kind, **spec))
     except KlrBenchError as error:
         check_message(str(error))
         return
@@ -260,7 +261,7 @@ def test_a_damaged_test_file_beside_a_whole_training_file(draw: Random, tmp_path
     arrays = answered(paths, {"format": kind})
     if arrays is None:
         return
-    alone = read(paths[:1], {"format": kind})
+    alone = read(paths[:1], Reading(format=kind))
     n = arrays.n_train_official
     assert n == len(alone.y)
     X = arrays.X[:n].toarray() if sp.issparse(arrays.X) else arrays.X[:n]
@@ -349,7 +350,7 @@ def test_a_csv_file_that_is_refused(name: str, tmp_path: Path) -> None:
     content, reason = REFUSED[name]
     path = tmp_path / "a.csv"
     path.write_bytes(content)
-    rejected(lambda: read([path], {"format": "csv"}), str(path), reason)
+    rejected(lambda: read([path], Reading(format="csv")), str(path), reason)
     path.write_bytes(b"x,c\n1,a\n2,b\n")
     (tmp_path / "test.csv").write_bytes(content)
     answered([path, tmp_path / "test.csv"], {"format": "csv"})  # of one row or one class a test file may be
@@ -360,7 +361,7 @@ def test_an_svmlight_file_that_is_refused(name: str, tmp_path: Path) -> None:
     content, reason = SVMLIGHT[name]
     path = tmp_path / "a.svm"
     path.write_bytes(content)
-    rejected(lambda: read([path], {"format": "svmlight"}), str(path), reason)
+    rejected(lambda: read([path], Reading(format="svmlight")), str(path), reason)
 
 
 ACCEPTED: dict[str, tuple[bytes, list[list[float]]]] = {
@@ -382,7 +383,7 @@ def test_an_odd_csv_file_that_is_right(name: str, tmp_path: Path) -> None:
     content, X = ACCEPTED[name]
     path = tmp_path / "a.csv"
     path.write_bytes(content)
-    arrays = read([path], {"format": "csv"})
+    arrays = read([path], Reading(format="csv"))
     np.testing.assert_array_equal(arrays.X, np.array(X, dtype=np.float32))
     assert len(arrays.classes) == 2
 
@@ -390,47 +391,47 @@ def test_an_odd_csv_file_that_is_right(name: str, tmp_path: Path) -> None:
 def test_the_index_2147483647_is_read_where_it_is_declared(tmp_path: Path) -> None:
     path = tmp_path / "a.svm"
     path.write_bytes(b"1 2147483647:1\n-1 1:1\n")
-    X = read([path], {"format": "svmlight", "n_features": 2**31 - 1}).X
+    X = read([path], Reading(format="svmlight", n_features=2**31 - 1)).X
     assert (X.shape, X.nnz) == ((2, 2**31 - 1), 2)
 
 
 def test_labels_beyond_2_to_53_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("1,9007199254740992\n2,9007199254740993\n3,9007199254740993.0\n")
-    arrays = read([path], {"format": "csv", "positive": "9007199254740993"})
+    arrays = read([path], Reading(format="csv", positive="9007199254740993"))
     assert arrays.y.tolist() == [-1, 1, -1]
 
 
 def test_20_000_columns(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("".join(f"{'0,' * 19_999}{i},{'ab'[i % 2]}\n" for i in range(60)))
-    X = read([path], {"format": "csv"}).X
+    X = read([path], Reading(format="csv")).X
     assert X.shape == (60, 20_000)
     np.testing.assert_array_equal(X[:, 19_999].toarray().ravel() if sp.issparse(X) else X[:, 19_999], range(60))
-    rejected(lambda: read([path], {"format": "csv", "label_column": "clas"}), "no column 'clas'")
+    rejected(lambda: read([path], Reading(format="csv", label_column="clas")), "no column 'clas'")
 
 
 def test_a_header_of_many_columns_without_the_wanted_one(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(",".join(f"column{i}" for i in range(5000)) + "\n" + ",".join("1" * 5000) + "\n")
-    rejected(lambda: read([path], {"format": "csv", "label_column": "colum"}), "its columns are ['column0'")
+    rejected(lambda: read([path], Reading(format="csv", label_column="colum")), "its columns are ['column0'")
 
 
 def test_more_labels_than_classes_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labels, "MOST_LABELS", 1000)
     path = tmp_path / "a.csv"
     path.write_text("".join(f"1,{i}\n" for i in range(1001)))
-    rejected(lambda: read([path], {"format": "csv"}), "line 1001", "more than 1,000 labels", "data.label=")
+    rejected(lambda: read([path], Reading(format="csv")), "line 1001", "more than 1,000 labels", "data.label=")
     path.write_text("".join(f"{i} 1:1\n" for i in range(1001)))
-    rejected(lambda: read([path], {"format": "svmlight"}), "line 1001", "more than 1,000 labels")
+    rejected(lambda: read([path], Reading(format="svmlight")), "line 1001", "more than 1,000 labels")
 
 
 def test_many_classes_are_refused_in_one_message(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("".join(f"1,{i}\n" for i in range(6_000)))
-    rejected(lambda: read([path], {"format": "csv"}), "6000 classes")
-    rejected(lambda: read([path], {"format": "csv", "multiclass": True}), "6000 classes")
-    rejected(lambda: read([path], {"format": "csv", "positive": "x"}), "no row has the label 'x'")
+    rejected(lambda: read([path], Reading(format="csv")), "6000 classes")
+    rejected(lambda: read([path], Reading(format="csv", multiclass=True)), "6000 classes")
+    rejected(lambda: read([path], Reading(format="csv", positive="x")), "no row has the label 'x'")
 
 
 IDX_REFUSED = {
@@ -454,7 +455,7 @@ def test_an_idx_file_that_is_refused(name: str, packing: str, tmp_path: Path) ->
         paths = [tmp_path / "images", tmp_path / "labels"]
         for path, content in zip(paths, pair, strict=True):
             path.write_bytes(PACK[packing](content))
-        rejected(lambda: read(paths, {"format": "idx"}), str(paths[which]), "get the file again")  # noqa: B023
+        rejected(lambda: read(paths, Reading(format="idx")), str(paths[which]), "get the file again")  # noqa: B023
 
 
 # -- what is no file -------------------------------------------------------------------------------------
@@ -512,8 +513,8 @@ def test_what_is_no_file_is_no_data(kind: str, key: str, tmp_path: Path) -> None
     make(tmp_path / "wrong.csv")
     spec = own(tmp_path / "right.csv")
     spec["source"][key] = str(tmp_path / "wrong.csv")
-    rejected(lambda: load("file", spec, cache=tmp_path / "cache", mirror=None), f"data.{key}: ", reason)
-    rejected(lambda: dataset_hash("file", spec), f"data.{key}: ", reason)
+    rejected(lambda: load("file", dataset_of(spec), cache=tmp_path / "cache", mirror=None), f"data.{key}: ", reason)
+    rejected(lambda: dataset_hash("file", dataset_of(spec)), f"data.{key}: ", reason)
     assert not (tmp_path / "cache").exists()
 
 
@@ -537,7 +538,7 @@ def test_what_is_no_file_is_no_data(kind: str, key: str, tmp_path: Path) -> None
 def test_paths_that_lead_to_no_data(path: str, reason: str, tmp_path: Path) -> None:
     if path.startswith("/proc/") and not os.access(path, os.R_OK):
         pytest.skip(f"{path} is not there, or not for this user")
-    rejected(lambda: load("file", own(path), cache=tmp_path, mirror=None), reason)
+    rejected(lambda: load("file", dataset_of(own(path)), cache=tmp_path, mirror=None), reason)
 
 
 @pytest.mark.parametrize("key", ["data.path", "data.test_path", "data.cache", "data.mirror", "results_dir"])
@@ -571,10 +572,13 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
         return found
 
     monkeypatch.setattr(readers, "layout_of", then_changed)
-    rejected(lambda: load("file", own(path), cache=tmp_path / "cache", mirror=None), "has changed while it was read")
+    rejected(
+        lambda: load("file", dataset_of(own(path)), cache=tmp_path / "cache", mirror=None),
+        "has changed while it was read",
+    )
     assert not list((tmp_path / "cache").rglob("*.npy"))
     monkeypatch.undo()
-    assert load("file", own(path), cache=tmp_path / "cache", mirror=None).X.shape == (3, 1)
+    assert load("file", dataset_of(own(path)), cache=tmp_path / "cache", mirror=None).X.shape == (3, 1)
 
 
 def test_a_file_that_vanishes_between_two_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -588,7 +592,10 @@ def test_a_file_that_vanishes_between_two_reads(tmp_path: Path, monkeypatch: pyt
         return found
 
     monkeypatch.setattr(readers, "layout_of", then_gone)
-    rejected(lambda: load("file", own(path), cache=tmp_path / "cache", mirror=None), "cannot be read (No such file")
+    rejected(
+        lambda: load("file", dataset_of(own(path)), cache=tmp_path / "cache", mirror=None),
+        "cannot be read (No such file",
+    )
 
 
 # -- bombs -----------------------------------------------------------------------------------------------
@@ -605,7 +612,7 @@ for path in sorted(folder.glob("bomb-*")):
     spec = {"source": {"format": "file", "path": str(path), "file_format": None}}
     begun = time.process_time()
     try:
-        load("file", spec, cache=folder / "cache", mirror=None)
+        load("file", dataset_of(spec), cache=folder / "cache", mirror=None)
         message = ""
     except KlrBenchError as error:
         message = str(error)
@@ -666,7 +673,7 @@ def test_bombs_are_refused_quickly_and_with_little_memory(tmp_path: Path) -> Non
 def test_file_names_that_look_like_markup(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / name
     path.write_text("".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(40)))
-    assert load("file", own(path), cache=tmp_path / "cache", mirror=None).X.shape == (40, 1)
+    assert load("file", dataset_of(own(path)), cache=tmp_path / "cache", mirror=None).X.shape == (40, 1)
     given = [f"data.path={path}", f"data.cache={tmp_path / 'cache'}", f"results_dir={tmp_path / 'results'}"]
     assert main(["run", "dataset=file", "algorithm=nc", "--dry-run", *given]) == 0
     assert "Traceback" not in capsys.readouterr().err
@@ -687,11 +694,11 @@ def test_a_gzip_file_that_is_a_bomb_is_refused_before_anything_is_parsed(
     path.write_bytes(content)
     with monkeypatch.context() as patch:
         patch.setattr("klr_bench.experiment.data.compression._Unpacked", None)  # which nobody is to ask
-        rejected(lambda: read([path], {"format": "csv"}), f"{path}: unpacks to more than 200 times its size")
+        rejected(lambda: read([path], Reading(format="csv")), f"{path}: unpacks to more than 200 times its size")
     path.write_bytes(content[:-4] + b"\xff" * 4)
-    rejected(lambda: read([path], {"format": "csv"}), f"{path}: ")
+    rejected(lambda: read([path], Reading(format="csv")), f"{path}: ")
     path.write_bytes(gzip.compress(b"1,a\n2,b\n" * 10_000))  # more than 200 times, and small
-    assert len(read([path], {"format": "csv"}).y) == 20_000
+    assert len(read([path], Reading(format="csv")).y) == 20_000
 
 
 def test_more_features_than_learners_can_have_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

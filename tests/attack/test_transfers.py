@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.models import FileEntry
 from klr_bench.experiment.data import fetch as fetch_module
 from klr_bench.experiment.data import transfer
 from klr_bench.experiment.data.fetch import fetch
@@ -94,8 +95,8 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def entry(server: Server, path: str = "/up", **more: Any) -> dict[str, Any]:
-    return {"name": NAME, "sha256": SHA256, "url": server.url + path, **more}
+def entry(server: Server, path: str = "/up", **more: Any) -> FileEntry:
+    return FileEntry(**{"name": NAME, "sha256": SHA256, "url": server.url + path, **more})
 
 
 def left_over(cache: Path) -> set[str]:

@@ -26,7 +26,7 @@ from klr_bench.cli.overrides import name_of_job, prepare
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.config.models import RunConfig
 from klr_bench.experiment.data import cache
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,12 +45,12 @@ class Runner:
     """Stands in for `klr_bench.experiment.runner.run`: keeps what it is called with."""
 
     def __init__(self) -> None:
-        self.configs: list[Config] = []
+        self.configs: list[RunConfig] = []
         self.options: list[dict[str, Any]] = []
         self.n_failed = 0
         self.error: BaseException | None = None
 
-    def __call__(self, config: Config, *, console: Any, **options: bool) -> SimpleNamespace:
+    def __call__(self, config: RunConfig, *, console: Any, **options: bool) -> SimpleNamespace:
         self.configs.append(config)
         self.options.append(options)
         if self.error is not None:
@@ -602,8 +602,8 @@ def test_own_files_run(own_configs: Path, stub: Runner) -> None:
     assert main(["run", "experiment=mine"]) == 0
     [config] = stub.configs
     assert (config.name, config.title, config.repeats) == ("mine", "My own", 2)
-    assert config.datasets["wine"]["label"] == "Wine"
-    assert config.algorithms["logistic"]["grid"] == {"C": [1, 10]}
+    assert config.datasets["wine"].label == "Wine"
+    assert config.algorithms["logistic"].grid == {"C": [1, 10]}
 
 
 def test_own_files_are_listed_shown_and_completed(own_configs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
@@ -10,7 +10,11 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from klr_bench.cli.overrides import prepare
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.validate import Config, validate
+from klr_bench.experiment.config.compose import validate
+from klr_bench.experiment.config.models import DatasetConfig, RunConfig
+from klr_bench.experiment.config.parsing import Model
+
+AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def composed_config(*overrides: str) -> tuple[DictConfig, list[str]]:
@@ -24,8 +28,18 @@ def composed_config(*overrides: str) -> tuple[DictConfig, list[str]]:
     return cfg, arguments
 
 
-def composed(*overrides: str) -> Config:
-    """Return the `Config` of these arguments."""
+def altered(model: AnyModel, **values: Any) -> AnyModel:
+    """Return a model with other values, which may be plain."""
+    return type(model)(**dict(model) | values)
+
+
+def dataset_of(entry: dict[str, Any]) -> DatasetConfig:
+    """Return a data set of plain values; without a split it is split at random."""
+    return DatasetConfig(**{"split": {"test_size": 0.2}} | entry)
+
+
+def composed(*overrides: str) -> RunConfig:
+    """Return the `RunConfig` of these arguments."""
     return validate(*composed_config(*overrides))
 
 

@@ -10,9 +10,10 @@ from sklearn.dummy import DummyClassifier
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.schema import DataConfig, KernelConfig, all_keys
-from klr_bench.experiment.config.typed import Text, read
-from klr_bench.experiment.config.validate import given_keys
+from klr_bench.experiment.config.compose import override_keys
+from klr_bench.experiment.config.models import DataConfig, KernelConfig, all_keys
+from klr_bench.experiment.config.parsing import Text, parse_value
+from klr_bench.experiment.config.splitting import Folds, Official, Share
 from tests.experiment.composing import composed
 
 CONFIGS = config_files.config_dir()
@@ -45,8 +46,8 @@ def test_an_algorithm_names_parameters_of_its_constructor(algorithm: str) -> Non
     config = composed(f"algorithm={algorithm}", "dataset=digits")
     assert list(config.algorithms) == [algorithm]
     file = f"configs/algorithm/{algorithm}.yaml"
-    assert config.algorithms[algorithm]["label"] != algorithm, f"{file} has no label, or one that is its name"
-    assert config.algorithms[algorithm]["reference"], f"{file} has no reference: whose algorithm is it?"
+    assert config.algorithms[algorithm].label != algorithm, f"{file} has no label, or one that is its name"
+    assert config.algorithms[algorithm].reference, f"{file} has no reference: whose algorithm is it?"
 
 
 @pytest.mark.parametrize("dataset", stems("dataset"))
@@ -61,15 +62,15 @@ def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset
     radii = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5]
     assert list(config.datasets) == [dataset]
     assert list(config.algorithms) == ["nc", "margin", "auxiliary", "pegasos", "oskl"]
-    assert config.algorithms["nc"]["label"] == "Baseline"
+    assert config.algorithms["nc"].label == "Baseline"
     for stem in ("nc", "margin", "auxiliary"):
-        assert config.algorithms[stem]["grid"] == {"R": radii, "eta": [0.01, 0.1, 1.0]}
-    assert config.algorithms["oskl"]["grid"] == {"R": radii}
-    assert "eta" not in config.algorithms["oskl"]["estimator"]
-    assert config.algorithms["pegasos"]["grid"] == {"lam": [10.0**power for power in range(-10, 0)]}
-    assert config.algorithms["auxiliary"]["estimator"]["aux_gamma"] == 2.0
+        assert config.algorithms[stem].grid == {"R": radii, "eta": [0.01, 0.1, 1.0]}
+    assert config.algorithms["oskl"].grid == {"R": radii}
+    assert "eta" not in config.algorithms["oskl"].estimator
+    assert config.algorithms["pegasos"].grid == {"lam": [10.0**power for power in range(-10, 0)]}
+    assert config.algorithms["auxiliary"].estimator["aux_gamma"] == 2.0
     assert config.sweep == {"oskl": {"G": [1, 2, 4, 10]}, "pegasos": {"lam": [1e-4, "cv"], "project": [True, False]}}
-    assert config.kernel == KernelConfig("rbf", 20.0, 1.0, None, 3.0, 1.0)
+    assert config.kernel == KernelConfig(kernel="rbf", percentile=20.0, multiple=1.0, gamma=None, degree=3.0, coef0=1.0)
     assert (config.repeats, config.selection.folds) == ({"magic": 30, "adult": 5}[dataset], 5)
 
 
@@ -81,12 +82,12 @@ def test_the_figures_of_zhang2012aaai_select_as_the_paper_does() -> None:
             0.005,
             "accuracy",
         )
-        assert [spec["split"] for spec in config.datasets.values()] == [{"folds": 5}] * 3
-    assert config.algorithms["pcd"]["selected_as"] == {"_target_": "klr_bench.DualCDKLR"}
+        assert [spec.split for spec in config.datasets.values()] == [Folds(folds=5)] * 3
+    assert config.algorithms["pcd"].selected_as == {"_target_": "klr_bench.DualCDKLR"}
     second, third = composed("experiment=klr_figure2"), composed("experiment=klr_figure3")
-    assert second.algorithms["margin"]["selected_as"] == {"_target_": "klr_bench.NonConservativeKLR"}
+    assert second.algorithms["margin"].selected_as == {"_target_": "klr_bench.NonConservativeKLR"}
     assert second.left_out == {"ijcnn1": {"margin": {"eta": ["R/sqrt(T)"]}}}
-    assert third.algorithms["auxiliary"]["selected_as"] == {"aux_gamma": 1.0}, "NC, whatever gamma is"
+    assert third.algorithms["auxiliary"].selected_as == {"aux_gamma": 1.0}, "NC, whatever gamma is"
 
 
 def test_the_experiments_on_rcv1_are_those_of_the_paper() -> None:
@@ -95,9 +96,9 @@ def test_the_experiments_on_rcv1_are_those_of_the_paper() -> None:
         assert (config.kernel.kernel, config.kernel.degree, config.kernel.coef0) == ("poly", 2.0, 1.0)
         assert config.kernel.gamma == 1.0
         auxiliary = config.algorithms["auxiliary"]
-        assert auxiliary["grid"] == {}
-        assert auxiliary["estimator"]["R"] == 1e5
-        assert auxiliary["estimator"]["eta"] == pytest.approx(1e5 / n_train**0.5, rel=1e-4)
+        assert auxiliary.grid == {}
+        assert auxiliary.estimator["R"] == 1e5
+        assert auxiliary.estimator["eta"] == pytest.approx(1e5 / n_train**0.5, rel=1e-4)
         lambdas = [10.0**power for power in range(-10, 0)]
         assert config.sweep == {"auxiliary": {"aux_gamma": [1.01, 2, 101]}, "pegasos": {"lam": lambdas}}
 
@@ -115,7 +116,7 @@ def test_the_quickstart_is_the_default_and_draws_curves() -> None:
     assert config.name == "quickstart"
     assert config.trace.points == 15
     assert {"digits", "breast_cancer"} < set(config.datasets)
-    assert all(spec["source"]["format"] in ("bundled", "generated") for spec in config.datasets.values())
+    assert all(spec.source.format in ("bundled", "generated") for spec in config.datasets.values())
 
 
 def test_selections_keep_the_order_of_the_command_line() -> None:
@@ -134,17 +135,17 @@ def test_a_value_of_the_command_line_leaves_grid_and_sweep() -> None:
     config = composed(
         "algorithms.oskl.estimator.G=2", "algorithms.oskl.estimator.R=50", "algorithms.nc.estimator.eta=1"
     )
-    assert config.algorithms["oskl"]["estimator"]["G"] == 2
-    assert config.algorithms["oskl"]["grid"] == {}
+    assert config.algorithms["oskl"].estimator["G"] == 2
+    assert config.algorithms["oskl"].grid == {}
     assert "oskl" not in config.sweep
-    assert list(config.algorithms["nc"]["grid"]) == ["R"]
-    assert list(composed().algorithms["nc"]["grid"]) == ["R", "eta"]
+    assert list(config.algorithms["nc"].grid) == ["R"]
+    assert list(composed().algorithms["nc"].grid) == ["R", "eta"]
 
 
 def test_a_parameter_that_no_file_lists_can_be_set() -> None:
     config = composed("algorithms.oskl.estimator.delta=0.2", "algorithms.nc.grid.average=[true,false]")
-    assert config.algorithms["oskl"]["estimator"]["delta"] == 0.2
-    assert config.algorithms["nc"]["grid"]["average"] == [True, False]
+    assert config.algorithms["oskl"].estimator["delta"] == 0.2
+    assert config.algorithms["nc"].grid["average"] == [True, False]
 
 
 def test_values_that_come_twice_count_once() -> None:
@@ -167,16 +168,14 @@ def test_the_users_own_file_becomes_a_spec() -> None:
     paths = ["dataset=file", "data.path=~/my data, 1.csv", "data.label=-1", "data.positive=+1"]
     config = composed(*paths, "data.test_size=0.3", "data.n_features=7", "data.format=csv")
     spec = config.datasets["file"]
-    source = spec["source"]
-    assert source["path"] == str(Path.home() / "my data, 1.csv")
-    assert (source["label_column"], spec["positive"], source["n_features"]) == (-1, "+1", 7)
-    assert (spec["split"], source["file_format"]) == ({"test_size": 0.3, "stratify": True}, "csv")
-    assert (
-        composed("dataset=file", "data.path=a", "data.label=class").datasets["file"]["source"]["label_column"]
-        == "class"
-    )
+    source = spec.source
+    assert source.path == str(Path.home() / "my data, 1.csv")
+    assert (source.label_column, spec.positive, source.n_features) == (-1, "+1", 7)
+    assert (spec.split, source.file_format) == (Share(test_size=0.3, stratify=True), "csv")
+    named = composed("dataset=file", "data.path=a", "data.label=class").datasets["file"]
+    assert named.source.label_column == "class"
     with_test = composed("dataset=file", "data.path=a", "data.test_path=b").datasets["file"]
-    assert (with_test["source"]["test_path"], with_test["split"]) == ("b", {"official": True})
+    assert (with_test.source.test_path, with_test.split) == ("b", Official(official=True))
 
 
 def test_the_mirror_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +199,7 @@ def test_parameters_of_parts_of_a_pipeline_may_be_in_a_grid() -> None:
     where = "algorithms.majority.estimator"
     chosen = ["algorithm=majority", f"~{where}.strategy", f"{where}._target_=tests.experiment.test_targets.ScaledSVC"]
     config = composed(*chosen, "algorithms.majority.grid={svc__C: [1, 10]}")
-    assert config.algorithms["majority"]["grid"] == {"svc__C": [1, 10]}
+    assert config.algorithms["majority"].grid == {"svc__C": [1, 10]}
     with pytest.raises(KlrBenchError, match=r"unknown key 'algorithms\.majority\.grid\.svc_C'"):
         composed(*chosen, "algorithms.majority.grid={svc_C: [1, 10]}")
     with pytest.raises(KlrBenchError, match=r"unknown key 'algorithms\.majority\.grid\.a__c'"):
@@ -210,7 +209,7 @@ def test_parameters_of_parts_of_a_pipeline_may_be_in_a_grid() -> None:
 def test_any_class_with_keyword_arguments_is_taken() -> None:
     target = f"algorithms.nc.estimator._target_={__name__}.AnyKeywords"
     config = composed("algorithm=nc", target, "algorithms.nc.estimator.whatever=1")
-    assert config.algorithms["nc"]["estimator"]["whatever"] == 1
+    assert config.algorithms["nc"].estimator["whatever"] == 1
 
 
 REFUSED = [
@@ -356,7 +355,7 @@ def test_the_runs_kernel_has_an_effect_on_what_a_file_declares() -> None:
 
 def test_given_keys_see_into_dicts_and_past_deletions() -> None:
     overrides = ["a.b={c: 1, d: {e: 2}}", "++f=1", "~g", "h=[1,2]"]
-    assert given_keys(overrides) == {"a.b.c", "a.b.d.e", "f", "h"}
+    assert override_keys(overrides) == {"a.b.c", "a.b.d.e", "f", "h"}
 
 
 @pytest.mark.parametrize(
@@ -370,7 +369,7 @@ def test_given_keys_see_into_dicts_and_past_deletions() -> None:
     ],
 )
 def test_types_widen_but_do_not_narrow(value: Any, hint: Any, expected: Any) -> None:
-    found = read(hint, value, "key")
+    found = parse_value(hint, value, "key")
     assert (found, type(found)) == (expected, type(expected))
 
 

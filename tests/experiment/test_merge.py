@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,10 +14,11 @@ from rich.console import Console
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
-from klr_bench.experiment.config.schema import Config, DataConfig, ParallelConfig, SelectionConfig
+from klr_bench.experiment.config.models import DataConfig, ParallelConfig, RunConfig, SelectionConfig
 from klr_bench.experiment.merge import OF_MACHINE, merge
 from klr_bench.experiment.records import Store
 from klr_bench.files import write_checked_json
+from tests.experiment.composing import altered
 from tests.experiment.test_records import record, write
 
 MOONS = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 200, "noise": 0.3, "seed": 0}
@@ -30,14 +30,14 @@ def algorithm(target: str, grid: dict[str, list[float]] | None = None) -> dict[s
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
-    return Config(
+def config(tmp_path: Path) -> RunConfig:
+    return RunConfig(
         name="tiny",
         repeats=3,
         results_dir=str(tmp_path / "whole"),
         data=DataConfig(cache=str(tmp_path / "cache")),
-        parallel=ParallelConfig("serial"),
-        selection=SelectionConfig(3),
+        parallel=ParallelConfig(backend="serial"),
+        selection=SelectionConfig(folds=3),
         datasets={
             "small": {
                 "label": "Small",
@@ -52,8 +52,8 @@ def config(tmp_path: Path) -> Config:
     )
 
 
-def run(config: Config, folder: Path, **changes: object) -> Path:
-    changed = replace(config, results_dir=str(folder), **changes)  # type: ignore[arg-type]
+def run(config: RunConfig, folder: Path, **changes: object) -> Path:
+    changed = altered(config, results_dir=str(folder), **changes)
     runner.run(changed, console=Console(quiet=True))
     return folder
 
@@ -63,7 +63,7 @@ def records(folder: Path) -> pd.DataFrame:
     return found.drop(columns=[name for name in TIMES if name in found])
 
 
-def test_shards_joined_are_the_whole(config: Config, tmp_path: Path) -> None:
+def test_shards_joined_are_the_whole(config: RunConfig, tmp_path: Path) -> None:
     whole = records(run(config, tmp_path / "whole"))
     shards = [run(config, tmp_path / f"shard{k}", shard=f"{k}/4") for k in (1, 2, 3, 4)]
     assert [len(records(shard)) for shard in shards] == [2, 2, 1, 1]
@@ -77,7 +77,7 @@ def test_shards_joined_are_the_whole(config: Config, tmp_path: Path) -> None:
     assert [(one.n_new, one.n_known, one.conflicts) for one in again] == [(0, 8, [])]
 
 
-def test_halves_of_different_algorithms_have_all_labels(config: Config, tmp_path: Path) -> None:
+def test_halves_of_different_algorithms_have_all_labels(config: RunConfig, tmp_path: Path) -> None:
     halves = [run(config, tmp_path / name, algorithms={name: config.algorithms[name]}) for name in ("nc", "oskl")]
     merge(halves, tmp_path / "all")
     assert main(["report", "experiment=tiny", f"results_dir={tmp_path / 'all'}"]) == 0
@@ -96,7 +96,7 @@ def change(folder: Path, **metrics: float) -> str:
 
 
 def test_a_difference_is_named_and_what_came_first_is_kept(
-    config: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = run(config, tmp_path / "first")
     second = Path(shutil.copytree(first, tmp_path / "second"))
@@ -112,7 +112,7 @@ def test_a_difference_is_named_and_what_came_first_is_kept(
     assert "accuracy" in capsys.readouterr().out
 
 
-def test_a_finished_cell_replaces_one_that_failed(config: Config, tmp_path: Path) -> None:
+def test_a_finished_cell_replaces_one_that_failed(config: RunConfig, tmp_path: Path) -> None:
     first = run(config, tmp_path / "first")
     second = Path(shutil.copytree(first, tmp_path / "second"))
     path = sorted((first / "tiny" / "cells").glob("*.json"))[0]
@@ -125,7 +125,7 @@ def test_a_finished_cell_replaces_one_that_failed(config: Config, tmp_path: Path
 
 
 def test_what_cannot_be_merged_is_refused_before_anything_is_written(
-    config: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = run(config, tmp_path / "whole")
     (tmp_path / "empty").mkdir()

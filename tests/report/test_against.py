@@ -510,7 +510,7 @@ def test_a_real_run_equals_itself_and_differs_from_other_seeds(tmp_path: Path) -
     config = composed(*overrides, "parallel=serial", f"data.cache={tmp_path / 'cache'}")
     folders = []
     for name, seed in (("first", 0), ("again", 0), ("seed", 1)):
-        changed = replace(config, results_dir=str(tmp_path / name), seed=seed)
+        changed = config.model_copy(update={"results_dir": str(tmp_path / name), "seed": seed})
         runner.run(changed, console=Console(quiet=True))
         folders.append(tmp_path / name / config.name)
     assert compare(folders[0], folders[1]).identical

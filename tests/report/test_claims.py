@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.typed import parse
+from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.claims import Claim
 from klr_bench.report.paper import paper_files

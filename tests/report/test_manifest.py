@@ -10,8 +10,8 @@ import yaml
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import config_dir, names
-from klr_bench.experiment.config.typed import parse
-from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.config.models import RunConfig
+from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.records import Store
 from klr_bench.experiment.runner.manifest import manifest
 from klr_bench.report.manifest import CONFIG_KEYS, KEYS, Manifest, read_manifest
@@ -24,10 +24,10 @@ METRIC = Metric("hits", "Hits", unit="count", better="higher", whole=True, of=la
 """
 
 
-def written(folder: Path, config: Config) -> Manifest:
+def written(folder: Path, config: RunConfig) -> Manifest:
     """Write the manifest of a run and read it as a report does."""
     store = Store(folder)
-    store.write_manifest(manifest(config.plain(), 1, {}))
+    store.write_manifest(manifest(config, 1, {}))
     return read_manifest(folder)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench.experiment.config.files import config_dir
-from klr_bench.experiment.config.typed import parse
+from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.comparison import Comparison, Source, comparison
 from klr_bench.report.paper import FACTS, Printed, Published, paper_files, read_lines, read_paper
@@ -154,7 +153,7 @@ def test_an_experiment_that_no_paper_names_stands_alone(experiment: str) -> None
 def test_every_number_is_found_by_its_own_keys(paper: str) -> None:
     content = read_paper(PAPERS[paper], SHIPPED)
     for line in lines(paper):
-        source = Source(paper, replace(content, stand_ins={}), lines(paper), [line.table])
+        source = Source(paper, content.model_copy(update={"stand_ins": {}}), lines(paper), [line.table])
         assert Published.of(line).half_unit > 0
         if line.algorithm:
             number = source.published(line.dataset, line.algorithm, line.params)[line.metric]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.typed import parse
+from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.records import Bin, Checkpoint, Record

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -53,11 +52,11 @@ LIVE = Progress(
     born=birth(os.getpid()),
     started=time.time() - 100,
     updated=time.time(),
-    tasks=Count(20, 8, 1),
-    cells=Count(12, 4, 1),
+    tasks=Count(total=20, done=8, failed=1),
+    cells=Count(total=12, done=4, failed=1),
     n_running=101,
-    running=[Running(f"nc on {HOSTILE}, repeat 1", time.time() - 65)],
-    failures=[Failed(f"nc on {HOSTILE}, repeat 0", "error", "<script>alert(4)</script>")],
+    running=[Running(what=f"nc on {HOSTILE}, repeat 1", started=time.time() - 65)],
+    failures=[Failed(what=f"nc on {HOSTILE}, repeat 0", status="error", message="<script>alert(4)</script>")],
     left_s=90.0,
 )
 
@@ -239,7 +238,7 @@ def test_a_request_that_is_none_is_refused_and_the_server_goes_on(
 
 
 def test_hostile_names_stay_text(demo: Path) -> None:
-    write_json(demo / NAME, asdict(LIVE))
+    write_json(demo / NAME, LIVE.model_dump())
     with served(demo) as server:
         _, _, text = ask(server, "/")
         _, headers, told = ask(server, "/state.json")
@@ -264,9 +263,9 @@ def test_the_header_sets_text_as_text() -> None:
         (NAME, b"[" * 100_000, "got no JSON"),
         (NAME, b"[1]", "expected keys and values"),
         (NAME, b'{"pid": -1}', "expected"),
-        (NAME, json.dumps(asdict(LIVE) | {"pid": -1}).encode(), "pid: expected from 1"),
-        (NAME, json.dumps(asdict(LIVE) | {"left_s": 1e300}).encode(), "left_s: expected from 0"),
-        (NAME, json.dumps(asdict(LIVE) | {"running": [{"what": 3, "started": 1}]}).encode(), "running[0].what"),
+        (NAME, json.dumps(LIVE.model_dump() | {"pid": -1}).encode(), "pid: expected from 1"),
+        (NAME, json.dumps(LIVE.model_dump() | {"left_s": 1e300}).encode(), "left_s: expected from 0"),
+        (NAME, json.dumps(LIVE.model_dump() | {"running": [{"what": 3, "started": 1}]}).encode(), "running[0].what"),
     ],
 )
 def test_a_broken_word_of_a_run_is_said_and_the_table_is_there(
@@ -391,7 +390,7 @@ def test_a_run_at_work_in_words() -> None:
     assert "9 of 20 folds and cells. No word for 30 s" in found["sentence"]
 
 
-ELSEWHERE = asdict(LIVE) | {
+ELSEWHERE = LIVE.model_dump() | {
     "host": "another",
     "running": [],
     "failures": [],

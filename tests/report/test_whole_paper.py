@@ -20,7 +20,7 @@ from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.typed import parse
+from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.numbers import Numbers, is_counterpart
 from klr_bench.report.paper import Printed, Published, paper_files
@@ -226,13 +226,13 @@ def test_the_scoreboard_says_of_what_commit_and_machine_the_records_are(make: Ca
     (results,) = whole.behind.values()
     assert origin({}) == []
     frame = results.records.assign(host="vm", cpu="EPYC")
-    one = replace(results, records=frame, manifest=replace(results.manifest, git_commit="a" * 40))
-    two = replace(results, manifest=replace(results.manifest, git_commit="b" * 40, changed=["x.py"]))
+    one = replace(results, records=frame, manifest=results.manifest.model_copy(update={"git_commit": "a" * 40}))
+    two = replace(results, manifest=results.manifest.model_copy(update={"git_commit": "b" * 40, "changed": ["x.py"]}))
     sentence = "Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."
     assert origin({"one": one}) == [sentence]
     unmeasured = frame.head(1).assign(host=None, cpu=None, fit_time_s=None, status="timeout")
     assert origin({"one": replace(one, records=pd.concat([frame, unmeasured]))}) == [sentence]
-    plus = replace(results, manifest=replace(results.manifest, git_commit=f"{'c' * 40}+changes"))
+    plus = replace(results, manifest=results.manifest.model_copy(update={"git_commit": f"{'c' * 40}+changes"}))
     assert "One commit: cccccccccc with changes." in origin({"one": plus})[0]
     assert origin({"one": one, "three": one, "two": two}) == [
         "Records of 3 experiments. 2 commits: aaaaaaaaaa, 2 experiments; bbbbbbbbbb with changes, 1 experiment. "

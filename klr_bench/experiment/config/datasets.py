@@ -1,66 +1,74 @@
-"""From the content of configs/dataset/<name>.yaml to the spec of a data set: checked, with its source in it."""
+"""From the content of configs/dataset/<name>.yaml to a data set with its source and its split."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.schema import SOURCE_KEYS, DatasetConfig, SourceConfig
-from klr_bench.experiment.config.splitting import Official, Stream, Way, plain_split, read_split
-from klr_bench.experiment.config.typed import parse, refuse
+from klr_bench.experiment.config.models import (
+    FILE,
+    SOURCE_KEYS,
+    DataConfig,
+    DatasetConfig,
+    DatasetEntry,
+    SourceConfig,
+)
+from klr_bench.experiment.config.parsing import parse, refuse
+from klr_bench.experiment.config.splitting import Official, SplitSpec, Stream, parse_split
 from klr_bench.experiment.targets import TARGET
 
-Spec = dict[str, Any]
-STREAMED = ("csv", "svmlight", "file")
+STREAMED = ("csv", "svmlight", FILE)
 """Formats whose rows can be read one by one."""
 
 
-def dataset_spec(name: str, entry: Any, searched: Sequence[Path], where: str = "", given: Collection[str] = ()) -> Spec:
-    """Return the spec of a data set as plain values: each key of its type, `source` as a mapping, `split` of one way.
-
-    `where`, which ends in a dot or is empty, stands before the keys in messages, `given` are the keys of the command
-    line.  Nothing that a spec names is imported.  Raises KlrBenchError.
-    """
-    dataset = parse(DatasetConfig, entry, where)
-    if dataset.source is None:
-        message = f"{where}source: expected the name of a file in configs/source, or a mapping with a format, got none."
-        raise KlrBenchError(message)
-    source = _source(dataset.source, searched, where)
-    way = read_split(dataset.split, f"{where}split", given)
-    _check_combination(dataset, source, way, where)
-    return asdict(dataset) | {
-        "label": dataset.label or name,
-        "source": {key: value for key, value in asdict(source).items() if value is not None},
-        "multiclass": bool(dataset.multiclass),
-        "split": plain_split(way),
-    }
-
-
-def read_dataset(name: str, searched: Sequence[Path]) -> Spec:
-    """Return the spec of a file of configs/dataset; messages begin with its path."""
+def read_dataset(name: str, searched: Sequence[Path]) -> DatasetConfig:
+    """Return the data set of a file of configs/dataset; messages begin with its path."""
     path = config_files.find("dataset", name, searched)
     content = config_files.read(path)
     with located(path):
-        return dataset_spec(name, content, searched)
+        return resolve_dataset(name, parse(DatasetEntry, content), searched)
 
 
-def _source(source: SourceConfig | str, searched: Sequence[Path], where: str) -> SourceConfig:
+def resolve_dataset(
+    name: str, entry: DatasetEntry, searched: Sequence[Path], where: str = "", overrides: Collection[str] = ()
+) -> DatasetConfig:
+    """Return a data set with its source, read from configs/source if it is named, and its split.
+
+    `where`, which ends in a dot or is empty, stands before the keys in messages.  No module that a data set names is
+    imported.  Raises KlrBenchError.
+    """
+    source = _source(entry.source, searched, where)
+    split = parse_split(entry.split, f"{where}split", overrides)
+    _check_combination(entry, source, split, where)
+    resolved = {
+        "label": entry.label or name,
+        "source": source,
+        "multiclass": bool(entry.multiclass),
+        "split": split,
+    }
+    return DatasetConfig(**dict(entry) | resolved)
+
+
+def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: str) -> SourceConfig:
+    if source is None:
+        message = f"{where}source: expected the name of a file in configs/source, or a mapping with a format, got none."
+        raise KlrBenchError(message)
+    where = f"{where}source."
     if isinstance(source, str):
-        with located(f"{where}source"):
+        with located(where.rstrip(".")):
             path = config_files.find("source", source, searched)
-        found, where = parse(SourceConfig, {"name": source, **config_files.read(path)}, f"{path}: "), f"{path}: "
-    else:
-        found, where = source, f"{where}source."
-    for key, value in asdict(found).items():
-        if value not in (None, "") and key not in SOURCE_KEYS[found.format]:
-            message = f"{where}{key}: has no effect in the format {found.format}; leave it out."
+        where = f"{path}: "
+        source = parse(SourceConfig, {"name": source, **config_files.read(path)}, where)
+    for key, value in source:
+        if value not in (None, "") and key not in SOURCE_KEYS[source.format]:
+            message = f"{where}{key}: has no effect in the format {source.format}; leave it out."
             raise KlrBenchError(message)
-    _check_files(found, where)
-    return found
+    _check_files(source, where)
+    return source
 
 
 def _check_files(source: SourceConfig, where: str) -> None:
@@ -72,13 +80,13 @@ def _check_files(source: SourceConfig, where: str) -> None:
     if source.train is None:
         message = f"{where}train: expected a file: {{name, url, sha256}}, got none."
         raise KlrBenchError(message)
-    for part, entry in (("train", source.train), ("test", source.test)):
-        if entry is not None and (entry.labels is None) == (source.format == "idx"):
+    for part, file in (("train", source.train), ("test", source.test)):
+        if file is not None and (file.labels is None) == (source.format == "idx"):
             expected = "the file of the labels" if source.format == "idx" else f"none in the format {source.format}"
-            refuse(f"{where}{part}.labels", expected, entry.labels)
+            refuse(f"{where}{part}.labels", expected, file.labels and file.labels.model_dump())
 
 
-def _check_combination(dataset: DatasetConfig, source: SourceConfig, way: Way, where: str) -> None:
+def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: SplitSpec, where: str) -> None:
     """Refuse keys that have no effect beside others, and an official split without official parts."""
     if dataset.multiclass and dataset.positive is not None:
         message = (
@@ -86,9 +94,8 @@ def _check_combination(dataset: DatasetConfig, source: SourceConfig, way: Way, w
             f"for one class against the rest add {where}multiclass=null."
         )
         raise KlrBenchError(message)
-    made = source.generator is not None
     for key, value in (("only", dataset.only), ("derive", dataset.derive), ("parts", dataset.parts)):
-        if made and value is not None:
+        if source.generator is not None and value is not None:
             message = f"{where}{key}: has no effect on a data set that is {source.format}; leave it out."
             raise KlrBenchError(message)
     if dataset.parts is not None and source.test is None:
@@ -96,9 +103,9 @@ def _check_combination(dataset: DatasetConfig, source: SourceConfig, way: Way, w
         raise KlrBenchError(message)
     two = (source.test or source.test_path) and len(set(dataset.parts or ("train", "test"))) == 2
     official = (two and not dataset.derive) or (source.test is None and source.n_train is not None)
-    if isinstance(way, Stream):
-        _check_stream(dataset, source, way, where)
-    if isinstance(way, Official) and not official:
+    if isinstance(split, Stream):
+        _check_stream(dataset, source, split, where)
+    if isinstance(split, Official) and not official:
         message = (
             f"{where}split.official=true: there is no official test part; split at random: {where}split="
             "{official: null, test_size: 0.2}."
@@ -106,8 +113,8 @@ def _check_combination(dataset: DatasetConfig, source: SourceConfig, way: Way, w
         raise KlrBenchError(message)
 
 
-def _check_stream(dataset: DatasetConfig, source: SourceConfig, way: Stream, where: str) -> None:
-    """Refuse a stream of what is no text, and keys that would need all of its rows."""
+def _check_stream(dataset: DatasetEntry, source: SourceConfig, split: Stream, where: str) -> None:
+    """Refuse a stream of a format that is not text, and keys that would need all of its rows."""
     if source.format not in STREAMED:
         message = (
             f"{where}split.stream=true: expected rows in files of text ({', '.join(STREAMED)}), got the format "
@@ -119,24 +126,55 @@ def _check_stream(dataset: DatasetConfig, source: SourceConfig, way: Stream, whe
         if value is not None:
             message = f"{where}{key}: has no effect on a stream, whose rows are never there as a whole; leave it out."
             raise KlrBenchError(message)
-    if way.window < way.chunk:
-        refuse(f"{where}split.window", f"at least as many rows as a chunk has, {way.chunk}", way.window)
+    if split.window < split.chunk:
+        refuse(f"{where}split.window", f"at least as many rows as a chunk has, {split.chunk}", split.window)
 
 
-def parts_of(spec: Mapping[str, Any]) -> list[str]:
-    """Return the parts of the source that a data set is made of: train, test."""
-    return [part for part in ("train", "test") if spec["source"].get(part) and part in (spec.get("parts") or (part,))]
+def is_own_file(entry: DatasetEntry) -> bool:
+    """Return True for the user's own file that the section `data` describes."""
+    return isinstance(entry.source, SourceConfig) and entry.source.is_own_file and entry.source.path is None
 
 
-def declared_rows(spec: Mapping[str, Any]) -> int | None:
-    """Return the number of rows that a data set says it has, None where it says nothing."""
-    source = spec["source"]
-    if spec.get("n_samples") is not None or spec.get("only") or spec.get("derive"):
-        return spec.get("n_samples")
-    n_samples, n_train = source.get("n_samples"), source.get("n_train")
-    parts = spec.get("parts")
-    if not parts or len(set(parts)) == 2:
-        return n_samples  # type: ignore[no-any-return]
-    if n_train is None or n_samples is None:
-        return None
-    return n_train if parts == ["train"] else n_samples - n_train  # type: ignore[no-any-return]
+def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEntry:
+    """Return the entry of the user's own file, completed by the section `data`."""
+    if data.path is None:
+        message = f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none."
+        raise KlrBenchError(message)
+    for key in ("test_path", "test_size", "columns") if (entry.split or {}).get("stream") else ():
+        if getattr(data, key) is not None:
+            message = f"data.{key}={getattr(data, key)}: has no effect on a stream. Leave it out, or use dataset=file."
+            raise KlrBenchError(message)
+    if data.test_path is not None and data.test_size is not None:
+        message = (
+            "data.test_path= and data.test_size= are both given: a file to test on, or a share of the rows? "
+            "Leave one of them out."
+        )
+        raise KlrBenchError(message)
+    source = {
+        "path": data.path,
+        "test_path": data.test_path,
+        "file_format": data.format,
+        "n_features": data.n_features,
+        "label_column": _column(data.label),
+        "columns": data.columns,
+    }
+    split: Any = {"official": True} if data.test_path else None
+    if data.test_size is not None:
+        split = {"test_size": data.test_size, "stratify": True}
+    changes: dict[str, Any] = {"positive": data.positive, "multiclass": data.multiclass, "split": split}
+    if data.multiclass is None and entry.multiclass is None:
+        changes["multiclass"] = data.positive is None and entry.positive is None
+    if data.scale is not None:
+        entry = entry.model_copy(update={"scale": None if data.scale == "none" else data.scale})
+    assert isinstance(entry.source, SourceConfig)
+    changes["source"] = entry.source.model_copy(update=_not_none(source))
+    return entry.model_copy(update=_not_none(changes))
+
+
+def _not_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _column(label: int | str | None) -> int | str | None:
+    """Return the position or the name of a column: text of digits is a position."""
+    return int(label) if isinstance(label, str) and re.fullmatch(r"-?\d{1,9}", label) else label

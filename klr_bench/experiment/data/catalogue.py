@@ -5,18 +5,15 @@ Nothing heavy is imported here: a listing answers at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.datasets import declared_rows, parts_of, read_dataset
-from klr_bench.experiment.config.schema import FILE
+from klr_bench.experiment.config.datasets import read_dataset
+from klr_bench.experiment.config.models import DatasetConfig, LabelsFile
 from klr_bench.experiment.data.fetch import cached_path
 from klr_bench.files import no_file
-
-Spec = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -31,34 +28,23 @@ class Row:
     state: str  # fetched | partly fetched | not fetched | built in | your own
 
 
-def specs(config_dirs: Sequence[Path]) -> dict[str, Spec]:
-    """Return every spec by name, sorted."""
-    return {name: spec(name, config_dirs) for name in config_files.names("dataset", config_dirs)}
+def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
+    """Return every data set by name, sorted."""
+    return {name: read_dataset(name, config_dirs) for name in config_files.names("dataset", config_dirs)}
 
 
-def spec(name: str, config_dirs: Sequence[Path]) -> Spec:
-    """Return one spec, checked and with its source in it, or refuse the name and say which one is near."""
-    return read_dataset(name, config_dirs)
+def files(dataset: DatasetConfig) -> list[LabelsFile]:
+    """Return the files of a data set; if the labels are in a file of their own, it follows the one of the examples."""
+    return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
-def files(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the file entries of the parts of a spec: the training file, the official test file, or both.
-
-    Where the labels are in a file of their own, it follows the one of the examples.
-    """
-    parts = [spec["source"][part] for part in parts_of(spec)]
-    return [entry for part in parts for entry in (part, part.get("labels")) if entry]
-
-
-def row(name: str, spec: Mapping[str, Any], cache: Path) -> Row:
-    """Return the line of a data set; that a file is there counts, `klr-bench data verify` looks into it."""
-    paths = [cached_path(entry, cache) for entry in files(spec)]
+def row(name: str, dataset: DatasetConfig, cache: Path) -> Row:
+    """Return the line of a data set; files are only looked for, `klr-bench data verify` reads them."""
+    paths = [cached_path(file, cache) for file in files(dataset)]
     there = [path for path in paths if no_file(path) is None]
     if not paths:
-        state = "your own" if spec["source"]["format"] == FILE else "built in"
+        state = "your own" if dataset.source.is_own_file else "built in"
     else:
         state = "not fetched" if not there else "fetched" if len(there) == len(paths) else "partly fetched"
     n_bytes = sum(path.stat().st_size for path in there)
-    return Row(
-        name, str(spec.get("label", name)), declared_rows(spec), spec["source"].get("n_features"), n_bytes, state
-    )
+    return Row(name, dataset.label or name, dataset.declared_rows(), dataset.source.n_features, n_bytes, state)

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from klr_bench.console import is_unlimited
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.datasets import read_dataset
 from klr_bench.experiment.data import catalogue
 from klr_bench.experiment.data.cache import Progress as Callback
 from klr_bench.experiment.data.cache import noted_sha256
@@ -40,8 +41,8 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     for heading in ("rows", "features", "in the cache"):
         table.add_column(heading, justify="right")
     table.add_column("state")
-    for name, spec in catalogue.specs(config_dirs).items():
-        row = catalogue.row(name, spec, cache)
+    for name, dataset in catalogue.datasets(config_dirs).items():
+        row = catalogue.row(name, dataset, cache)
         size = filesize.decimal(row.n_bytes) if row.n_bytes else ""
         table.add_row(name, row.label, _count(row.n_samples), _count(row.n_features), size, row.state)
     if is_unlimited(console):
@@ -54,18 +55,18 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
 def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirror: str | None, console: Console) -> int:
     """Bring the files of the named data sets into the cache, each checked against its sha256."""
     if not names:
-        known = ", ".join(catalogue.specs(config_dirs))
+        known = ", ".join(catalogue.datasets(config_dirs))
         message = f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}."
         raise KlrBenchError(message)
-    chosen = {name: catalogue.spec(name, config_dirs) for name in names}
-    for name, spec in chosen.items():
-        entries = catalogue.files(spec)
+    chosen = {name: read_dataset(name, config_dirs) for name in names}
+    for name, dataset in chosen.items():
+        entries = catalogue.files(dataset)
         with progress(console) as report:
             paths = [fetch(entry, cache=cache, mirror=mirror, progress=report) for entry in entries]
         for path in paths:
             _line(console, f"{name}: {path} ({filesize.decimal(path.stat().st_size)})")
         if not entries:
-            _line(console, f"{name}: {catalogue.row(name, spec, cache).state}, nothing to fetch")
+            _line(console, f"{name}: {catalogue.row(name, dataset, cache).state}, nothing to fetch")
     return 0
 
 
@@ -77,14 +78,14 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
     from klr_bench.experiment.data import parsed
     from klr_bench.experiment.data.dataset import dataset_hash, parsed_folder
 
-    specs = {name: catalogue.spec(name, config_dirs) for name in names or catalogue.specs(config_dirs)}
-    with_files = {name: spec for name, spec in specs.items() if catalogue.files(spec)}
+    datasets = {name: read_dataset(name, config_dirs) for name in names or catalogue.datasets(config_dirs)}
+    with_files = {name: dataset for name, dataset in datasets.items() if catalogue.files(dataset)}
     found: list[tuple[str, str, Path]] = [
         (verify(entry, cache=cache), name, cached_path(entry, cache))
-        for name, spec in with_files.items()
-        for entry in catalogue.files(spec)
+        for name, dataset in with_files.items()
+        for entry in catalogue.files(dataset)
     ]
-    folders = {parsed_folder(dataset_hash(name, spec), cache) for name, spec in with_files.items()}
+    folders = {parsed_folder(dataset_hash(name, dataset), cache) for name, dataset in with_files.items()}
     parent = parsed_folder("*", cache).parent
     there = sorted(path for path in parent.glob("*") if not path.suffix) if no_file(parent) == "is a folder" else []
     found += [(*parsed.verify(path), path) for path in there if not names or path in folders]
@@ -98,25 +99,26 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
 
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     """Print what is known about one data set."""
-    spec = catalogue.spec(name, config_dirs)
-    row = catalogue.row(name, spec, cache)
-    about = [
+    dataset = read_dataset(name, config_dirs)
+    row = catalogue.row(name, dataset, cache)
+    values = dataset.model_dump()
+    about: list[tuple[str, object]] = [
         ("name", name),
         ("label", row.label),
-        ("reference", spec.get("reference")),
-        ("source", spec["source"].get("name")),
-        ("format", spec["source"]["format"]),
+        ("reference", dataset.reference),
+        ("source", dataset.source.name),
+        ("format", dataset.source.format),
     ]
     about += [("rows", _count(row.n_samples)), ("features", _count(row.n_features))]
-    about += [(key, spec.get(key)) for key in ("parts", "positive", "only", "derive", "scale", "split")]
-    about += [("generator", spec["source"].get("generator"))]
+    about += [(key, values[key]) for key in ("parts", "positive", "only", "derive", "scale", "split")]
+    about += [("generator", dataset.source.generator)]
     about += [("state", row.state)]
-    for entry in catalogue.files(spec):
+    for entry in catalogue.files(dataset):
         about += [
             ("file", cached_path(entry, cache)),
-            ("from", entry.get("url")),
-            ("sha256", entry["sha256"]),
-            ("here", noted_sha256(cached_path(entry, cache)) if entry["sha256"] == UNKNOWN else None),
+            ("from", entry.url),
+            ("sha256", entry.sha256),
+            ("here", noted_sha256(cached_path(entry, cache)) if entry.sha256 == UNKNOWN else None),
         ]
     for key, value in about:
         if value not in (None, ""):

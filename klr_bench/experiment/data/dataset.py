@@ -1,12 +1,9 @@
-"""`load`: from a name and a spec to a `Dataset`; `dataset_hash`: the key of its content.
-
-A spec is what `klr_bench.experiment.config.datasets.dataset_spec` returns.
-"""
+"""`load`: from a `DatasetConfig` to the arrays of a `Dataset`; `dataset_hash`: the key of its content."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,9 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, shown
-from klr_bench.experiment.config.datasets import declared_rows
-from klr_bench.experiment.config.made import make
-from klr_bench.experiment.config.schema import FILE
+from klr_bench.experiment.config.generators import generate
+from klr_bench.experiment.config.models import DatasetConfig, LabelsFile
 from klr_bench.experiment.data.cache import (
     MOST_FILES,
     Progress,
@@ -34,14 +30,10 @@ from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError
 from klr_bench.experiment.data.fetch import UNKNOWN, fetch, verify
 from klr_bench.experiment.data.labels import LARGEST, Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
-from klr_bench.experiment.data.readers import READER_VERSION, TABLE_VERSION, Arrays, check_text, read, stored
+from klr_bench.experiment.data.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, read, stored
 from klr_bench.experiment.keys import content_hash, source_hash
 from klr_bench.experiment.targets import TARGET
 from klr_bench.files import expanded, matching, no_file
-
-# What, beside the files themselves, changes the arrays: keys of the source, and of the data set.
-_READING = ("format", "n_features", "label_column")
-_SELECTING = ("positive", "multiclass", "only")
 
 OWN_PATHS = ("path", "test_path")
 """Keys of a source under which files of the user stand."""
@@ -64,44 +56,44 @@ class Dataset:
 
 
 def load(
-    name: str, spec: Mapping[str, Any], *, cache: Path, mirror: str | None, progress: Progress | None = None
+    name: str, config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None = None
 ) -> Dataset:
     """Return a data set; its files are fetched and parsed first where the cache does not have them.
 
     Raises KlrBenchError: files that cannot be had, bad content, a cache that cannot be written.
     """
-    key = dataset_hash(name, spec)
-    if spec["source"].get("generator"):
-        arrays = _made(name, spec)  # quicker than reading it from a disk
+    key = dataset_hash(name, config)
+    if config.source.generator:
+        arrays = _generated(name, config)  # quicker than reading it from a disk
     else:
         report = progress or silent
-        paths = fetched(spec, cache=cache, mirror=mirror, progress=report)
-        of = _sha256s(paths, spec)
+        paths = fetched(config, cache=cache, mirror=mirror, progress=report)
+        of = _sha256s(paths, config)
 
         def parse() -> Arrays:
-            found = read(paths, _reading(spec))
-            if not _unchanged(paths, of, spec, cache) or dataset_hash(name, spec) != key:
+            found = read(paths, _reading(config))
+            if not _unchanged(paths, of, config, cache) or dataset_hash(name, config) != key:
                 message = f"{paths[0]}: a file of {name} has changed while it was read; run the same command again."
                 raise KlrBenchError(message)
-            return _derived(found, name, spec)
+            return _derived(found, name, config)
 
-        arrays = parsed(parsed_folder(key, cache), dataset_name(name, spec), of, parse, report)
-        _check_rows(name, spec, len(arrays.y))
-    if _has_first_rows(spec):
-        arrays = replace(arrays, n_train_official=_first_rows(name, spec["source"]["n_train"], len(arrays.y)))
-    name = dataset_name(name, spec)
+        arrays = parsed(parsed_folder(key, cache), dataset_name(name, config), of, parse, report)
+        _check_rows(name, config, len(arrays.y))
+    if _has_first_rows(config):
+        arrays = replace(arrays, n_train_official=_first_rows(name, config.source.n_train, len(arrays.y)))
+    name = dataset_name(name, config)
     of_rows = arrays.X, arrays.y, arrays.classes, arrays.n_train_official
     return Dataset(name, *of_rows, key, arrays.relevant, arrays.said)
 
 
-def fetched(spec: Mapping[str, Any], *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
+def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
     """Return the files of a data set, fetched where the cache does not have them; none of a generated one.
 
     Raises KlrBenchError where they cannot be had.
     """
-    if spec["source"]["format"] == FILE:
-        return _own_files(spec)
-    return [fetch(file, cache=cache, mirror=mirror, progress=progress or silent) for file in files(spec)]
+    if config.source.is_own_file:
+        return _own_files(config)
+    return [fetch(file, cache=cache, mirror=mirror, progress=progress or silent) for file in files(config)]
 
 
 def parsed_folder(key: str, cache: Path) -> Path:
@@ -109,86 +101,89 @@ def parsed_folder(key: str, cache: Path) -> Path:
     return expanded(str(cache)).absolute() / "parsed" / key
 
 
-def dataset_name(name: str, spec: Mapping[str, Any]) -> str:
+def dataset_name(name: str, config: DatasetConfig) -> str:
     """Return the name in results: the given one; of the user's file the stem and six digits of its hash."""
-    if spec["source"]["format"] != FILE:
+    if not config.source.is_own_file:
         return name
-    paths = _own_files(spec)
-    return _own_name(paths[0], _sha256s(paths, spec))
+    paths = _own_files(config)
+    return _own_name(paths[0], _sha256s(paths, config))
 
 
-def dataset_hash(name: str, spec: Mapping[str, Any]) -> str:
-    """Return the key of the content of a data set, from its spec alone: nothing is downloaded or parsed.
+def dataset_hash(name: str, config: DatasetConfig) -> str:
+    """Return the key of the content of a data set, without downloading or parsing anything.
 
     The scaling and the split are not part of it.  Of the user's own files the content is hashed, of a stream a sample.
     """
-    if generator := spec["source"].get("generator"):
-        content = {"generator": generator, "code": source_hash(generator[TARGET]), "reading": _reading(spec)}
-        return content_hash(content | _parts(spec))
-    if spec["source"]["format"] == FILE:
-        sha256s = _sha256s(_own_files(spec), spec)
+    reading = _reading(config).content()
+    if generator := config.source.generator:
+        content = {"generator": generator, "code": source_hash(generator[TARGET]), "reading": reading}
+        return content_hash(content | _parts(config))
+    if config.source.is_own_file:
+        sha256s = _sha256s(_own_files(config), config)
     else:
-        sha256s = [_known_sha256(file) for file in files(spec)]
-    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": _reading(spec)} | _parts(spec))
+        sha256s = [_known_sha256(file) for file in files(config)]
+    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | _parts(config))
 
 
-def _parts(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a spec makes of the rows that are read: which of them are to train on, and what is derived."""
-    parts = {"n_train": spec["source"]["n_train"]} if _has_first_rows(spec) else {}
-    if spec.get("derive"):
-        parts |= {"derive": spec["derive"], "code": source_hash(spec["derive"][TARGET])}
+def _parts(config: DatasetConfig) -> dict[str, object]:
+    """Return the part of a key about the rows that are read: which of them are to train on, and what is derived."""
+    parts: dict[str, object] = {"n_train": config.source.n_train} if _has_first_rows(config) else {}
+    if config.derive:
+        parts |= {"derive": config.derive, "code": source_hash(config.derive[TARGET])}
     return parts
 
 
-def _has_first_rows(spec: Mapping[str, Any]) -> bool:
-    """Say whether the first rows of the one file, or of what is made, are the official training part."""
-    return spec["source"].get("n_train") is not None and not spec["source"].get("test")
+def _has_first_rows(config: DatasetConfig) -> bool:
+    """Return True if the first rows of the one file, or of generated data, are the official training part."""
+    return config.source.n_train is not None and not config.source.test
 
 
-def _known_sha256(file: Mapping[str, Any]) -> str:
-    """Return the hash that a spec gives for a file; of unknown content what stands for it, its address or its name."""
-    return f"{UNKNOWN}: {file.get('url') or file['name']}" if file["sha256"] == UNKNOWN else str(file["sha256"])
+def _known_sha256(file: LabelsFile) -> str:
+    """Return the declared hash of a file, or its address or name if its content is unknown."""
+    return f"{UNKNOWN}: {file.url or file.name}" if file.sha256 == UNKNOWN else file.sha256
 
 
-def _reading(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the readers take from a spec; of the user's own file the format is `file_format`."""
-    source = spec["source"]
-    chosen = {key: source.get(key) for key in _READING} | {key: spec.get(key) or None for key in _SELECTING}
-    if source["format"] != FILE:
-        return chosen
-    return chosen | {"format": source.get("file_format"), "table": TABLE_VERSION, "columns": source.get("columns")}
+def _reading(config: DatasetConfig) -> Reading:
+    """Return how the files of a data set are read; the format of the user's own file is `file_format`."""
+    source = config.source
+    return Reading(
+        source.file_format if source.is_own_file else source.format,
+        source.n_features,
+        source.label_column,
+        config.positive or None,
+        config.multiclass or None,
+        config.only,
+        TABLE_VERSION if source.is_own_file else 0,
+        source.columns,
+    )
 
 
-def _sha256s(paths: Sequence[Path], spec: Mapping[str, Any]) -> list[str]:
+def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
     """Return the hashes of the content of files, each hashed again only after it has changed."""
-    if spec["source"]["format"] != FILE:
+    if not config.source.is_own_file:
         return [stamped_sha256(path) or "" for path in paths]
-    return [_own_sha256(path, sampled=_is_stream(spec)) for path in paths]
+    return [_own_sha256(path, sampled=config.is_stream) for path in paths]
 
 
-def _unchanged(paths: Sequence[Path], of: Sequence[str], spec: Mapping[str, Any], cache: Path) -> bool:
+def _unchanged(paths: Sequence[Path], of: Sequence[str], config: DatasetConfig, cache: Path) -> bool:
     """Hash files again and return True if they are still those with the hashes `of`."""
-    if spec["source"]["format"] == FILE:
+    if config.source.is_own_file:
         return [sha256_of(path) for path in paths] == of
-    return all(verify(entry, cache=cache) == "ok" for entry in files(spec))
+    return all(verify(entry, cache=cache) == "ok" for entry in files(config))
 
 
-def _is_stream(spec: Mapping[str, Any]) -> bool:
-    return "stream" in (spec.get("split") or {})
-
-
-def _own_files(spec: Mapping[str, Any]) -> list[Path]:
+def _own_files(config: DatasetConfig) -> list[Path]:
     """Return the user's own training file and, if given, test file."""
-    source = spec["source"]
-    if not source.get("path"):
+    source = config.source
+    if not source.path:
         message = "dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text)."
         raise KlrBenchError(message)
     paths = []
     for key in OWN_PATHS:
-        if not source.get(key):
+        if not getattr(source, key):
             continue
-        named = expanded(str(source[key])).absolute()
-        for path in (matching(named) if _is_stream(spec) else []) or [named]:
+        named = expanded(getattr(source, key)).absolute()
+        for path in (matching(named) if config.is_stream else []) or [named]:
             what = no_file(path) or _no_content(path)
             if what:
                 message = f"data.{key}: {shown(path, 1000)} {what}; name a file with LIBSVM or CSV text."
@@ -231,48 +226,48 @@ def _own_name(path: Path, hashes: Sequence[str]) -> str:
     return f"{stem}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
 
 
-def _made(name: str, spec: Mapping[str, Any]) -> Arrays:
+def _generated(name: str, config: DatasetConfig) -> Arrays:
     """Return the arrays of a generated or bundled set."""
     try:
         with np.errstate(all="ignore"):
-            X, targets, *relevant = make(spec["source"]["generator"], f"{name}: generator.")
+            X, targets, *relevant = generate(config.source.generator or {}, f"{name}: generator.")
             X = stored(X)
     except KlrBenchError:
         raise
     except (Exception, SystemExit) as error:
         message = (
-            f"{name}: its generator {spec['source']['generator']} cannot be called: {type(error).__name__}: "
+            f"{name}: its generator {config.source.generator} cannot be called: {type(error).__name__}: "
             f"{shown(error)}. Correct its parameters."
         )
         raise KlrBenchError(message) from error
-    _check_shape(name, spec, X.shape, len(targets))
+    _check_shape(name, config, X.shape, len(targets))
     _check_numbers(name, X)
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
-    y, classes = encoded(codes, labels, spec, name)
+    y, classes = encoded(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
     return Arrays(X, y, classes, relevant=relevant[0] if relevant else None)
 
 
-def _derived(arrays: Arrays, name: str, spec: Mapping[str, Any]) -> Arrays:
-    """Return what the function under ``derive`` makes of the arrays of the files; the arrays where there is none."""
-    if not spec.get("derive"):
+def _derived(arrays: Arrays, name: str, config: DatasetConfig) -> Arrays:
+    """Return what the function under ``derive`` makes of the arrays of the files, if there is one."""
+    if not config.derive:
         return arrays
     try:
-        return make(spec["derive"], f"{name}: derive.", arrays=arrays)  # type: ignore[no-any-return]
+        return generate(config.derive, f"{name}: derive.", arrays=arrays)  # type: ignore[no-any-return]
     except KlrBenchError:
         raise
     except (Exception, SystemExit) as error:
         message = (
-            f"{name}: derive {spec['derive']} cannot be called: {type(error).__name__}: {shown(error)}. "
+            f"{name}: derive {config.derive} cannot be called: {type(error).__name__}: {shown(error)}. "
             "Correct its parameters."
         )
         raise KlrBenchError(message) from error
 
 
-def _check_shape(name: str, spec: Mapping[str, Any], shape: tuple[int, int], n_labels: int) -> None:
+def _check_shape(name: str, config: DatasetConfig, shape: tuple[int, int], n_labels: int) -> None:
     """Compare the rows and features of what is made with the labels, and with what the source declares."""
-    source = spec["source"]
-    declared = (source.get("n_samples") or shape[0], source.get("n_features") or shape[1])
+    source = config.source
+    declared = (source.n_samples or shape[0], source.n_features or shape[1])
     if shape != declared or n_labels != shape[0]:
         message = (
             f"{name}: expected {declared[0]} rows, {declared[1]} features and a label for each row, as declared under "
@@ -289,9 +284,9 @@ def _check_numbers(name: str, X: Any) -> None:
         raise KlrBenchError(message)
 
 
-def _check_rows(name: str, spec: Mapping[str, Any], got: int) -> None:
-    """Compare the number of rows with the one that the spec declares, if it does."""
-    declared = declared_rows(spec)
+def _check_rows(name: str, config: DatasetConfig, got: int) -> None:
+    """Compare the number of rows with the declared one, if any."""
+    declared = config.declared_rows()
     if declared not in {None, got}:
         message = f"{name}: n_samples is declared as {declared}, got {got}; correct configs/dataset/{name}.yaml."
         raise KlrBenchError(message)

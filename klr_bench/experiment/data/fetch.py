@@ -1,4 +1,4 @@
-"""From a file entry of a data set (``{name, url, sha256}``) to a file in the cache whose content is checked.
+"""From an entry of a data set, `LabelsFile` or `FileEntry`, to a file in the cache whose content is checked.
 
 A file is looked for next to its place in the cache (a compressed copy put there by hand), at the mirror, and at its
 upstream address, in this order.  The file found is unpacked into a temporary file, its sha256 is compared, and only
@@ -14,10 +14,11 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
 from klr_bench.errors import KlrBenchError, shown
+from klr_bench.experiment.config.models import LabelsFile
 from klr_bench.experiment.data.cache import (
     Progress,
     beside,
@@ -46,9 +47,7 @@ MOST_BYTES = 1 << 36
 """The largest size of a file, where its entry has no ``max_bytes``."""
 
 
-def fetch(
-    entry: Mapping[str, Any], *, cache: Path, mirror: str | None = None, progress: Progress | None = None
-) -> Path:
+def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
     """Return the cached file of an entry; fetch it first if it is missing or wrong.
 
     Several processes may call this at once: one fetches the file, the others wait for it.  Raises KlrBenchError.
@@ -58,13 +57,13 @@ def fetch(
         return target
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(target, entry["name"], progress or silent):
+        with locked(target, entry.name, progress or silent):
             if not _is_it(stamped_sha256(target), _expected(entry, target)):  # another process may have fetched it
                 _obtain(entry, target, mirror, progress or silent)
     return target
 
 
-def verify(entry: Mapping[str, Any], *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
+def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
     """Hash a cached file again, whatever its stamp says; the next `fetch` of a corrupt file replaces it.
 
     A file of unknown content is compared with the hash noted when it was fetched, and removed if it differs.
@@ -76,28 +75,20 @@ def verify(entry: Mapping[str, Any], *, cache: Path) -> Literal["ok", "corrupt",
         return "corrupt" if os.path.lexists(target) else "missing"
     if _is_it(sha256, expected):
         return "ok"
-    if entry["sha256"] == UNKNOWN:
+    if entry.sha256 == UNKNOWN:
         target.unlink()
         beside(target, ".stamp").unlink(missing_ok=True)
     return "corrupt"
 
 
-def cached_path(entry: Mapping[str, Any], cache: Path) -> Path:
+def cached_path(entry: LabelsFile, cache: Path) -> Path:
     """Return the place of an entry's uncompressed file in the cache."""
-    for key in ("name", "sha256"):
-        if not entry.get(key):
-            message = f"A data file needs {key!r} (given: {dict(entry)}); add it to configs/dataset."
-            raise KlrBenchError(message)
-    name = PurePosixPath(entry["name"])
-    if name.is_absolute() or ".." in name.parts:
-        message = f"The name of a data file must lie inside the cache, got {entry['name']!r}: use <data set>/<file>."
-        raise KlrBenchError(message)
-    return expanded(str(cache)).absolute() / name
+    return expanded(str(cache)).absolute() / entry.name
 
 
-def _expected(entry: Mapping[str, Any], target: Path) -> str:
+def _expected(entry: LabelsFile, target: Path) -> str:
     """Return the hash that a cached file must have; of unknown content the one that was noted when it came."""
-    return (noted_sha256(target) or UNKNOWN) if entry["sha256"] == UNKNOWN else str(entry["sha256"])
+    return (noted_sha256(target) or UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
 def _is_it(sha256: str | None, expected: str) -> bool:
@@ -105,11 +96,11 @@ def _is_it(sha256: str | None, expected: str) -> bool:
     return sha256 is not None and expected in (sha256, UNKNOWN)
 
 
-def _obtain(entry: Mapping[str, Any], target: Path, mirror: str | None, progress: Progress) -> None:
+def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> None:
     """Try one place after the other; raise a KlrBenchError that lists them all if none has the right content."""
     tried = []
     if os.path.lexists(target):
-        edited = f"; to keep it as it is, remove {target.name}.stamp" if entry["sha256"] == UNKNOWN else ""
+        edited = f"; to keep it as it is, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
         fault = no_file(target) or _differs(stamped_sha256(target), _expected(entry, target)) + edited
         tried.append(f"{target}: {fault}")
     for base, places in _places(entry, target, mirror):
@@ -140,22 +131,22 @@ def _told(base: str, problems: Mapping[str, TransferError]) -> list[str]:
     return [f"{base}: not there ({shown(next(iter(problems.values())))})"]
 
 
-def _places(entry: Mapping[str, Any], target: Path, mirror: str | None) -> Iterator[tuple[str, list[str]]]:
+def _places(entry: LabelsFile, target: Path, mirror: str | None) -> Iterator[tuple[str, list[str]]]:
     """Yield each source with the places to try there; a source without a name is not mentioned if it is empty."""
     yield "", [str(target) + suffix for suffix in SUFFIXES]
     if mirror:
         root = mirror.rstrip("/") if _is_url(mirror) else str(expanded(mirror).absolute())
-        base = f"{root}/{entry['name']}"
+        base = f"{root}/{entry.name}"
         yield f"{base}[{'|'.join(SUFFIXES)}]", [base + suffix for suffix in ("", *SUFFIXES)]
-    if entry.get("url"):
-        yield entry["url"], [entry["url"]]
+    if entry.url:
+        yield entry.url, [entry.url]
 
 
 def _is_url(place: str) -> bool:
     return place.lower().startswith(("http://", "https://"))
 
 
-def _take(place: str, entry: Mapping[str, Any], target: Path, progress: Progress) -> None:
+def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> None:
     """Get the file from one place.  Raises TransferError; leaves at most a partial file, which can be resumed."""
     if not _is_url(place):
         fault = no_file(Path(place))
@@ -164,20 +155,20 @@ def _take(place: str, entry: Mapping[str, Any], target: Path, progress: Progress
         _unpack(Path(place), entry, target, progress)
         return
     part, limit = beside(target, ".part"), _most_bytes(entry)
-    resumed = download(place, part, progress, f"{entry['name']}: downloading", limit)
+    resumed = download(place, part, progress, f"{entry.name}: downloading", limit)
     try:
         _unpack(part, entry, target, progress)
     except TransferError:
         if not resumed:
             raise
         discard(part)  # its beginning, from an earlier run, may be wrong
-        download(place, part, progress, f"{entry['name']}: downloading again", limit)
+        download(place, part, progress, f"{entry.name}: downloading again", limit)
         _unpack(part, entry, target, progress)
     finally:
         discard(part)
 
 
-def _unpack(source: Path, entry: Mapping[str, Any], target: Path, progress: Progress) -> None:
+def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
     """Decompress into a temporary file, compare the hash, and move it to its place."""
     temporary = beside(target, ".tmp")
     temporary.unlink(missing_ok=True)  # nothing is written through a link or into a FIFO
@@ -190,9 +181,9 @@ def _unpack(source: Path, entry: Mapping[str, Any], target: Path, progress: Prog
                 out.write(chunk)
                 if out.tell() > limit:
                     raise TransferError(beyond(limit))
-                progress(position, size, f"{entry['name']}: unpacking")
-        if not _is_it(sha256.hexdigest(), entry["sha256"]):
-            raise TransferError(_differs(sha256.hexdigest(), entry["sha256"]) + "; not kept")
+                progress(position, size, f"{entry.name}: unpacking")
+        if not _is_it(sha256.hexdigest(), entry.sha256):
+            raise TransferError(_differs(sha256.hexdigest(), entry.sha256) + "; not kept")
         os.replace(temporary, target)
     except DamagedFileError as error:
         message = f"{error}; not kept"
@@ -202,25 +193,25 @@ def _unpack(source: Path, entry: Mapping[str, Any], target: Path, progress: Prog
     restamp(target)
 
 
-def _most_bytes(entry: Mapping[str, Any]) -> int:
+def _most_bytes(entry: LabelsFile) -> int:
     """Return the largest size of a file, packed or not, in bytes."""
-    return entry.get("max_bytes") or MOST_BYTES
+    return entry.max_bytes or MOST_BYTES
 
 
 def _differs(got: str | None, expected: str) -> str:
     return f"wrong content: sha256 is {got or 'not readable'}, expected {expected}"
 
 
-def _nowhere(entry: Mapping[str, Any], target: Path, mirror: str | None, tried: list[str]) -> str:
+def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, tried: list[str]) -> str:
     """Return the message about a file that no source provides: at most five lines."""
     if not mirror:
         tried = [*tried, "no mirror: none is set"]
-    lines = [f"The data file {entry['name']} cannot be had. Tried:", f"  {shown(tried[0], 1000)}"]
+    lines = [f"The data file {entry.name} cannot be had. Tried:", f"  {shown(tried[0], 1000)}"]
     lines += [f"  {shown('; '.join(tried[1:]), 1000)}"] if tried[1:] else []
     lines += [
         "Connect to the network, or set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix"
-        if entry.get("url")
+        if entry.url
         else "It has no address upstream. Set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",
-        f"that holds {entry['name']}, or put the file by hand (plain or {', '.join(SUFFIXES)}) at {target}",
+        f"that holds {entry.name}, or put the file by hand (plain or {', '.join(SUFFIXES)}) at {target}",
     ]
     return "\n".join(lines)

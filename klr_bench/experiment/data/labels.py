@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,23 +90,30 @@ class Labels:
 
 
 def encoded(
-    codes: NDArray[np.int64], labels: Labels, spec: Mapping[str, Any], where: str, n_train: int | None = None
+    codes: NDArray[np.int64],
+    labels: Labels,
+    where: str,
+    *,
+    positive: str | None,
+    multiclass: bool | None,
+    n_train: int | None = None,
+    column: str = "",
 ) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Return y (n,) and the labels of its values: two classes, or all of them with ``multiclass: true``.
+    """Return y (n,) and the labels of its values: two classes, or all of them if `multiclass`.
 
     With two classes y is -1 or +1 (see `binary`).  With more it numbers the labels from 0, sorted as numbers if all are
-    numbers, otherwise as text.  ``labels_in`` says where in a table the labels stand.  Raises KlrBenchError.
+    numbers, otherwise as text.  `column` is that of the labels in a user's table.  Raises KlrBenchError.
     """
-    if not spec.get("multiclass") or len(labels.spellings) == 2:
-        return binary(codes, labels, spec.get("positive"), where, n_train)
+    if not multiclass or len(labels.spellings) == 2:
+        return binary(codes, labels, positive, where, n_train)
     names = _sorted(labels.spellings)
     missing = set(range(len(names))) - set(codes[:n_train].tolist())
     if missing or not 2 <= len(names) <= MOST_CLASSES:
         without = f", and none of {some([labels.spellings[code] for code in sorted(missing)])}" if missing else ""
         classes = "1 class" if len(names) == 1 else f"{len(names)} classes"
         message = f"{where}: {classes}{without} in the training file; 2 to {MOST_CLASSES} are expected."
-        if "labels_in" in spec:
-            message += f" The labels are those of {spec['labels_in']}; data.label=NAME takes another column."
+        if column:
+            message += f" The labels are those of {column}; data.label=NAME takes another column."
         raise KlrBenchError(message)
     place = np.array([names.index(name) for name in labels.spellings], dtype=np.int8)
     return place[codes], tuple(names)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.models import Columns
 from klr_bench.experiment.data.compression import DamagedFileError, is_packed, lines, open_plain
 from klr_bench.experiment.data.delimited import WIDE, Layout, layout_of, read_delimited
 from klr_bench.experiment.data.idx import read_idx
@@ -39,15 +40,37 @@ class Arrays:
     said: tuple[str, ...] = ()
 
 
-def read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
+@dataclass(frozen=True)
+class Reading:
+    """How files are read, a part of the key of the arrays; the fields are keys of a data set and of its source.
+
+    format : None: csv or svmlight, by a look at the first file
+    table : version of the treatment of a user's CSV file, which may have texts and missing values; 0 for other files
+    columns : the kinds of columns of a user's table
+    """
+
+    format: str | None = None
+    n_features: int | None = None
+    label_column: int | str | None = None
+    positive: str | None = None
+    multiclass: bool | None = None
+    only: Sequence[str] | None = None
+    table: int = 0
+    columns: Columns | None = None
+
+    def content(self) -> dict[str, object]:
+        """Return the options that change the arrays, for a key."""
+        content = asdict(self)
+        return content if self.table else {name: content[name] for name in content if name not in ("table", "columns")}
+
+
+def read(paths: Sequence[Path], reading: Reading) -> Arrays:
     """Read a training file and, where `paths` has two, the official test file; of idx, twice as many files.
 
-    Of `spec`, ``format, n_features, label_column, positive, multiclass, only`` are used; ``format: null`` looks at
-    the file.  With ``table: true`` a CSV file may have texts and missing values, and ``columns`` says what columns are.
     Raises KlrBenchError that names the file, and the line where there is one.
     """
     try:
-        return _read(paths, spec)
+        return _read(paths, reading)
     except DamagedFileError as error:
         message = f"{error.path}: {error}; get the file again."
         raise KlrBenchError(message) from error
@@ -56,77 +79,85 @@ def read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
         raise KlrBenchError(message) from error
 
 
-def _read(paths: Sequence[Path], spec: Mapping[str, Any]) -> Arrays:
-    kind = spec.get("format") or sniffed_format(paths[0])
+def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
+    kind = reading.format or sniffed_format(paths[0])
     if kind not in FORMATS:
         message = f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format)."
         raise KlrBenchError(message)
     labels = Labels()
     said: tuple[str, ...] = ()
-    if kind == "csv" and spec.get("table"):
-        parts, said, labels_in = _table(paths, labels, spec)
-        spec = {**spec, "labels_in": labels_in}
+    column = ""
+    if kind == "csv" and reading.table:
+        parts, said, column = _table(paths, labels, reading)
         if n := labels.dropped.total():
             of = ", ".join(repr(text) if text else "empty" for text in labels.dropped)
             said += (f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label ({of})",)
     else:
-        parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, spec)
-    if spec.get("only"):
-        parts, labels = kept_only(parts, labels, spec["only"], str(paths[0]))
+        parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, reading)
+    if reading.only:
+        parts, labels = kept_only(parts, labels, reading.only, str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
     codes = np.concatenate([codes for _, codes in parts])
-    y, classes = encoded(codes, labels, spec, str(paths[0]), n_train)
+    y, classes = encoded(
+        codes,
+        labels,
+        str(paths[0]),
+        positive=reading.positive,
+        multiclass=reading.multiclass,
+        n_train=n_train,
+        column=column,
+    )
     return Arrays(stored(_stacked([X for X, _ in parts])), y, classes, n_train, said=said)
 
 
-def _idx(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    return read_idx(paths, labels, spec.get("n_features"))
+def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[tuple[Any, Any]]:
+    return read_idx(paths, labels, reading.n_features)
 
 
-def _svmlight(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[tuple[Any, Any]]:
     check_text(paths)
-    return read_svmlight(paths, labels, spec.get("n_features"))
+    return read_svmlight(paths, labels, reading.n_features)
 
 
-def _csv(paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+def _csv(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[tuple[Any, Any]]:
     check_text(paths)
     parts: list[tuple[Any, Any]] = []
     layout: Layout | None = None
     for path in paths:
         X, codes, layout = read_delimited(
-            path, labels, spec.get("label_column"), layout, drop_unlabelled=bool(spec.get("table"))
+            path, labels, reading.label_column, layout, drop_unlabelled=bool(reading.table)
         )
         parts.append((X, codes))
-        _check_width(path, spec, X.shape[1])
+        _check_width(path, reading, X.shape[1])
     return parts
 
 
 def _table(
-    paths: Sequence[Path], labels: Labels, spec: Mapping[str, Any]
+    paths: Sequence[Path], labels: Labels, reading: Reading
 ) -> tuple[list[tuple[Any, Any]], tuple[str, ...], str]:
     """Return the parts of a user's table, what was done with its columns, and where its labels stand.
 
     A wide one is to hold numbers alone.
     """
     check_text(paths)
-    layout = layout_of(paths[0], spec.get("label_column"), unnamed=True)
+    layout = layout_of(paths[0], reading.label_column, unnamed=True)
     labels_in = layout.named(layout.label)
     if layout.n_columns > WIDE:
-        return _csv(paths, labels, spec), (), labels_in
+        return _csv(paths, labels, reading), (), labels_in
     parts: list[tuple[Any, Any]] = []
     table: Table | None = None
     for path in paths:
-        X, codes, table = read_table(path, labels, spec.get("label_column"), spec.get("columns"), table)
+        X, codes, table = read_table(path, labels, reading.label_column, reading.columns, table)
         parts.append((X, codes))
     assert table is not None
-    _check_width(paths[0], spec, parts[0][0].shape[1])
+    _check_width(paths[0], reading, parts[0][0].shape[1])
     return parts, tuple(table.said()), labels_in
 
 
-def _check_width(path: Path, spec: Mapping[str, Any], width: int) -> None:
-    if spec.get("n_features") not in {None, width}:
+def _check_width(path: Path, reading: Reading, width: int) -> None:
+    if reading.n_features not in {None, width}:
         message = (
-            f"{path}: {width} columns of features, expected n_features={spec['n_features']}; "
+            f"{path}: {width} columns of features, expected n_features={reading.n_features}; "
             "leave data.n_features out, or mend the file."
         )
         raise KlrBenchError(message)

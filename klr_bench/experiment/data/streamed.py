@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from klr_bench.experiment.config.models import DatasetConfig
+from klr_bench.experiment.config.splitting import Stream as StreamSplit
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.dataset import fetched
 from klr_bench.experiment.data.labels import Labels, encoded
@@ -35,7 +37,7 @@ class Streamed:
 
 def streamed(
     name: str,
-    spec: Mapping[str, Any],
+    dataset: DatasetConfig,
     *,
     cache: Path,
     mirror: str | None,
@@ -48,22 +50,23 @@ def streamed(
 
     Raises KlrBenchError: files that cannot be had, bad content.
     """
-    paths = fetched(spec, cache=cache, mirror=mirror, progress=progress)
-    source, way = spec["source"], spec["split"]
-    known = way.get("classes") is not None and (source["format"] == "csv" or source.get("n_features") is not None)
+    paths = fetched(dataset, cache=cache, mirror=mirror, progress=progress)
+    source, split = dataset.source, dataset.split
+    assert isinstance(split, StreamSplit)
+    known = split.classes is not None and (source.format == "csv" or source.n_features is not None)
     rows = stream(
         paths,
-        way["chunk"],
-        format=source.get("file_format") if source["format"] == "file" else source["format"],
-        n_features=source.get("n_features"),
-        label_column=source.get("label_column"),
-        classes=way.get("classes"),
+        split.chunk,
+        format=source.file_format if source.is_own_file else source.format,
+        n_features=source.n_features,
+        label_column=source.label_column,
+        classes=split.classes,
         cache=None if known else cache / "streams",
         skip_rows=skip_rows,
     )
     labels = Labels()
     codes = np.array([labels.code(_spelt(label)) for label in rows.classes])
-    found, classes = encoded(codes, labels, spec, str(paths[0]))
+    found, classes = encoded(codes, labels, str(paths[0]), positive=dataset.positive, multiclass=dataset.multiclass)
     return Streamed(name, rows, classes, found)
 
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, shown
-from klr_bench.experiment.config.schema import MOST_FEATURES
+from klr_bench.experiment.config.models import MOST_FEATURES
 from klr_bench.experiment.data.compression import lines, open_plain
 from klr_bench.experiment.data.labels import LARGEST, Labels, number
 

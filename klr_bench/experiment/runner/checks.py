@@ -8,7 +8,7 @@ import numpy as np
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.core import contract
-from klr_bench.experiment.config.splitting import read_split
+from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.data import Dataset
 from klr_bench.experiment.runner.plan import Cell
 from klr_bench.experiment.splits import make_split
@@ -32,7 +32,7 @@ def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
 def _check_split(dataset: Dataset, cell: Cell) -> None:
     """Refuse a data set with too few rows to train on."""
     source, n_folds = cell.source, cell.selection.folds
-    y = dataset.y[make_split(dataset, read_split(source.spec["split"]), source.seed, source.repeat).train]
+    y = dataset.y[make_split(dataset, source.spec.split, source.seed, source.repeat).train]
     rarer = min(int((y == label).sum()) for label in np.unique(dataset.y))
     if rarer < 1 or len(y) < 2 * n_folds:
         message = (
@@ -58,18 +58,19 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
 def check_stream_learners(cells: Sequence[Cell]) -> None:
     """Refuse learners that cannot go through a stream, and those whose memory grows, unless they are asked for."""
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
-        estimator = cell.candidates[0].chosen
+        estimator, split = cell.candidates[0].chosen, cell.source.spec.split
+        assert isinstance(split, Stream)
         built = build(to_be_checked(estimator))
         if not contract.declares(built, "partial_fit"):
             message = f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from."
             raise KlrBenchError(message)
-        if contract.grows(built) and not cell.source.spec["split"].get("unbounded"):
+        if contract.grows(built) and not split.unbounded:
             message = (
                 f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
                 f"budget_oskl, or add datasets.{cell.source.stem}.split.unbounded=true."
             )
             raise KlrBenchError(message)
-        if cell.source.spec["split"].get("test") == "rows" and not contract.scores_rows(built):
+        if split.test == "rows" and not contract.scores_rows(built):
             message = (
                 f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
                 f"algorithm=[...], or test all learners with datasets.{cell.source.stem}.split.test=chunks."

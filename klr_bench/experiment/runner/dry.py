@@ -7,14 +7,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.config.models import RunConfig
 from klr_bench.experiment.records import Store
 from klr_bench.experiment.runner.plan import Cell
 from klr_bench.experiment.runner.reference import reference
 from klr_bench.experiment.runner.scores import ScoreStore
 
 
-def dry_run_of(cells: Sequence[Cell], folder: Path, config: Config, console: Console, *, quiet: bool) -> int:
+def dry_run_of(cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool) -> int:
     """Print what would run and return the number of cells that are done; fetch, parse and write nothing."""
     store, scores = Store(folder), ScoreStore(folder, fresh=config.force)
     waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from rich.console import Console
 
 from klr_bench.console import PlainConsole
-from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.config.models import RunConfig
 from klr_bench.experiment.data import default_cache
 from klr_bench.experiment.data.commands import progress
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
@@ -72,7 +72,7 @@ class Outcome:
 
 
 def run(
-    config: Config,
+    config: RunConfig,
     *,
     console: Console,
     quiet: bool = False,
@@ -105,7 +105,7 @@ class _Run:
 
     def __init__(
         self,
-        config: Config,
+        config: RunConfig,
         cells: list[Cell],
         folder: Path,
         console: Console,
@@ -133,7 +133,7 @@ class _Run:
         started = time.monotonic()
         previous = self.store.read_manifest()
         self._fetch(cells)
-        self.store.write_manifest(manifest(self.config.plain(), self.executor.n_workers, previous, self.overrides))
+        self.store.write_manifest(manifest(self.config, self.executor.n_workers, previous, self.overrides))
         self.outcome.n_found = len(self.cells) - len(cells)
         with ProgressFile(
             self.store.folder, len(self.cells), self.outcome.n_found, self.executor.n_workers
@@ -163,7 +163,7 @@ class _Run:
                 dataset = source.load(report)
             check_data(dataset, of_source)
             rows, features = dataset.X.shape
-            kind = scaling(dataset.name, source.spec.get("scale"), sparse=sp.issparse(dataset.X))
+            kind = scaling(dataset.name, source.spec.scale, sparse=sp.issparse(dataset.X))
             classes = _described(dataset.classes)
             self._say(f"{dataset.name}: {rows:,} rows, {features:,} features{SCALED[kind]}; {classes}")
             for line in dataset.said:

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from joblib import cpu_count
 
 import klr_bench
 from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.models import RunConfig
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.runner.machine import cpu_name
@@ -32,22 +32,22 @@ PLACES = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "for
 
 
 def manifest(
-    config: Mapping[str, Any], n_jobs: int, previous: Mapping[str, Any], overrides: Sequence[str] = ()
-) -> dict[str, Any]:
+    config: RunConfig, n_jobs: int, previous: Mapping[str, object], overrides: Sequence[str] = ()
+) -> dict[str, object]:
     """Return the manifest of a run that goes on from a `previous` one, or {}; `overrides` are its words."""
     labels = {
         group: {
             **_labels(previous, group),
-            **{stem: entry.get("label", stem) for stem, entry in config[group].items()},
+            **{stem: entry.label for stem, entry in entries.items()},
         }
-        for group in ("algorithms", "datasets")
+        for group, entries in (("algorithms", config.algorithms), ("datasets", config.datasets))
     }
-    metrics = [name for name in config["metrics"] or () if name not in METRICS]
+    metrics = [name for name in config.metrics or () if name not in METRICS]
     own = {name: metric.described() for name, metric in load_own(metrics, config_files.folders()).items()}
     commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
-        "experiment": config["name"],
+        "experiment": config.name,
         "started": str(previous.get("started", now)),
         "updated": now,
         "command": [word for word in overrides if not _is_place(word)],
@@ -63,12 +63,12 @@ def manifest(
             "cpu": cpu_name(),
             "cores": cpu_count(),
             "workers": n_jobs,
-            "threads_per_worker": "1, and more for the last cells" if config["parallel"]["spare_threads"] else 1,
+            "threads_per_worker": "1, and more for the last cells" if config.parallel.spare_threads else 1,
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         },
         "own_metrics": own,
         "labels": labels,  # of all runs so far: a later one may be of a part
-        "config": dict(config),
+        "config": config.model_dump(),
     }
 
 
@@ -77,8 +77,8 @@ def _is_place(word: str) -> bool:
     return any(key == place or key.startswith(f"{place}.") for place in PLACES)
 
 
-def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
-    """Return the labels of a group in a previous manifest; those that are no text, in a damaged one, are left out."""
+def _labels(previous: Mapping[str, object], group: str) -> dict[str, str]:
+    """Return the labels of a group in a previous manifest, without values that are not text in a damaged one."""
     labels = previous.get("labels")
     entries = labels.get(group) if isinstance(labels, Mapping) else None
     found = entries.items() if isinstance(entries, Mapping) else ()

@@ -6,8 +6,8 @@ Keys are hashes of content: two pieces of work have the same key exactly if they
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,15 @@ from typing import Any
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.schema import LEFT_TO_SELECTION, SelectionConfig, TraceConfig
-from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.config.models import (
+    LEFT_TO_SELECTION,
+    AlgorithmConfig,
+    DatasetConfig,
+    RunConfig,
+    SelectionConfig,
+    TraceConfig,
+)
+from klr_bench.experiment.config.splitting import Folds
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.streamed import Streamed, streamed
@@ -25,11 +32,11 @@ from klr_bench.experiment.measure.own import own_files
 from klr_bench.experiment.runner.failure import described
 from klr_bench.experiment.runner.shared_kernel import shared_kernel
 from klr_bench.experiment.selection import EstimatorSpec, candidates
-from klr_bench.experiment.targets import TARGET, build, check_parameters
+from klr_bench.experiment.targets import TARGET, Parameters, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
 from klr_bench.experiment.widths import to_be_checked
 
-SPLITTING = ("klr_bench.experiment.splits", "klr_bench.experiment.config.splitting")
+SPLITTING = ("klr_bench.experiment.splits",)
 SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
 MEASURING = (
     "klr_bench.experiment.measure",
@@ -45,7 +52,7 @@ class Source:
 
     stem: str
     name: str
-    spec: Mapping[str, Any] = field(hash=False)
+    spec: DatasetConfig = field(hash=False)
     data_key: str
     cache: Path
     mirror: str | None
@@ -59,7 +66,7 @@ class Source:
     @property
     def is_stream(self) -> bool:
         """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
-        return "stream" in self.spec["split"]
+        return self.spec.is_stream
 
     def streamed(self, skip_rows: int = 0, progress: Progress | None = None) -> Streamed:
         """Return the chunks of a stream, from a row on."""
@@ -73,15 +80,15 @@ class Source:
             message = f"{self.name}: a file has changed while it was read; run the same command again."
             raise KlrBenchError(message)
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """Return what the arrays depend on, for a key."""
         return {
             "data": self.data_key,
             "name": self.name,
             "seed": self.seed,
             "splitting": module_hash(*SPLITTING),
-            "scale": self.spec.get("scale"),
-            "split": self.spec.get("split"),
+            "scale": self.spec.scale,
+            "split": self.spec.split.model_dump(),
         }
 
 
@@ -104,7 +111,7 @@ class Fold:
     """One held-out fold of one repeat, for all candidates that share a kernel."""
 
     source: Source
-    kernel: Mapping[str, Any] | None
+    kernel: Parameters | None
     fold: int
     selection: SelectionConfig
     candidates: tuple[Candidate, ...]
@@ -114,7 +121,7 @@ class Fold:
         """Key of the fold and its kernel, independent of the candidates."""
         content = self.source.content() | {"repeat": self.source.repeat, "kernel": self.kernel}
         content["code"] = module_hash(*SELECTING, *MEASURING)
-        return content_hash([content, self.fold, asdict(self.selection)])
+        return content_hash([content, self.fold, self.selection.model_dump()])
 
     def with_candidates(self, candidates: tuple[Candidate, ...]) -> Fold:
         """Return the same fold for other candidates."""
@@ -137,7 +144,7 @@ class Cell:
     estimator: EstimatorSpec
     grid: Mapping[str, list[Any]]
     candidates: tuple[Candidate, ...]
-    kernel: Mapping[str, Any] | None
+    kernel: Parameters | None
     selection: SelectionConfig
     trace: TraceConfig
     time_limit_s: float | None
@@ -154,9 +161,9 @@ class Cell:
             "kernel": self.kernel,
             "variant": dict(self.variant),
             "algorithm": self.algorithm,
-            "trace": asdict(self.trace),
+            "trace": self.trace.model_dump(),
             "time_limit_s": self.time_limit_s,
-            "selection": asdict(self.selection) if self.grid else None,
+            "selection": self.selection.model_dump() if self.grid else None,
             "selecting": module_hash(*SELECTING),
             "scored": [candidate.key for candidate in self.candidates] if self.grid else None,
             "measuring": module_hash(*MEASURING),
@@ -177,7 +184,9 @@ class Cell:
         if self.selection.nested:
             places = [(self.source, fold) for fold in range(self.selection.folds)]
         else:
-            n = self.source.spec["split"]["folds"]
+            split = self.source.spec.split
+            assert isinstance(split, Folds)
+            n = split.folds
             first = self.source.repeat // n * n
             places = [(replace(self.source, repeat=first + fold), fold) for fold in range(n)]
         return [Fold(source, self.kernel, fold, self.selection, self.candidates) for source, fold in places]
@@ -188,7 +197,7 @@ class Cell:
         return f"{variant} on {self.source.name}, repeat {self.source.repeat}"
 
 
-def plan_cells(config: Config, cache: Path, *, construct: bool = False) -> list[Cell]:
+def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> list[Cell]:
     """Return all cells of a run, repeat by repeat; raises KlrBenchError where parameters are refused.
 
     No data set is loaded or fetched for it.  Estimators are constructed, so that they can refuse combinations of
@@ -201,7 +210,7 @@ def plan_cells(config: Config, cache: Path, *, construct: bool = False) -> list[
         for repeat in range(config.repeats):
             source = Source(stem, name, spec, key, cache, config.data.mirror, config.seed, repeat)
             left_out = config.left_out.get(stem, {})
-            cells += [Cell(source=source, **column) for column in columns if not _is_left_out(left_out, column)]
+            cells += [column(source=source) for column in columns if not _is_left_out(left_out, column.keywords)]
     return cells
 
 
@@ -211,7 +220,7 @@ def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
     return list(cells[first - 1 :: n_shards])
 
 
-def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
+def _columns(config: RunConfig, *, construct: bool) -> list[partial[Cell]]:
     """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
     columns = []
     metrics = _own_metrics(config.metrics or ())
@@ -223,28 +232,29 @@ def _columns(config: Config, *, construct: bool) -> list[dict[str, Any]]:
             scored = [choice.estimator for choice in choices if choice.estimator != choice.chosen]
             if scored:
                 check_candidates(stem, scored, construct=construct, part="selected_as")
-            column = {
-                "experiment": config.name,
-                "algorithm": stem,
-                "variant": variant,
-                "estimator": estimator,
-                "grid": grid,
-                "candidates": choices,
-                "kernel": shared_kernel(algorithm, estimator, config.kernel),
-                "selection": config.selection,
-                "trace": config.trace,
-                "time_limit_s": algorithm.get("time_limit_s"),
-                "own_metrics": metrics,
-            }
+            column = partial(
+                Cell,
+                experiment=config.name,
+                algorithm=stem,
+                variant=variant,
+                estimator=estimator,
+                grid=grid,
+                candidates=choices,
+                kernel=shared_kernel(algorithm, estimator, config.kernel),
+                selection=config.selection,
+                trace=config.trace,
+                time_limit_s=algorithm.time_limit_s,
+                own_metrics=metrics,
+            )
             columns.append(column)
     return columns
 
 
 def _candidates(
-    algorithm: Mapping[str, Any], estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Mapping[str, str]
+    algorithm: AlgorithmConfig, estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Mapping[str, str]
 ) -> tuple[Candidate, ...]:
     """Return what selection chooses from: the estimators of the grid, scored as another one where that is said."""
-    limit, other = algorithm.get("time_limit_s"), algorithm.get("selected_as") or {}
+    limit, other = algorithm.time_limit_s, algorithm.selected_as
     found = []
     for chosen in candidates(estimator, grid):
         scored = {**chosen, **other}
@@ -252,15 +262,15 @@ def _candidates(
     return tuple(found)
 
 
-def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Mapping[str, Any]) -> bool:
+def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Parameters) -> bool:
     """Say whether a data set leaves out a column: one of its algorithm, with one of the values of each parameter."""
     values = left_out.get(column["algorithm"])
     return values is not None and all(column["variant"].get(name) in listed for name, listed in values.items())
 
 
 def variants(
-    algorithm: Mapping[str, Any], sweep: Mapping[str, list[Any]]
-) -> list[tuple[Variant, EstimatorSpec, dict[str, Any]]]:
+    algorithm: AlgorithmConfig, sweep: Mapping[str, list[Any]]
+) -> list[tuple[Variant, EstimatorSpec, dict[str, list[Any]]]]:
     """Return (variant, estimator, grid) of each combination of a sweep's values.
 
     A swept parameter leaves the grid, unless its value is "cv": then it stays there.
@@ -269,8 +279,8 @@ def variants(
     for values in product(*sweep.values()):
         chosen = dict(zip(sweep, values, strict=True))
         fixed = {name: value for name, value in chosen.items() if value != LEFT_TO_SELECTION}
-        grid = {name: list(values) for name, values in algorithm["grid"].items() if name not in fixed}
-        found.append((Variant(chosen), {**algorithm["estimator"], **fixed}, grid))
+        grid = {name: list(values) for name, values in algorithm.grid.items() if name not in fixed}
+        found.append((Variant(chosen), {**algorithm.estimator, **fixed}, grid))
     return found
 
 

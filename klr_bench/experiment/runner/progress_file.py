@@ -9,7 +9,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 
@@ -122,7 +121,9 @@ class ProgressFile:
             if isinstance(task, Cell):
                 self._n_cells[how] += 1
             if isinstance(failed, Record) and len(self._failures) < MOST_LISTED:
-                self._failures.append(Failed(task.describe(), failed.status, _shown(failed.message)))
+                self._failures.append(
+                    Failed(what=task.describe(), status=failed.status, message=_shown(failed.message))
+                )
             self._new = True
 
     def _keep(self) -> None:
@@ -139,7 +140,7 @@ class ProgressFile:
             self._written, self._new = time.monotonic(), False
             if not self._left_to_another():
                 with self._lock:
-                    content = asdict(self._content())
+                    content = self._content().model_dump()
                 write_json(self._folder / NAME, content)
 
     def _left_to_another(self) -> bool:
@@ -168,7 +169,7 @@ class ProgressFile:
             tasks=Count(**self._n_tasks),
             cells=Count(**self._n_cells),
             n_running=len(at_work),
-            running=[Running(task.describe(), started) for task, started in at_work[:MOST_LISTED]],
+            running=[Running(what=task.describe(), started=started) for task, started in at_work[:MOST_LISTED]],
             failures=list(self._failures),
             left_s=left_s if self._state == "running" else None,
             message=self._message,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from klr_bench.estimators.core import contract
-from klr_bench.experiment.config.splitting import Stream, read_split
+from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.data.streamed import Streamed
 from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.predictions import Predictions, predict
@@ -92,7 +92,7 @@ class Pass:
 
     estimator: Any
     scaling: Scaling
-    parameters: dict[str, Any]
+    parameters: EstimatorSpec
     classes: NDArray[np.int8]
     by_rows: bool = False
     """Whether each row is tested on after all rows before it have been learned from, not only their chunks."""
@@ -162,29 +162,29 @@ class Pass:
 
 def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
     """Let the chosen estimator go through the stream of a cell, from its last checkpoint on."""
-    way = read_split(cell.source.spec["split"])
-    assert isinstance(way, Stream)
+    split = cell.source.spec.split
+    assert isinstance(split, Stream)
     place = _state(folder, cell.key)
     with threadpool_limits(1):
         cell.source.check_unchanged()
         data = cell.source.streamed()
         reset_peak_memory()
         load, stopped = machine.load(), False
-        now = _resumed(cell, chosen, data, place, by_rows=way.test == "rows")
+        now = _resumed(cell, chosen, data, place, by_rows=split.test == "rows")
         for X, y in ahead(cell.source.streamed(now.n_rows) if now.n_rows else data):
             before = now.n_rows
             now.take(X, y)
             stopped = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
-            if before // way.window < now.n_rows // way.window:
+            if before // split.window < now.n_rows // split.window:
                 now.close_window()
             if stopped:
                 break
-            if before // way.checkpoint < now.n_rows // way.checkpoint:
+            if before // split.checkpoint < now.n_rows // split.checkpoint:
                 cell.source.check_unchanged()
                 now.save(place, cell.key)
         cell.source.check_unchanged()
         now.note_memory()
-        if now.window.n >= way.window / 2 or not now.points:  # fewer rows say little
+        if now.window.n >= split.window / 2 or not now.points:  # fewer rows say little
             now.close_window()
         measured = now.metrics() | ({} if load is None else {"load": load})
         ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=stopped)
@@ -206,7 +206,7 @@ def _resumed(cell: Cell, chosen: EstimatorSpec, data: Streamed, place: Path, *, 
 def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
     """Return a pass before its first chunk X, from which the scale of the features and the kernel width come."""
     seed, sparse = learner_seed(cell.source), sp.issparse(X)
-    scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.get("scale"), sparse=sparse))
+    scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.scale, sparse=sparse))
     X = scaling.transform(X)
     kernel = resolve_kernel(cell.kernel, X, seed)
     estimator = make(with_width(chosen, X), kernel, seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.splitting import read_split
 from klr_bench.experiment.measure.child import fit_in_child
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
@@ -26,7 +25,7 @@ from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 from klr_bench.experiment.selection import EstimatorSpec, Score, make, resolve_kernel, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
-from klr_bench.experiment.targets import TARGET
+from klr_bench.experiment.targets import TARGET, Parameters
 from klr_bench.experiment.widths import with_width
 
 
@@ -37,7 +36,7 @@ def run_fold(fold: Fold) -> list[Score]:
         seed = learner_seed(fold.source)
         learners = [candidate.estimator for candidate in fold.candidates]
         limits = [candidate.time_limit_s for candidate in fold.candidates]
-        choice = {name: value for name, value in asdict(fold.selection).items() if name != "tolerance"}
+        choice = fold.selection.model_dump(exclude={"tolerance"})
         return score_fold(learners, fold.kernel, data, fold.fold, seed=seed, time_limits_s=limits, **choice)
 
 
@@ -76,7 +75,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
 
 
 def completed(
-    cell: Cell, parameters: dict[str, Any], measured: Mapping[str, float], processor: str, *, timed_out: bool
+    cell: Cell, parameters: EstimatorSpec, measured: Mapping[str, float], processor: str, *, timed_out: bool
 ) -> CellFile:
     """Return what a cell leaves that has been fitted on this machine, to its end or up to its time limit."""
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if timed_out else ("ok", "")
@@ -105,13 +104,13 @@ def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | N
     return CellFile(record, cell.config_hash, time.time())
 
 
-def flat_parameters(estimator: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
+def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
     """Return the parameters of a fit as one flat dict: the kernel's (without the name rbf), and the estimator's own."""
     own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
     return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
 
 
-def _record(cell: Cell, parameters: dict[str, Any], status: str, message: str, measured: Mapping[str, float]) -> Record:
+def _record(cell: Cell, parameters: EstimatorSpec, status: str, message: str, measured: Mapping[str, float]) -> Record:
     return Record(
         key=cell.key,
         experiment=cell.experiment,
@@ -130,8 +129,8 @@ def _record(cell: Cell, parameters: dict[str, Any], status: str, message: str, m
 @lru_cache(maxsize=1)
 def _prepared(source: Source) -> Prepared:
     dataset = source.load()
-    split = make_split(dataset, read_split(source.spec["split"]), source.seed, source.repeat)
-    return prepare(dataset, split, source.spec.get("scale"))
+    split = make_split(dataset, source.spec.split, source.seed, source.repeat)
+    return prepare(dataset, split, source.spec.scale)
 
 
 def learner_seed(source: Source) -> int:

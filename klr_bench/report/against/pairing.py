@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.splitting import Draw, Folds, Share, Way, read_split
+from klr_bench.experiment.config.splitting import RESAMPLING, SplitSpec, parse_split
 from klr_bench.report.against.runs import Row, Run
 
 Kind = Literal["paired", "unpaired", "unknown"]
@@ -15,8 +15,6 @@ PAIRED: Kind = "paired"
 UNPAIRED: Kind = "unpaired"
 UNKNOWN: Kind = "unknown"
 
-RESAMPLING = (Share, Folds, Draw)
-"""Ways to split that divide one set of rows anew in each repeat; the test rows of the others are fixed."""
 OF_ROWS = (
     *("format", "generator", "train", "test", "file_format", "label_column", "columns"),
     *("n_features", "n_train", "n_samples", "parts", "positive", "multiclass", "only", "derive"),
@@ -95,9 +93,9 @@ def _asked(dataset: str, run: Run) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
-def _way(asked: Mapping[str, Any] | None) -> Way | None:
+def _way(asked: Mapping[str, Any] | None) -> SplitSpec | None:
     try:
-        return read_split(asked["split"]) if asked and asked.get("split") else None
+        return parse_split(asked["split"]) if asked and asked.get("split") else None
     except KlrBenchError:
         return None
 

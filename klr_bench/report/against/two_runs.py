@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from klr_bench.errors import KlrBenchError, shown
-from klr_bench.experiment.config.typed import check_choice
+from klr_bench.experiment.config.parsing import check_choice
 from klr_bench.report.against.cells import Cells, compare_cells
 from klr_bench.report.against.numbers import Block, Number, Outcome, compare_numbers, numbers_of
 from klr_bench.report.against.pairing import pairing_of

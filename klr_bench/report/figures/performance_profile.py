@@ -33,6 +33,8 @@ GAPS = (1e-1, 1e-2, 1e-3)
 LEAST_SOLVERS = 2
 FACTOR = Axis("factor", "Time / time of the fastest", counted=True)
 N_FACTORS, N_MARKERS = 400, 6
+Fit = dict[str, Any]
+"""Quantities of a fit by name."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def _along(inputs: Inputs) -> tuple[str, ...]:
     return (inputs.table.columns,) if inputs.table.columns else ()
 
 
-def _fits(inputs: Inputs) -> list[dict[str, Any]]:
+def _fits(inputs: Inputs) -> list[Fit]:
     """Return the fits whose times can be compared: problem, solver, and the times and gaps of the checkpoints."""
     along = _along(inputs)
     records = inputs.records[inputs.records["status"].isin(FINISHED)]
@@ -111,7 +113,7 @@ def _fits(inputs: Inputs) -> list[dict[str, Any]]:
     return found if metric == "duality_gap" else _excess(found)
 
 
-def _excess(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _excess(fits: list[Fit]) -> list[Fit]:
     """Return fits with F / F* - 1 in place of the objective F, where F* is the smallest of all solvers of a problem."""
     smallest: dict[Any, float] = {}
     for fit in fits:
@@ -119,7 +121,7 @@ def _excess(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [fit | {"values": fit["values"] / smallest[fit["problem"]] - 1} for fit in fits]
 
 
-def _times(fits: list[dict[str, Any]], solvers: list[Curve], gap: float) -> Array:
+def _times(fits: list[Fit], solvers: list[Curve], gap: float) -> Array:
     """Return seconds until the gap, (problems, solvers): infinite where it is not reached, NaN without a fit."""
     problems = list(dict.fromkeys(fit["problem"] for fit in fits))
     values = np.full((len(problems), len(solvers)), np.nan)

@@ -19,6 +19,9 @@ DASHES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
 DIGITS = 6
 """Digits of the numbers of a plot, more than a screen has dots; the texts of tables have all."""
 
+Plain = dict[str, Any]
+"""Values of JSON."""
+
 
 @dataclass(frozen=True)
 class DataTable:
@@ -41,7 +44,7 @@ class DataTable:
     titles: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """Return it as values of JSON."""
         numeric = [all(map(_is_number, column)) for column in zip(*self.rows, strict=True)]
         return {
@@ -57,7 +60,7 @@ class DataTable:
         }
 
 
-def plain_plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> dict[str, Any]:
+def plain_plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain:
     """Return a plot as values of JSON; `places` are the rows of the `table` of records, by key."""
     return {
         "name": name,
@@ -82,11 +85,11 @@ def _title(plot: Plot) -> str:
     return f"{sides} against {plot.x.label[:1].lower()}{plot.x.label[1:]}"
 
 
-def _axis(axis: Axis) -> dict[str, Any]:
+def _axis(axis: Axis) -> Plain:
     return {"label": axis.label, "log": axis.counted or axis.logarithmic}
 
 
-def _series(series: Series, places: Mapping[str, int]) -> dict[str, Any]:
+def _series(series: Series, places: Mapping[str, int]) -> Plain:
     return {
         "id": json.dumps([series.curve[0], dict(series.curve[1])]),
         **_look(series.look),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.typed import check_choice
+from klr_bench.experiment.config.parsing import check_choice
 from klr_bench.report.render.document import Document
 from klr_bench.report.render.marks import is_best
 from klr_bench.report.writing import ORIENTATIONS

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 
 from klr_bench.errors import located
 from klr_bench.experiment.config import files
 from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.typed import Text, check_choice, refuse
+from klr_bench.experiment.config.parsing import check_choice, refuse
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.comparison import Comparison, Source
 from klr_bench.report.derived import with_derived
@@ -69,7 +68,7 @@ class WholePaper:
         sets |= {f"absent[{place}]": absent.numbers for place, absent in enumerate(self.paper.absent)}
         for where, numbers in sets.items():
             if not any(numbers.holds(line) for line in self.lines):
-                refuse(f"{where}.numbers", "numbers of tables.csv", asdict(numbers))
+                refuse(f"{where}.numbers", "numbers of tables.csv", numbers.model_dump())
 
     @cached_property
     def judged(self) -> dict[str, list[Judged]]:
@@ -112,7 +111,7 @@ class WholePaper:
 
     def table(self, number: str) -> PrintedTable:
         """Return what paper.yaml says of a table."""
-        return self.paper.tables[Text(number)]
+        return self.paper.tables[number]
 
     def experiments(self, table: str) -> list[str]:
         """Return the experiments of a table that were run; of one that names none, all of them."""

@@ -22,9 +22,11 @@ from typing import Any
 import pytest
 
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.models import FileEntry
+from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.data import cache as cache_module
 from klr_bench.experiment.data import transfer
-from klr_bench.experiment.data.fetch import cached_path, fetch, verify
+from klr_bench.experiment.data.fetch import fetch, verify
 from tests.experiment.data.loopback import Loopback, Reply
 
 PLAIN = random.Random(0).randbytes(300_000)
@@ -47,8 +49,8 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def entry(server: Loopback | None = None, path: str = "/up", sha256: str = SHA256) -> dict[str, Any]:
-    return {"name": NAME, "sha256": sha256} | ({"url": server.url + path} if server else {})
+def entry(server: Loopback | None = None, path: str = "/up", sha256: str = SHA256) -> FileEntry:
+    return FileEntry(name=NAME, sha256=sha256, url=server.url + path if server else None)
 
 
 def leftovers(cache: Path) -> list[str]:
@@ -58,7 +60,7 @@ def leftovers(cache: Path) -> list[str]:
     return sorted(found - usual)
 
 
-def refused(entry: dict[str, Any], cache: Path, mirror: str | None = None) -> str:
+def refused(entry: FileEntry, cache: Path, mirror: str | None = None) -> str:
     with pytest.raises(KlrBenchError) as caught:
         fetch(entry, cache=cache, mirror=mirror)
     return str(caught.value)
@@ -145,7 +147,7 @@ def test_no_network_and_no_mirror_says_what_to_do(cache: Path, monkeypatch: pyte
     monkeypatch.setattr(transfer, "BACKOFF_S", 0.0)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     url = "http://127.0.0.1:9/a9a"  # the discard port: nobody listens
-    message = refused(entry() | {"url": url}, cache)
+    message = refused(entry().model_copy(update={"url": url}), cache)
     assert f"The data file {NAME} cannot be had." in message
     assert f"{url}: no connection (4 attempts)" in message
     assert "no mirror: none is set" in message
@@ -348,7 +350,7 @@ def test_a_truncated_archive_is_refused_and_not_kept(server: Loopback, cache: Pa
 
 
 def test_an_address_that_is_none_is_refused(cache: Path) -> None:
-    assert "http://[bad: " in refused(entry() | {"url": "http://[bad"}, cache)
+    assert "http://[bad: " in refused(entry().model_copy(update={"url": "http://[bad"}), cache)
 
 
 # -- the cache -------------------------------------------------------------------------------------------
@@ -468,15 +470,15 @@ def test_a_permission_error_is_refused(server: Loopback, cache: Path, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/outside", "a/../../outside"])
-def test_names_outside_the_cache_are_refused(cache: Path, name: str) -> None:
-    with pytest.raises(KlrBenchError, match="must lie inside the cache"):
-        cached_path({"name": name, "sha256": SHA256}, cache)
+def test_names_outside_the_cache_are_refused(name: str) -> None:
+    with pytest.raises(KlrBenchError, match="name: expected a path inside the cache"):
+        parse(FileEntry, {"name": name, "sha256": SHA256})
 
 
 @pytest.mark.parametrize("key", ["name", "sha256"])
-def test_an_entry_without_name_or_hash_is_refused(cache: Path, key: str) -> None:
-    with pytest.raises(KlrBenchError, match=f"needs '{key}'"):
-        cached_path(entry() | {key: None}, cache)
+def test_an_entry_without_name_or_hash_is_refused(key: str) -> None:
+    with pytest.raises(KlrBenchError, match=f"{key}: expected text, got None"):
+        parse(FileEntry, {"name": NAME, "sha256": SHA256} | {key: None})
 
 
 # -- unknown content -------------------------------------------------------------------------------------
@@ -497,7 +499,7 @@ def test_unknown_content_is_taken_as_it_comes_and_remembered(server: Loopback, c
 
 
 def test_a_file_without_an_address_is_asked_for_at_the_mirror(tmp_path: Path, cache: Path) -> None:
-    message = refused(entry() | {"url": None}, cache)
+    message = refused(entry().model_copy(update={"url": None}), cache)
     assert "It has no address upstream. Set KLR_BENCH_MIRROR" in message
     assert "Connect to the network" not in message
 
@@ -607,9 +609,10 @@ def test_who_waits_for_another_process_says_so(cache: Path) -> None:
 @pytest.mark.mirror("covtype")
 def test_covtype_comes_from_the_mirror(mirror: Path, cache: Path) -> None:
     from klr_bench.experiment.config import files as config_files
-    from klr_bench.experiment.data import catalogue
+    from klr_bench.experiment.config.datasets import read_dataset
 
-    train = catalogue.spec("covtype", config_files.folders())["source"]["train"]
+    train = read_dataset("covtype", config_files.folders()).source.train
+    assert train is not None
     path = fetch(train, cache=cache, mirror=str(mirror))
     assert path.stat().st_size == 71_183_474
     assert verify(train, cache=cache) == "ok"

@@ -12,11 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data import catalogue, dataset_hash, load
-from klr_bench.experiment.data.readers import Arrays, read
+from klr_bench.experiment.config.datasets import read_dataset
+from klr_bench.experiment.data import dataset_hash, load
+from klr_bench.experiment.data.readers import Arrays, Reading, read
 
 ROOT = Path(__file__).parents[3]
-MNIST = catalogue.spec("mnist", [ROOT / "configs"])
+MNIST = read_dataset("mnist", [ROOT / "configs"])
+CHANGES: list[dict[str, Any]] = [{}, {"multiclass": False}, {"only": ["4", "9"]}]
 CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
 DIGITS = np.array([3, 1, 10, 3, 1], dtype=np.uint8)
 
@@ -39,7 +41,7 @@ def images(n: int = 5, dtype: str = "u1") -> NDArray[Any]:
 
 
 def ten(paths: list[Path], **spec: Any) -> Arrays:
-    return read(paths, {"format": "idx", "multiclass": True} | spec)
+    return read(paths, Reading(**{"format": "idx", "multiclass": True} | spec))
 
 
 @pytest.mark.parametrize("dtype", CODES)
@@ -65,9 +67,9 @@ def test_many_classes_are_counted_in_the_order_of_numbers(tmp_path: Path) -> Non
 
 def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> None:
     paths = [*pair(tmp_path, images(), DIGITS), *pair(tmp_path, images(2), DIGITS[1:3], "test")]
-    one = read(paths, {"format": "idx", "positive": 3})
+    one = read(paths, Reading(format="idx", positive="3"))
     assert (one.y.tolist(), one.classes) == ([1, -1, -1, 1, -1, -1, -1], ("not 3", "3"))
-    two = read(paths, {"format": "idx", "positive": 10, "only": [1, 10]})
+    two = read(paths, Reading(format="idx", positive="10", only=["1", "10"]))
     assert (two.y.tolist(), two.classes, two.n_train_official) == ([-1, 1, -1, -1, 1], ("1", "10"), 3)
     np.testing.assert_array_equal(two.X, one.X[[1, 2, 4, 5, 6]])
 
@@ -75,7 +77,7 @@ def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> No
 def test_some_classes_of_a_text_file_alone(tmp_path: Path) -> None:
     path = tmp_path / "train"
     path.write_text("1,a\n2,b\n3,c\n4,a\n")
-    arrays = read([path], {"format": "csv", "positive": "c", "only": ["c", "a"]})
+    arrays = read([path], Reading(format="csv", positive="c", only=["c", "a"]))
     np.testing.assert_array_equal(arrays.X, [[1], [3], [4]])
     assert (arrays.y.tolist(), arrays.classes) == ([-1, 1, -1], ("a", "c"))
 
@@ -125,9 +127,9 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_selecting_is_part_of_the_key() -> None:
-    keys = {dataset_hash("mnist", MNIST | change) for change in ({}, {"multiclass": False}, {"only": [4, 9]})}
+    keys = {dataset_hash("mnist", MNIST.model_copy(update=change)) for change in CHANGES}
     assert len(keys) == 3
-    assert dataset_hash("mnist", MNIST | {"only": None}) == dataset_hash("mnist", MNIST)
+    assert dataset_hash("mnist", MNIST.model_copy(update={"only": None})) == dataset_hash("mnist", MNIST)
 
 
 @pytest.mark.mirror("mnist")

@@ -21,7 +21,7 @@ from sklearn.datasets import dump_svmlight_file
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import readers
 from klr_bench.experiment.data.delimited import layout_of
-from klr_bench.experiment.data.readers import Arrays, read, sniffed_format, stored
+from klr_bench.experiment.data.readers import Arrays, Reading, read, sniffed_format, stored
 
 Write = Callable[..., Path]
 
@@ -37,11 +37,11 @@ def write(tmp_path: Path) -> Write:
 
 
 def svmlight(*paths: Path, **spec: Any) -> Arrays:
-    return read(paths, {"format": "svmlight"} | spec)
+    return read(paths, Reading(**{"format": "svmlight"} | spec))
 
 
 def delimited(*paths: Path, **spec: Any) -> Arrays:
-    return read(paths, {"format": "csv"} | spec)
+    return read(paths, Reading(**{"format": "csv"} | spec))
 
 
 def refusal(read: Callable[..., Arrays], *paths: Path, **spec: Any) -> str:
@@ -104,10 +104,10 @@ def test_svmlight_accepts_rows_without_features(write: Write) -> None:
 def test_labels_of_any_kind(write: Write, kind: str, first: str, second: str, classes: tuple[str, str]) -> None:
     row = "{} 1:3\n" if kind == "svmlight" else "3,{}\n"
     path = write(row.format(first) + row.format(second))
-    arrays = read([path], {"format": kind})
+    arrays = read([path], Reading(format=kind))
     assert arrays.classes == classes
     assert arrays.y.tolist() == [1 if label == classes[1] else -1 for label in (first, second)]
-    turned = read([path], {"format": kind, "positive": classes[0]})
+    turned = read([path], Reading(format=kind, positive=classes[0]))
     assert turned.classes == classes[::-1]
     assert turned.y.tolist() == [-label for label in arrays.y.tolist()]
 

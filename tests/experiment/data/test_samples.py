@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from klr_bench.experiment.config.models import DatasetConfig
 from klr_bench.experiment.data import dataset_hash, dataset_name
 from klr_bench.experiment.data.cache import N_PIECES, PIECE, sampled_sha256
+from tests.experiment.composing import dataset_of
 
 LARGE = 3 * N_PIECES * PIECE + 12_345
 """Bytes of a file, two thirds of which are not in the sample."""
@@ -26,8 +28,8 @@ def large(path: Path, *changed: int, size: int = LARGE) -> Path:
     return path
 
 
-def spec(path: Path, split: dict[str, Any]) -> dict[str, Any]:
-    return {"source": {"format": "file", "path": str(path)}, "split": split}
+def spec(path: Path, split: dict[str, Any]) -> DatasetConfig:
+    return dataset_of({"source": {"format": "file", "path": str(path)}, "split": split})
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, N_PIECES * PIECE])
@@ -71,7 +73,6 @@ def test_only_a_stream_has_a_key_of_a_sample(tmp_path: Path) -> None:
 def test_a_small_stream_has_the_key_that_the_file_has_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "rows.svm"
     path.write_text("1 1:0.5\n-1 1:0.25\n")
-    of = [
-        (dataset_hash("own", one), dataset_name("own", one)) for one in (spec(path, {"stream": True}), spec(path, {}))
-    ]
+    both = (spec(path, {"stream": True}), spec(path, {"folds": 2}))
+    of = [(dataset_hash("own", one), dataset_name("own", one)) for one in both]
     assert of[0] == of[1]

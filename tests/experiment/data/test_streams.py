@@ -22,7 +22,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from klr_bench import OSKL, stream
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.readers import read
+from klr_bench.experiment.data.readers import Reading, read
 from klr_bench.experiment.data.streams import blocks, checked, delimited, svmlight
 
 Write = Callable[..., Path]
@@ -189,7 +189,7 @@ CSV = [
 @pytest.mark.parametrize("content", [*SVMLIGHT, *CSV])
 def test_rows_are_those_of_the_existing_reader(write: Write, block: int, content: str) -> None:
     path = write(content)
-    arrays = read([path], {})
+    arrays = read([path], Reading())
     chunks = list(stream(path))
     X, y = rows_of(chunks)
     assert all(X.nnz == np.count_nonzero(X.toarray()) for X, _ in chunks if sp.issparse(X))  # no stored zeros

@@ -15,10 +15,12 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import Share
 from klr_bench.experiment.data import load
 from klr_bench.experiment.data.labels import Labels
+from klr_bench.experiment.data.readers import Reading
 from klr_bench.experiment.data.readers import read as read_files
 from klr_bench.experiment.data.seen import is_missing
 from klr_bench.experiment.data.table import Column, read_table
 from klr_bench.experiment.splits import make_split, prepare
+from tests.experiment.composing import dataset_of
 
 N = 40
 CITIES = ["Rome", "Oslo", "Rome", "Bern", "?"]
@@ -253,7 +255,7 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path: Path, wide: boo
     labels = ["a", "NA", "none", "?", "", "-"]
     table = [{"x": 100 * (i % 6) + i, **filler, "class": labels[i % 6]} for i in range(60)]
     path = write(tmp_path / "mine.csv", table)
-    arrays = read_files([path, path], {"table": True, "multiclass": True})
+    arrays = read_files([path, path], Reading(table=1, multiclass=True))
     assert arrays.classes == ("-", "a", "none")
     X = arrays.X.toarray() if wide else arrays.X
     assert X[:30, 0].tolist() == [row["x"] for row in table if row["class"] in arrays.classes]
@@ -263,7 +265,7 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path: Path, wide: boo
     column = 2002 if wide else 2
     expected = rf"mine\.csv: no row has a label in column {column} \('class'\); data\.label=NAME takes another column\."
     with pytest.raises(KlrBenchError, match=expected):
-        read_files([no_label], {"table": True, "multiclass": True})
+        read_files([no_label], Reading(table=1, multiclass=True))
 
 
 def test_a_file_without_a_header_is_said_to_have_none(tmp_path: Path) -> None:
@@ -317,11 +319,11 @@ def test_rare_values_share_no_column(tmp_path: Path) -> None:
 def test_a_run_fills_in_what_is_missing_by_the_training_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.csv", rows())
     source = {"format": "file", "path": str(path)}
-    spec = {"source": source, "split": {"test_size": 0.25}, "multiclass": False, "positive": None}
+    spec = dataset_of({"source": source, "split": {"test_size": 0.25}})
     dataset = load("file", spec, cache=tmp_path / "cache", mirror=None)
     again = load("file", spec, cache=tmp_path / "cache", mirror=None)
     assert dataset.said == again.said != ()
-    split = make_split(dataset, Share(0.25), 0, 0)
+    split = make_split(dataset, Share(test_size=0.25), 0, 0)
     ages = dataset.X[:, 0]
     data = prepare(dataset, split, None)
     assert data.X_train.dtype == np.float32

@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 import time
-from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +24,7 @@ from klr_bench.experiment.runner import progress_file
 from klr_bench.experiment.runner.progress_file import ProgressFile, _kind, _Rest
 from klr_bench.files import write_json
 from tests.conftest import needs_proc
+from tests.experiment.composing import altered
 from tests.experiment.runner.test_interruptions import LEARNERS, Workplace, patiently
 
 MIXED = {
@@ -55,7 +55,10 @@ def test_a_run_says_how_it_has_ended(mixed: Workplace, how: list[str]) -> None:
     assert main(["run", "experiment=tiny", "repeats=2", *how]) == 1
     said = found(mixed)
     assert (said.experiment, said.state, said.message) == ("tiny", "finished", "")
-    assert (said.cells, said.tasks) == (Count(6, 4, 2), Count(6 + 2 * 2, 8, 2))  # two folds a repeat for `chosen`
+    assert (said.cells, said.tasks) == (
+        Count(total=6, done=4, failed=2),
+        Count(total=6 + 2 * 2, done=8, failed=2),
+    )  # two folds a repeat for `chosen`
     assert [failed.what for failed in said.failures] == [f"failing on small, repeat {n}" for n in (0, 1)]
     assert {(failed.status, failed.message) for failed in said.failures} == {
         ("error", "RuntimeError: this learner is broken")
@@ -65,19 +68,23 @@ def test_a_run_says_how_it_has_ended(mixed: Workplace, how: list[str]) -> None:
     assert said.pid == os.getpid()
     Path(f"{mixed.log}.mended").touch()
     assert main(["run", "experiment=tiny", "repeats=2", *how]) == 0
-    assert (found(mixed).cells, found(mixed).tasks, found(mixed).failures) == (Count(6, 6, 0), Count(2, 2, 0), [])
+    assert (found(mixed).cells, found(mixed).tasks, found(mixed).failures) == (
+        Count(total=6, done=6, failed=0),
+        Count(total=2, done=2, failed=0),
+        [],
+    )
 
 
 def test_a_run_with_nothing_to_do_says_that_all_is_done(mixed: Workplace) -> None:
     arguments = ["run", "experiment=tiny", "repeats=1", "algorithm=[first]", "parallel=serial"]
     assert main(arguments) == main(arguments) == 0
-    assert (found(mixed).state, found(mixed).cells, found(mixed).tasks) == ("finished", Count(1, 1), Count())
+    assert (found(mixed).state, found(mixed).cells, found(mixed).tasks) == ("finished", Count(total=1, done=1), Count())
 
 
 def test_a_fold_that_fails_takes_its_cells_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Workplace(tmp_path, {"chosen": {"_target_": f"{LEARNERS}.Deadly", "tag": 3}})
     assert "killed" in place.finish("repeats=1", status=1)
-    assert (found(place).cells, found(place).tasks.total) == (Count(1, 0, 1), 3)
+    assert (found(place).cells, found(place).tasks.total) == (Count(total=1, done=0, failed=1), 3)
     assert found(place).tasks.failed == 3
     assert found(place).failures[0].message.startswith("in selection: ")
 
@@ -185,13 +192,13 @@ def test_the_file_is_left_to_another_run_as_long_as_that_is_at_work(tmp_path: Pa
         patiently((tmp_path / NAME).exists)
     ours = read_progress(tmp_path)
     assert ours is not None
-    theirs = replace(ours, host="another", state="running", updated=time.time() + 3600)
+    theirs = altered(ours, host="another", state="running", updated=time.time() + 3600)
     for there, taken in (
         (theirs, False),
-        (replace(theirs, state="finished"), True),
-        (replace(theirs, updated=1), True),
+        (altered(theirs, state="finished"), True),
+        (altered(theirs, updated=1), True),
     ):
-        write_json(tmp_path / NAME, asdict(there))
+        write_json(tmp_path / NAME, there.model_dump())
         with ProgressFile(tmp_path, 7, 0, 1):
             pass
         said = read_progress(tmp_path)

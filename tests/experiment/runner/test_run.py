@@ -6,7 +6,6 @@ import ast
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,8 +18,14 @@ from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import keys, runner
-from klr_bench.experiment.config.schema import DataConfig, KernelConfig, ParallelConfig, SelectionConfig, TraceConfig
-from klr_bench.experiment.config.validate import Config
+from klr_bench.experiment.config.models import (
+    DataConfig,
+    KernelConfig,
+    ParallelConfig,
+    RunConfig,
+    SelectionConfig,
+    TraceConfig,
+)
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash
 from klr_bench.experiment.runner import plan, reference, work
 from klr_bench.experiment.runner.manifest import _is_place, git_state
@@ -30,6 +35,7 @@ from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import fold_rows
 from klr_bench.experiment.targets import build
 from klr_bench.files import read_checked_json, write_checked_json
+from tests.experiment.composing import altered
 
 SYNTHETIC = "klr_bench.experiment.data.synthetic"
 MOONS = {"_target_": f"{SYNTHETIC}.moons", "n_samples": 300, "noise": 0.3, "seed": 0}
@@ -58,14 +64,14 @@ OSKL = algorithm("klr_bench.OSKL", {"R": [1.0, 100.0]}, loss="logit")
 
 
 @pytest.fixture
-def config(tmp_path) -> Config:
-    return Config(
+def config(tmp_path) -> RunConfig:
+    return RunConfig(
         name="tiny",
         repeats=2,
         results_dir=str(tmp_path / "results"),
         data=DataConfig(cache=str(tmp_path / "cache")),
-        parallel=ParallelConfig("serial"),
-        selection=SelectionConfig(3),
+        parallel=ParallelConfig(backend="serial"),
+        selection=SelectionConfig(folds=3),
         datasets={"small": SMALL},
         algorithms={"nc": NC, "oskl": OSKL},
         sweep={"oskl": {"G": [1, 4]}},
@@ -112,7 +118,7 @@ def test_a_run_writes_rows_and_a_manifest(config):
 def test_a_class_without_kernel_gets_what_its_file_declares_of_the_runs(config):
     def params(**changes):
         algorithms = {"nc": NC | {"grid": {}}, "one": algorithm("tests.experiment.runner.learners.OneKernel") | changes}
-        outcome, text = run(replace(config, algorithms=algorithms, repeats=1, sweep={}))
+        outcome, text = run(altered(config, algorithms=algorithms, repeats=1, sweep={}))
         ours, theirs = (json.loads(text) for text in records(config).params)
         assert ours["gamma"] != 1.0
         return theirs.get("gamma"), theirs.get("gamma") == ours["gamma"], "keeps its own gamma" in text, outcome.n_found
@@ -132,7 +138,7 @@ def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
         "estimator": {"_target_": "klr_bench.RandomizedBudgetPerceptron", "budget": 9, "average": True},
         "grid": {},
     }
-    run(replace(config, algorithms={"nc": NC, "rbp": rbp}, sweep={}))
+    run(altered(config, algorithms={"nc": NC, "rbp": rbp}, sweep={}))
     rows = records(config).set_index("algorithm")
     assert (rows.last_n_support["rbp"].astype(int) == 9).all()
     assert (rows.n_support["rbp"].astype(int) > 9).all()
@@ -150,7 +156,9 @@ def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
     ],
 )
 def test_checkpoints_measure_what_a_learner_has(config, target, metrics):
-    one = replace(config, repeats=1, algorithms={"one": algorithm(target)}, sweep={}, trace=TraceConfig(9, "log"))
+    one = altered(
+        config, repeats=1, algorithms={"one": algorithm(target)}, sweep={}, trace=TraceConfig(points=9, spacing="log")
+    )
     outcome, text = run(one)
     assert outcome.n_failed == 0, text
     traces = pd.read_csv(Path(config.results_dir) / "tiny" / "traces.csv")
@@ -158,7 +166,7 @@ def test_checkpoints_measure_what_a_learner_has(config, target, metrics):
 
 
 def test_a_cell_is_what_its_parts_make(config):
-    config = replace(config, datasets={"small": SMALL | {"scale": "minmax"}})
+    config = altered(config, datasets={"small": SMALL | {"scale": "minmax"}})
     run(config)
     rows = records(config)
     folder = Path(config.results_dir) / "tiny" / "selections"
@@ -222,11 +230,11 @@ def test_the_choice_is_by_the_mean_over_folds(config, tmp_path):
 
 def in_folds(config, **selection):
     datasets = {"small": SMALL | {"split": {"folds": 3}}}
-    return replace(config, datasets=datasets, selection=SelectionConfig(nested=False, **selection), repeats=4)
+    return altered(config, datasets=datasets, selection=SelectionConfig(nested=False, **selection), repeats=4)
 
 
 def test_without_nesting_the_repeats_of_a_partition_share_the_choice_that_is_best_on_their_test_rows(config):
-    config = replace(in_folds(config), algorithms={"nc": NC}, sweep={})
+    config = altered(in_folds(config), algorithms={"nc": NC}, sweep={})
     run(config)
     rows = records(config)
     chosen = [(params["R"], params["eta"]) for params in map(json.loads, rows.params)]
@@ -251,11 +259,11 @@ def test_a_learner_may_be_selected_as_another_one(config):
     grid = {"R": [1.0, 100.0], "eta": [0.1, 1.0]}
     margin = algorithm("klr_bench.MarginKLR", grid, **once) | {"selected_as": other}
     nc = algorithm("klr_bench.NonConservativeKLR", grid, **once)
-    config = replace(config, algorithms={"nc": nc, "margin": margin}, sweep={}, repeats=1)
+    config = altered(config, algorithms={"nc": nc, "margin": margin}, sweep={}, repeats=1)
     nc, as_nc = plan_cells(config, Path(config.data.cache))
     assert [one.key for one in as_nc.candidates] == [one.key for one in nc.candidates]
     assert len(group_folds([nc, as_nc])[0].candidates) == 4, "each is scored once"
-    alone = replace(config, algorithms={"margin": margin | {"selected_as": None}})
+    alone = altered(config, algorithms={"margin": margin | {"selected_as": {}}})
     assert plan_cells(alone, Path(config.data.cache))[0].key != as_nc.key
     outcome, text = run(config)
     assert outcome.n_failed == 0, text
@@ -266,16 +274,16 @@ def test_a_learner_may_be_selected_as_another_one(config):
 
 def test_a_variant_may_be_left_out_on_a_data_set(config):
     datasets = {"small": SMALL, "other": SMALL | {"label": "Other"}}
-    config = replace(config, datasets=datasets, left_out={"other": {"oskl": {"G": [4]}}}, repeats=1)
+    config = altered(config, datasets=datasets, left_out={"other": {"oskl": {"G": [4]}}}, repeats=1)
     planned = {(cell.source.stem, cell.algorithm, str(dict(cell.variant))) for cell in plan_cells(config, Path("c"))}
     everything = {(stem, *column) for stem in datasets for column in columns_of(config)}
     assert everything - planned == {("other", "oskl", "{'G': 4}")}
-    everywhere = replace(config, left_out={"other": {"oskl": {}}})
+    everywhere = altered(config, left_out={"other": {"oskl": {}}})
     assert [cell.algorithm for cell in plan_cells(everywhere, Path("c")) if cell.source.stem == "other"] == ["nc"]
 
 
 def columns_of(config):
-    cells = plan_cells(replace(config, left_out={}), Path("c"))
+    cells = plan_cells(altered(config, left_out={}), Path("c"))
     return {(cell.algorithm, str(dict(cell.variant))) for cell in cells}
 
 
@@ -317,7 +325,7 @@ def test_keys_hold_the_code_of_a_metric_of_the_users_own(config, monkeypatch, tm
     path = tmp_path / "configs" / "metric" / "mine.py"
     path.parent.mkdir(parents=True)
     path.write_text("rate = 1\n")
-    asked = replace(config, metrics=["accuracy", "mine"])
+    asked = altered(config, metrics=["accuracy", "mine"])
     without, first = only_cell(config).key, only_cell(asked).key
     path.write_text("rate = 1  # the same\n")
     file_hash.cache_clear()
@@ -336,8 +344,8 @@ def test_a_large_plan_hashes_a_module_and_a_candidate_once(config, monkeypatch):
     for cached in (keys.source_hash, keys.module_hash, keys._module):
         cached.cache_clear()
     nc = NC | {"grid": {"R": [1.0, 10.0], "eta": [0.1, 0.2, 0.5, 1.0]}}
-    large = replace(config, repeats=250, selection=SelectionConfig(5), algorithms={"nc": nc, "oskl": OSKL})
-    large = replace(large, sweep={"oskl": {"G": [1, 2, 4]}})
+    large = altered(config, repeats=250, selection=SelectionConfig(folds=5), algorithms={"nc": nc, "oskl": OSKL})
+    large = altered(large, sweep={"oskl": {"G": [1, 2, 4]}})
     cells = plan_cells(large, Path("cache"))
     assert len({cell.key for cell in cells}) == 1000
     assert len(group_folds(cells)) == 250 * 5
@@ -354,7 +362,7 @@ def test_entries_that_are_not_zero_are_counted_in_any_layout():
 
 
 def test_training_rows_in_the_plane_are_kept_on_request(config):
-    one = replace(config, algorithms={"oskl": algorithm("klr_bench.OSKL")}, sweep={}, trace=TraceConfig(rows=True))
+    one = altered(config, algorithms={"oskl": algorithm("klr_bench.OSKL")}, sweep={}, trace=TraceConfig(rows=True))
     run(one)
     rows = pd.read_csv(Path(config.results_dir) / "tiny" / "rows.csv")
     (first, _) = plan_cells(one, Path(config.data.cache))
@@ -364,21 +372,21 @@ def test_training_rows_in_the_plane_are_kept_on_request(config):
     assert rows.label.tolist() == (data.y_train > 0).astype(int).tolist()
     wide = SMALL | {"source": made({"_target_": "klr_bench.experiment.data.bundled.breast_cancer"})}
     with pytest.raises(KlrBenchError, match=r"trace\.rows=true: .* with two features .* small has 30"):
-        run(replace(one, datasets={"small": wide}, name="wide"))
+        run(altered(one, datasets={"small": wide}, name="wide"))
 
 
 def test_labels_outlive_a_run_of_a_part(config):
-    run(replace(config, algorithms={"nc": NC | {"label": "Baseline"}, "oskl": OSKL}))
-    run(replace(config, algorithms={"oskl": OSKL}))
+    run(altered(config, algorithms={"nc": NC | {"label": "Baseline"}, "oskl": OSKL}))
+    run(altered(config, algorithms={"oskl": OSKL}))
     manifest = yaml.safe_load((Path(config.results_dir) / "tiny" / "manifest.yaml").read_text())
     assert manifest["labels"]["algorithms"] == {"nc": "Baseline", "oskl": "klr_bench.OSKL"}
 
 
 def test_refuses_what_cannot_be_learned(config):
     with pytest.raises(KlrBenchError, match=r"expected a classifier, got .*LinearRegression', a regressor"):
-        run(replace(config, algorithms={"nc": algorithm("sklearn.linear_model.LinearRegression")}, sweep={}))
+        run(altered(config, algorithms={"nc": algorithm("sklearn.linear_model.LinearRegression")}, sweep={}))
     with pytest.raises(KlrBenchError, match=r"has 240 training rows, .* and 400 in all \(two per fold\) are needed"):
-        run(replace(config, selection=SelectionConfig(200)))
+        run(altered(config, selection=SelectionConfig(folds=200)))
     assert not Path(config.results_dir).exists()
 
 
@@ -394,9 +402,9 @@ def test_more_than_two_classes(config):
         "source": made(source | {"n_samples": 300, "seed": 3}),
     }
     logistic = algorithm("sklearn.linear_model.LogisticRegression", {"C": [1e-6, 1.0]})
-    config = replace(config, datasets={"three": three}, algorithms={"lr": logistic}, sweep={})
+    config = altered(config, datasets={"three": three}, algorithms={"lr": logistic}, sweep={})
     for score in ("accuracy", "log_loss"):
-        outcome, text = run(replace(config, selection=SelectionConfig(3, score=score), force=True))
+        outcome, text = run(altered(config, selection=SelectionConfig(folds=3, score=score), force=True))
         assert (outcome.n_computed, outcome.n_failed) == (2, 0)
         assert "three: 300 rows, 2 features; 3 classes: 0, 1, 2" in text
         rows = records(config)
@@ -405,7 +413,7 @@ def test_more_than_two_classes(config):
         assert [json.loads(params)["C"] for params in rows.params] == [1.0, 1.0]
     with pytest.raises(KlrBenchError, match=r"two: takes two classes, three has 3\. Leave it out"):
         run(
-            replace(
+            altered(
                 config, algorithms={"lr": logistic, "two": algorithm("tests.experiment.runner.learners.OfTwoClasses")}
             )
         )
@@ -414,13 +422,13 @@ def test_more_than_two_classes(config):
         "split": {"test_size": 0.75},
     }
     with pytest.raises(KlrBenchError, match="0 of the rarest class"):
-        run(replace(config, repeats=20, datasets={"three": few}, selection=SelectionConfig(2)))
+        run(altered(config, repeats=20, datasets={"three": few}, selection=SelectionConfig(folds=2)))
 
 
 def test_a_second_run_computes_nothing_and_force_computes_all(config):
     first, _ = run(config)
     assert run(config)[0] == runner.Outcome(0, 6, [], first.score)
-    outcome, _ = run(replace(config, force=True))
+    outcome, _ = run(altered(config, force=True))
     assert (outcome.n_computed, outcome.n_found) == (6, 0)
 
 
@@ -430,7 +438,7 @@ def test_more_learners_score_only_themselves(config, monkeypatch):
         "klr_bench.experiment.runner.execute.run_fold",
         lambda fold: scored.append(len(fold.candidates)) or [0.5] * len(fold.candidates),
     )
-    run(replace(config, algorithms={"oskl": OSKL}))
+    run(altered(config, algorithms={"oskl": OSKL}))
     assert scored == [4] * 6  # two G x two R, three folds, two repeats
     scored.clear()
     run(config)
@@ -439,7 +447,7 @@ def test_more_learners_score_only_themselves(config, monkeypatch):
 
 def test_the_order_of_learners_does_not_change_results(config, tmp_path):
     run(config)
-    other = replace(
+    other = altered(
         config,
         results_dir=str(tmp_path / "other"),
         algorithms={"oskl": OSKL, "nc": NC},
@@ -451,16 +459,16 @@ def test_the_order_of_learners_does_not_change_results(config, tmp_path):
 
 
 def only_cell(config, **changes):
-    changed = replace(config, algorithms={"nc": NC}, sweep={}, repeats=1)
-    return plan_cells(replace(changed, **changes), Path("cache"))[0]
+    changed = altered(config, algorithms={"nc": NC}, sweep={}, repeats=1)
+    return plan_cells(altered(changed, **changes), Path("cache"))[0]
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"seed": 1},
-        {"selection": SelectionConfig(4)},
-        {"trace": TraceConfig(5)},
+        {"selection": SelectionConfig(folds=4)},
+        {"trace": TraceConfig(points=5)},
         {"kernel": KernelConfig(percentile=5.0)},
         {"datasets": {"small": SMALL | {"scale": "minmax"}}},
         {"datasets": {"small": SMALL | {"split": {"test_size": 0.3}}}},
@@ -499,7 +507,7 @@ def test_keys_depend_on_nothing_else(config, changes):
 def test_one_fold_serves_all_learners_of_a_kernel(config):
     own_kernel = algorithm("klr_bench.OSKL", {"R": [1.0, 2.0]}, gamma=2.0)
     folds = group_folds(
-        plan_cells(replace(config, algorithms={"nc": NC, "oskl": OSKL, "own": own_kernel}), Path("cache"))
+        plan_cells(altered(config, algorithms={"nc": NC, "oskl": OSKL, "own": own_kernel}), Path("cache"))
     )
     shared = [fold for fold in folds if "percentile" in fold.kernel]
     assert len(shared) == 6
@@ -509,7 +517,7 @@ def test_one_fold_serves_all_learners_of_a_kernel(config):
 
 
 def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
-    run(replace(config, algorithms={"oskl": OSKL}, sweep={"oskl": {"R": [7.0, "cv"]}}))
+    run(altered(config, algorithms={"oskl": OSKL}, sweep={"oskl": {"R": [7.0, "cv"]}}))
     rows = records(config)
     assert [json.loads(text)["R"] for text in rows.variant] == [7, 7, "cv", "cv"]
     chosen = [yaml.safe_load(text)["R"] for text in rows.params]
@@ -519,7 +527,7 @@ def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
 
 def test_older_configurations_are_counted_and_not_listed(config):
     run(config)
-    changed = replace(config, kernel=replace(config.kernel, percentile=5.0), algorithms={"nc": NC}, sweep={})
+    changed = altered(config, kernel=altered(config.kernel, percentile=5.0), algorithms={"nc": NC}, sweep={})
     _, text = run(changed)
     assert "2 cells of older configurations are not listed: nc on small (2 of configuration" in text
     assert records(config).algorithm.tolist() == ["nc", "nc", "oskl", "oskl", "oskl", "oskl"]
@@ -546,7 +554,7 @@ def test_a_dry_run_says_how_long_the_reference_took(config, monkeypatch, tmp_pat
     records.write_text("key,fit_time_s,predict_time_s\na,100.5,1\nb,18.5,\nc,,\n")
     said = "reference: 3 cells, whose fits and predictions took 2 min in all"
     assert said in run(config, dry_run=True)[1]
-    of_a_file = replace(config, data=replace(config.data, path="mine.csv"))
+    of_a_file = altered(config, data=altered(config.data, path="mine.csv"))
     assert "reference" not in run(of_a_file, dry_run=True)[1], "it was made of another file"
     records.write_text("key,fit_time_s\na,long\n")
     assert "reference" not in run(config, dry_run=True)[1]
@@ -560,7 +568,7 @@ def test_a_quiet_dry_run_counts_the_cells_alone(config):
 
 def test_traces_and_time_limits(config):
     limited = algorithm("klr_bench.NonConservativeKLR", time_limit_s=1e-9)
-    run(replace(config, algorithms={"nc": limited}, sweep={}, trace=TraceConfig(9, "log")))
+    run(altered(config, algorithms={"nc": limited}, sweep={}, trace=TraceConfig(points=9, spacing="log")))
     rows = records(config)
     assert rows.status.tolist() == ["timeout", "timeout"]
     assert rows.message.tolist() == ["stopped after 1e-09 s"] * 2
@@ -576,7 +584,7 @@ def test_classifiers_of_other_libraries_are_algorithms_too(config):
         "svc": algorithm("sklearn.svm.SVC", {"C": [0.1, 10.0]}),
         "sgd": algorithm("sklearn.linear_model.SGDClassifier", loss="log_loss"),
     }
-    run(replace(config, algorithms=algorithms, sweep={}, repeats=1))
+    run(altered(config, algorithms=algorithms, sweep={}, repeats=1))
     rows = records(config).set_index("algorithm")
     assert (rows.status == "ok").all()
     assert yaml.safe_load(rows.params["svc"])["gamma"] > 0
@@ -586,7 +594,7 @@ def test_classifiers_of_other_libraries_are_algorithms_too(config):
 
 def test_no_candidate_that_can_be_fitted_is_an_error_row(config):
     unbounded = algorithm("klr_bench.OSKL", {"R": [10.0, 100.0]}, loss="exponential", eta=1.0)
-    outcome, text = run(replace(config, algorithms={"oskl": unbounded}, sweep={}, repeats=1))
+    outcome, text = run(altered(config, algorithms={"oskl": unbounded}, sweep={}, repeats=1))
     assert outcome.n_failed == 1
     assert "none of the 2 candidates of the grid could be fitted in every fold" in text
     assert records(config).status.tolist() == ["error"]
@@ -608,14 +616,14 @@ def test_no_candidate_that_can_be_fitted_is_an_error_row(config):
 )
 def test_parameters_are_refused_before_anything_is_written(config, broken, message):
     with pytest.raises(KlrBenchError, match=message):
-        run(replace(config, algorithms={"nc": broken}, sweep={}))
+        run(altered(config, algorithms={"nc": broken}, sweep={}))
     assert not Path(config.results_dir).exists()
 
 
 def test_a_results_folder_that_cannot_be_written_is_refused(config, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(KlrBenchError, match="file: expected a folder, got a file"):
-        run(replace(config, results_dir=str(tmp_path / "file" / "results")))
+        run(altered(config, results_dir=str(tmp_path / "file" / "results")))
 
 
 def hostile(folder, kind):
@@ -645,7 +653,7 @@ def own_modules(tmp_path, monkeypatch):
 )
 def test_a_dry_run_does_not_import_what_makes_data(config, own_modules, change):
     mark = hostile(own_modules, "on import")
-    _, text = run(replace(config, datasets={"small": SMALL | change}), dry_run=True)
+    _, text = run(altered(config, datasets={"small": SMALL | change}), dry_run=True)
     assert "6 cells, 0 of them done" in text
     assert not mark.exists()
     assert "hostile" not in sys.modules
@@ -653,7 +661,7 @@ def test_a_dry_run_does_not_import_what_makes_data(config, own_modules, change):
 
 def test_a_dry_run_calls_no_estimator_and_a_run_names_the_one_that_raises(config, own_modules):
     mark = hostile(own_modules, "on call")
-    config = replace(config, algorithms={"mine": algorithm("hostile.Learner", {"rate": [1.0, 2.0]})}, sweep={})
+    config = altered(config, algorithms={"mine": algorithm("hostile.Learner", {"rate": [1.0, 2.0]})}, sweep={})
     run(config, dry_run=True)
     assert not mark.exists()
     with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator: hostile\.Learner raised KeyError: 'rate'"):
@@ -665,7 +673,7 @@ def test_a_dry_run_calls_no_estimator_and_a_run_names_the_one_that_raises(config
 def test_an_algorithm_that_is_a_function_is_never_called(config, tmp_path, dry_run):
     command = algorithm("os.system", command=f"touch {tmp_path / 'mark'}")
     with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator: _target_: .* part of Python itself"):
-        run(replace(config, algorithms={"mine": command}, sweep={}), dry_run=dry_run)
+        run(altered(config, algorithms={"mine": command}, sweep={}), dry_run=dry_run)
     assert not (tmp_path / "mark").exists()
 
 
@@ -679,7 +687,7 @@ def test_a_classifier_needs_no_more_than_fit_and_predict(config, own_modules, ba
         "    def predict(self, X):\n        return np.full(len(X), self.value)\n"
     )
     mine = algorithm("hostile.Constant", {"value": [-1, 1]})
-    outcome, text = run(replace(config, algorithms={"mine": mine}, sweep={}))
+    outcome, text = run(altered(config, algorithms={"mine": mine}, sweep={}))
     assert outcome.n_computed == 2, text
     assert records(config).accuracy.min() > 0.3
 
@@ -719,7 +727,7 @@ def test_the_manifest_names_the_changed_files_of_the_package(tmp_path):
 
 @pytest.mark.parametrize("labels", [5, None, {"algorithms": 5}, {"algorithms": {"a": [1]}}])
 def test_a_damaged_manifest_does_not_stop_a_run(config, labels):
-    config = replace(config, algorithms={"nc": algorithm("klr_bench.NonConservativeKLR")}, sweep={})
+    config = altered(config, algorithms={"nc": algorithm("klr_bench.NonConservativeKLR")}, sweep={})
     run(config)
     path = Path(config.results_dir) / config.name / "manifest.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"labels": labels}))
@@ -749,8 +757,8 @@ def test_no_flipped_bit_in_the_scores_changes_one(tmp_path):
 
 @pytest.mark.parametrize(("spare", "threads"), [(False, "1 thread"), (True, "2 threads")])
 def test_the_last_cells_may_use_the_cores_that_are_left(config, spare, threads) -> None:
-    alone = replace(config, algorithms={"nc": algorithm("klr_bench.NonConservativeKLR")}, sweep={}, repeats=1, n_jobs=2)
-    run(replace(alone, parallel=ParallelConfig("processes", spare)))
+    alone = altered(config, algorithms={"nc": algorithm("klr_bench.NonConservativeKLR")}, sweep={}, repeats=1, n_jobs=2)
+    run(altered(alone, parallel=ParallelConfig(backend="joblib", spare_threads=spare)))
     record = pd.read_csv(Path(config.results_dir) / "tiny" / "records.csv").iloc[0]
     assert record["cpu"].endswith(threads)
     manifest = yaml.safe_load((Path(config.results_dir) / "tiny" / "manifest.yaml").read_text())

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, nearest, shown
-from klr_bench.experiment.config.schema import MOST_FEATURES
+from klr_bench.experiment.config.models import MOST_FEATURES
 from klr_bench.experiment.data.compression import DamagedFileError
 from klr_bench.experiment.data.labels import Labels, number, some
 from klr_bench.experiment.data.readers import check_text, sniffed_format

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
-from klr_bench.experiment.config.schema import ParallelConfig
+from klr_bench.experiment.config.models import ParallelConfig
 
 Say = Callable[[str], None]
 """Prints a line."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from klr_bench.errors import KlrBenchError, StoppedError, shown
-from klr_bench.experiment.config.schema import ParallelConfig
+from klr_bench.experiment.config.models import ParallelConfig
 from klr_bench.experiment.runner.executors import Say, Task
 from klr_bench.experiment.runner.executors.transport import MissingData, OtherCode, files_to_send, receive, run_here
 from klr_bench.experiment.runner.failure import Failure

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.schema import FILE
 from klr_bench.experiment.data import dataset_hash, default_cache
 from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.dataset import OWN_PATHS, fetched
@@ -63,9 +62,9 @@ def _of_this_machine(source: Source) -> Source:
     """Return a source with the cache of this machine, and with a user's file that has been sent to it."""
     cache = source.cache if source.cache.is_dir() else default_cache()
     spec = source.spec
-    if spec["source"]["format"] == FILE and not _has(source):
+    if spec.source.is_own_file and not _has(source):
         sent = {key: str(cache / place) for key, place in _own_places(source).items()}
-        spec = {**spec, "source": {**spec["source"], **sent}}
+        spec = spec.model_copy(update={"source": spec.source.model_copy(update=sent)})
     return source if (cache, spec) == (source.cache, source.spec) else replace(source, cache=cache, spec=spec)
 
 
@@ -78,16 +77,16 @@ def _has(source: Source) -> bool:
 
 def _own_places(source: Source) -> dict[str, Path]:
     """Return where in a cache a user's files are sent to, by their keys in the spec."""
-    given = {key: source.spec["source"][key] for key in OWN_PATHS if source.spec["source"].get(key)}
+    given = {key: path for key in OWN_PATHS if (path := getattr(source.spec.source, key))}
     return {key: Path("sent", source.data_key, key, Path(path).name) for key, path in given.items()}
 
 
 def files_to_send(source: Source) -> dict[Path, Path]:
     """Return the files of a data set, by where in a cache they belong."""
-    if source.spec["source"]["format"] == FILE:
+    if source.spec.source.is_own_file:
         paths = fetched(source.spec, cache=source.cache, mirror=source.mirror, progress=None)
         return dict(zip(_own_places(source).values(), paths, strict=True))
-    return {Path(entry["name"]): cached_path(entry, source.cache) for entry in files(source.spec)}
+    return {Path(entry.name): cached_path(entry, source.cache) for entry in files(source.spec)}
 
 
 def receive(cache: Path, place: Path, chunk: bytes, number: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from klr_bench.estimators.online import bounds
 from klr_bench.experiment.records import FINISHED
+from klr_bench.experiment.targets import Parameters
 from klr_bench.experiment.variants import Variant, as_number
 from klr_bench.report.figures.core.lines import drawable
 
@@ -67,7 +68,7 @@ class Bounded:
         return bool(np.isfinite(self.curve[column]).any())
 
 
-def bounds_of(algorithm: str, params: Mapping[str, Any], n_train: float) -> Bounds | None:
+def bounds_of(algorithm: str, params: Parameters, n_train: float) -> Bounds | None:
     """Return the bounds of a fit with these parameters, None where the theorems do not hold for it.
 
     They need k(x, x) <= 1, one pass in the order of the rows, a constant step, and the logistic loss.

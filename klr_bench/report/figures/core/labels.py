@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.transforms import Bbox
 
+from klr_bench.experiment.targets import Parameters
 from klr_bench.experiment.variants import Variant, value_text, variant_text
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _covered(box: Bbox, taken: Sequence[Bbox], inside: Any) -> float:
     return OUTSIDE * outside + sum(overlap.width * overlap.height for overlap in overlaps if overlap)
 
 
-def together(variants: Sequence[Mapping[str, Any]]) -> str:
+def together(variants: Sequence[Parameters]) -> str:
     """Return the text of several variants: values side by side if they differ in one parameter alone."""
     ordered = sorted((Variant(variant) for variant in variants), key=Variant.order)
     names = list(ordered[0])

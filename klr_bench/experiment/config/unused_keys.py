@@ -1,4 +1,4 @@
-"""Keys that have no effect in this combination: refused, with the reason."""
+"""Keys that have no effect in a run: refused, with the reason."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment import targets as build
+from klr_bench.experiment import targets
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.schema import KERNELS, LEFT_TO_SELECTION, Config
+from klr_bench.experiment.config.models import KERNELS, LEFT_TO_SELECTION, RunConfig
 
 KERNELS_OF = {
     "kernel.percentile": ("rbf",),
@@ -19,25 +19,20 @@ KERNELS_OF = {
     "kernel.coef0": ("poly",),
 }
 """The kernels that a key is a parameter of."""
-
-
 NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "results_dir", "figures", "metrics"}
-"""Keys of the command line beside which all that an experiment says should have an effect."""
-
-
+"""Keys of the command line beside which all keys of an experiment should have an effect."""
 OF_NESTED = ("selection.folds", "selection.max_examples")
-"""What says which training rows a nested selection uses."""
+"""Keys that say which training rows a nested selection uses."""
 
 
-def check_effects(config: Config, given: Collection[str], searched: Sequence[Path]) -> None:
+def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: Sequence[Path]) -> None:
     """Refuse the first key, if it is not null, that this run would not read.
 
-    Looked at are the keys of the command line; where that changes nothing of what the experiment's own file says, such
-    as its algorithms or its kernel, the keys of that file, too.
-    `config` is checked: its algorithms are the selected ones, its sweep has their lists.  Raises KlrBenchError.
+    `overrides` are the keys of the command line.  If they change nothing of what the experiment's own file says, such
+    as its algorithms or its kernel, the keys of that file are checked as well.  Raises KlrBenchError.
     """
-    if all(key in NEUTRAL or key.startswith("data.") for key in given):
-        given = {*given, *_keys_of_file(config.experiment, searched)}
+    if all(key in NEUTRAL or key.startswith("data.") for key in overrides):
+        overrides = {*overrides, *_keys_of_file(config.experiment, searched)}
     _check_own_kernels(config)
     backend, parallel = config.parallel.backend, config.parallel
     serial = "the backend is serial: one process" if backend == "serial" else None
@@ -53,7 +48,7 @@ def check_effects(config: Config, given: Collection[str], searched: Sequence[Pat
         "parallel.address": no_dask,
         "parallel.scheduler_file": no_dask,
     }
-    for key in sorted(given):
+    for key in sorted(overrides):
         reason = _kernel_reason(key, config) if key.startswith("kernel.") else None
         if key not in ("trace.points", "trace.rows"):
             reason = reason or next((why for start, why in reasons.items() if why and key.startswith(start)), None)
@@ -71,16 +66,16 @@ def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
     return [*content, *(f"{section}.{name}" for section, values in sections.items() for name in values)]
 
 
-def _has_budgets(config: Config) -> bool:
+def _has_budgets(config: RunConfig) -> bool:
     return any("budget" in lists for lists in config.sweep.values())
 
 
-def _check_own_kernels(config: Config) -> None:
+def _check_own_kernels(config: RunConfig) -> None:
     """Refuse a kernel's parameter that stands in an estimator beside a kernel of another kind."""
     for stem, algorithm in config.algorithms.items():
-        estimator = algorithm["estimator"]
+        estimator = algorithm.estimator
         kernels = {estimator.get("kernel"), *config.sweep.get(stem, {}).get("kernel", ())} - {None}
-        kernels |= set(algorithm["grid"].get("kernel", ())) if kernels else set()
+        kernels |= set(algorithm.grid.get("kernel", ())) if kernels else set()
         for name, value in estimator.items():
             fitting = KERNELS_OF.get(f"kernel.{name}")
             if fitting and value is not None and kernels and kernels <= set(KERNELS) - set(fitting):
@@ -91,7 +86,7 @@ def _check_own_kernels(config: Config) -> None:
                 raise KlrBenchError(message)
 
 
-def _kernel_reason(key: str, config: Config) -> str | None:
+def _kernel_reason(key: str, config: RunConfig) -> str | None:
     if key == "kernel.multiple" and config.kernel.percentile is None:
         return "it is a multiple of kernel.percentile, which is null"
     kernels = {name for stem in config.algorithms for name in _kernels(stem, config)}
@@ -103,26 +98,26 @@ def _kernel_reason(key: str, config: Config) -> str | None:
     return f"it belongs to the kernel {' or '.join(fitting)}, and this run has {', '.join(sorted(kernels))}"
 
 
-def _kernels(stem: str, config: Config) -> list[Any]:
-    """Return the kernels that an algorithm is run with; none if its constructor takes nothing of a kernel."""
+def _kernels(stem: str, config: RunConfig) -> list[Any]:
+    """Return the kernels that an algorithm is run with, if its constructor takes one or a parameter of one."""
     algorithm = config.algorithms[stem]
-    if "kernel" not in build.parameters(algorithm["estimator"][build.TARGET]):
-        return [config.kernel.kernel] if algorithm.get("kernel_parameters") else []
-    own = algorithm["estimator"].get("kernel") or config.kernel.kernel
-    listed: Mapping[str, list[Any]] = {**algorithm["grid"], **config.sweep.get(stem, {})}
+    if "kernel" not in targets.parameters(algorithm.estimator[targets.TARGET]):
+        return [config.kernel.kernel] if algorithm.kernel_parameters else []
+    own = algorithm.estimator.get("kernel") or config.kernel.kernel
+    listed: Mapping[str, list[Any]] = {**algorithm.grid, **config.sweep.get(stem, {})}
     return [own, *listed.get("kernel", [])]
 
 
-def _selects(config: Config) -> bool:
+def _selects(config: RunConfig) -> bool:
     return any(
         len(values) > 1 and (name not in swept or LEFT_TO_SELECTION in swept[name])
         for stem, algorithm in config.algorithms.items()
         for swept in [config.sweep.get(stem, {})]
-        for name, values in algorithm["grid"].items()
+        for name, values in algorithm.grid.items()
     )
 
 
-def _value(config: Config, key: str) -> Any:
-    """Return the value of a dotted key of a section, None for other keys."""
+def _value(config: RunConfig, key: str) -> Any:
+    """Return the value of a dotted key of a section, or None."""
     section, _, name = key.partition(".")
     return getattr(getattr(config, section, None), name, None) if name else getattr(config, section, None)

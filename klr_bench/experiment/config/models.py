@@ -1,18 +1,29 @@
-"""The shape of a configuration: every key of it, at every depth, with its type and its range."""
+"""The models of a configuration: every key of it, at every depth, with its type and its range."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, get_args
 
-from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.splitting import MOST_ROWS, PartOfRows, Rows
-from klr_bench.experiment.config.typed import Check, Text, Words, above, between, check_choice, hints_of, refuse, some
-from klr_bench.experiment.measure.catalogue import METRICS, SCORES
-from klr_bench.experiment.targets import TARGET
+from pydantic import AfterValidator, Field
+
+from klr_bench.experiment.config.parsing import (
+    Brief,
+    Check,
+    Model,
+    Text,
+    Words,
+    above,
+    bare,
+    between,
+    hints_of,
+    some,
+)
+from klr_bench.experiment.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
+from klr_bench.experiment.targets import TARGET, Parameters
+from klr_bench.files import expanded
 
 Kernel = Literal["rbf", "poly", "linear"]
 Backend = Literal["joblib", "serial", "dask"]
@@ -22,11 +33,11 @@ MAX_SEED = 2**32 - 1
 MOST_FEATURES = 100_000_000
 """More would fill the memory of a learner, which has arrays of as many; a single wrong index can ask for them."""
 LEFT_TO_SELECTION = "cv"
-"""In a sweep: the value of this variant is chosen by cross-validation over the grid."""
+"""A swept value that selection chooses from the grid."""
 GAMMAS = (1e-70, 1e70)
 """The range of gamma; in float32 its square root is then a number other than 0."""
 FILE = "file"
-"""The format of a user's own file, of which the section ``data`` says more."""
+"""The format of a user's own file, which the section ``data`` describes."""
 
 
 def _is_name(text: str) -> bool:
@@ -56,19 +67,25 @@ def _is_count(n_jobs: int) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Say whether a value may be that of a parameter; whether it may be infinite depends on the parameter."""
+    """Return True if a value may be that of a parameter; whether it may be infinite depends on the parameter."""
     if isinstance(value, list):
         return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
     return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
 
 
-def _has_target(call: Mapping[str, Any]) -> bool:
+def _has_target(call: Parameters) -> bool:
     return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", str(call.get(TARGET))) is not None
+
+
+def _expanded(path: str) -> str:
+    return str(expanded(path)) if path.startswith("~") else path
 
 
 Name = Annotated[str, Check("a name: letters, digits, and _ . + - behind the first", _is_name)]
 Path = Annotated[str, Check("a path", _is_path)]
-Folder = Annotated[str, Check("a folder", _is_path)]
+Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
+OwnPath = Annotated[str | None, AfterValidator(lambda path: _expanded(path) if path else None)]
+"""A path in which ~ is expanded; an empty one, such as an empty KLR_BENCH_MIRROR, is none."""
 InsideCache = Annotated[str, Check("a path inside the cache: use <data set>/<file>", _is_inside)]
 Sha256 = Annotated[
     str, Check("64 hexadecimal digits, or unknown", lambda text: bool(re.fullmatch(r"[0-9a-f]{64}|unknown", text)))
@@ -83,20 +100,19 @@ Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list o
 Call = Annotated[
     dict[str, Parameter], Check(f"{TARGET}: the dotted name of a function, and its parameters", _has_target)
 ]
-
-
 Columns = dict[Text, Literal["number", "text", "leave_out"]]
-"""What columns of a user's table are, by their name, or their number from 1."""
+"""What the columns of a user's table are, by their name, or their number from 1."""
+Sweep = dict[Name, dict[str, list[Parameter]]]
+"""The values of swept parameters, by algorithm."""
 
 
-@dataclass(frozen=True)
-class DataConfig:
+class DataConfig(Model):
     """Where data comes from, and the user's own file (``dataset=file``)."""
 
-    mirror: str | None = None
-    cache: str | None = None
-    path: str | None = None
-    test_path: str | None = None
+    mirror: OwnPath = None
+    cache: OwnPath = None
+    path: OwnPath = None
+    test_path: OwnPath = None
     format: Literal["svmlight", "csv"] | None = None
     n_features: Features | None = None
     label: int | str | None = None
@@ -107,9 +123,8 @@ class DataConfig:
     columns: Columns | None = None
 
 
-@dataclass(frozen=True)
-class KernelConfig:
-    """The kernel that all learners of a run share; percentile null: gamma as given."""
+class KernelConfig(Model):
+    """The kernel that all learners of a run share; percentile null: use `gamma`."""
 
     kernel: Kernel = "rbf"
     percentile: Annotated[float, Check("above 0, at most 100, or null", lambda p: 0 < p <= 100)] | None = 20.0
@@ -119,9 +134,8 @@ class KernelConfig:
     coef0: Annotated[float, between(-1e30, 1e30)] = 1.0
 
 
-@dataclass(frozen=True)
-class SelectionConfig:
-    """Cross-validation, on the training set of each repeat; not nested: over the folds of the split."""
+class SelectionConfig(Model):
+    """Cross-validation on the training set of each repeat; if not nested, over the folds of the split."""
 
     folds: Annotated[int, between(2, 1000)] = 5
     max_examples: Rows | None = None
@@ -130,20 +144,18 @@ class SelectionConfig:
     nested: bool = True
 
 
-@dataclass(frozen=True)
-class TraceConfig:
-    """Checkpoints of each fit, 0: none; `rows`: the training rows of repeat 0 are stored with the results."""
+class TraceConfig(Model):
+    """Checkpoints of each fit, 0 for none; `rows`: store the training rows of repeat 0 with the results."""
 
     points: Annotated[int, between(0, 10_000, ", 0 is none")] = 0
     spacing: Literal["even", "log"] = "even"
     rows: bool = False
 
 
-@dataclass(frozen=True)
-class ParallelConfig:
+class ParallelConfig(Model):
     """Where the cells run: in joblib's worker processes, in this process, or on the workers of a dask cluster.
 
-    `spare_threads`: the last ones of a run may use the cores that are left.  A cluster has an address, or a file that
+    `spare_threads`: the last cells of a run may use the cores that are left.  A cluster has an address, or a file that
     its scheduler has written; with neither one is started on this machine.
     """
 
@@ -153,8 +165,7 @@ class ParallelConfig:
     scheduler_file: Path | None = None
 
 
-@dataclass(frozen=True)
-class Labels:
+class LabelsFile(Brief):
     """A file of labels, beside the one of examples (idx)."""
 
     name: InsideCache
@@ -163,16 +174,14 @@ class Labels:
     max_bytes: Bytes | None = None
 
 
-@dataclass(frozen=True)
-class FileEntry(Labels):
+class FileEntry(LabelsFile):
     """A file of a source."""
 
-    labels: Labels | None = None
+    labels: LabelsFile | None = None
 
 
-@dataclass(frozen=True)
-class SourceConfig:
-    """Where the rows of a data set come from; which keys there are depends on the format: see `SOURCE_KEYS`."""
+class SourceConfig(Brief):
+    """Where the rows of a data set come from; `SOURCE_KEYS` says which keys a format has."""
 
     format: Literal["csv", "svmlight", "idx", "generated", "bundled", "file"]
     name: Name | None = None
@@ -189,24 +198,28 @@ class SourceConfig:
     file_format: Literal["svmlight", "csv"] | None = None
     columns: Columns | None = None
 
+    @property
+    def is_own_file(self) -> bool:
+        """Whether it is the user's own file, whose rows carry the name and the hash of the file."""
+        return self.format == FILE
+
 
 _ALWAYS = ("format", "name", "reference", "n_features")
 _FILES = (*_ALWAYS, "n_samples", "n_train", "train", "test")
-_MADE = (*_ALWAYS, "n_samples", "n_train", "generator")
+_GENERATED = (*_ALWAYS, "n_samples", "n_train", "generator")
 SOURCE_KEYS = {
     "csv": (*_FILES, "label_column"),
     "svmlight": _FILES,
     "idx": _FILES,
-    "generated": _MADE,
-    "bundled": _MADE,
+    "generated": _GENERATED,
+    "bundled": _GENERATED,
     "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns"),
 }
 """The keys that have an effect, by format."""
 
 
-@dataclass(frozen=True)
-class DatasetConfig:
-    """What is made of a source: its labels, which of its rows, scaled or not, and how they are split."""
+class DatasetEntry(Model):
+    """A data set as its file and an experiment describe it: its source, labels, rows, scaling and split."""
 
     label: Words | None = None
     reference: Words = ""
@@ -218,12 +231,41 @@ class DatasetConfig:
     only: Annotated[list[Text], some("the labels")] | None = None
     derive: Call | None = None
     scale: Literal["minmax", "standard", "auto"] | None = None
-    split: Any = None  # see klr_bench.experiment.config.splitting
+    split: Any = None
 
 
-@dataclass(frozen=True)
-class AlgorithmConfig:
-    """An estimator, the values to choose from, and how long a fit may take."""
+class DatasetConfig(DatasetEntry):
+    """A data set with its source and its split."""
+
+    label: Words = ""
+    source: SourceConfig
+    multiclass: bool = False
+    split: SplitSpec
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
+        return isinstance(self.split, Stream)
+
+    def files(self) -> list[FileEntry]:
+        """Return the files of the parts that it is made of: the training file, the official test file, or both."""
+        parts = {"train": self.source.train, "test": self.source.test}
+        return [file for part, file in parts.items() if file and part in (self.parts or (part,))]
+
+    def declared_rows(self) -> int | None:
+        """Return the number of rows that it declares, or None."""
+        n_samples, n_train = self.source.n_samples, self.source.n_train
+        if self.n_samples is not None or self.only or self.derive:
+            return self.n_samples
+        if not self.parts or len(set(self.parts)) == 2:
+            return n_samples
+        if n_train is None or n_samples is None:
+            return None
+        return n_train if self.parts == ["train"] else n_samples - n_train
+
+
+class AlgorithmEntry(Model):
+    """An estimator, the values to choose from, and how long a fit may take, as a file and an experiment say."""
 
     label: Words | None = None
     reference: Words = ""
@@ -235,9 +277,17 @@ class AlgorithmConfig:
     time_limit_s: Annotated[float, above(0, " seconds, or null")] | None = None
 
 
-@dataclass(frozen=True)
-class Config:
-    """One run of one experiment, validated: the only thing that the runner reads."""
+class AlgorithmConfig(AlgorithmEntry):
+    """An algorithm with its label and lists of values in its grid."""
+
+    label: Words = ""
+    estimator: dict[str, Parameter]
+    grid: dict[str, list[Parameter]] = Field(default_factory=dict)
+    selected_as: dict[str, Parameter] = Field(default_factory=dict)
+
+
+class RunSettings(Model):
+    """The keys of a run that need no names of other files."""
 
     name: Name
     experiment: str = ""
@@ -248,69 +298,42 @@ class Config:
     shard: Annotated[str, Check("K/N with K from 1 to N, as in 1/4, or null for all cells", _is_shard)] | None = None
     force: bool = False
     results_dir: Folder = "results"
-    data: DataConfig = field(default_factory=DataConfig)
-    kernel: KernelConfig = field(default_factory=KernelConfig)
-    selection: SelectionConfig = field(default_factory=SelectionConfig)
-    trace: TraceConfig = field(default_factory=TraceConfig)
-    parallel: ParallelConfig = field(default_factory=ParallelConfig)
-    datasets: dict[Name, dict[str, Any]] = field(default_factory=dict)
-    algorithms: dict[Name, dict[str, Any]] = field(default_factory=dict)
-    sweep: dict[Name, dict[str, Any]] = field(default_factory=dict)
-    left_out: dict[Name, dict[Name, dict[str, list[Parameter]]]] = field(default_factory=dict)
+    data: DataConfig = DataConfig()
+    kernel: KernelConfig = KernelConfig()
+    selection: SelectionConfig = SelectionConfig()
+    trace: TraceConfig = TraceConfig()
+    parallel: ParallelConfig = ParallelConfig()
+    left_out: dict[Name, dict[Name, dict[str, list[Parameter]]]] = Field(default_factory=dict)
     budget: list[Budget] | str | Budget | None = None
     figures: list[str] | None = None
     metrics: Annotated[list[str], some("the metrics, or null")] | None = None
-    against: dict[str, dict[str, Parameter]] = field(default_factory=dict)
-
-    def plain(self) -> dict[str, Any]:
-        """Return the configuration as plain values, for a manifest."""
-        return asdict(self)
+    against: dict[str, dict[str, Parameter]] = Field(default_factory=dict)
 
 
-ENTRIES: dict[str, type] = {"datasets": DatasetConfig, "algorithms": AlgorithmConfig}
-"""What stands under each name of a section."""
+class RunEntry(RunSettings):
+    """A run as Hydra composes it."""
+
+    datasets: dict[Name, DatasetEntry] = Field(default_factory=dict)
+    algorithms: dict[Name, AlgorithmEntry] = Field(default_factory=dict)
+    sweep: dict[Name, dict[str, Any]] = Field(default_factory=dict)
+
+
+class RunConfig(RunSettings):
+    """A run whose names are resolved: all that the runner reads."""
+
+    datasets: dict[Name, DatasetConfig] = Field(default_factory=dict)
+    algorithms: dict[Name, AlgorithmConfig] = Field(default_factory=dict)
+    sweep: Sweep = Field(default_factory=dict)
 
 
 def all_keys() -> list[str]:
     """Return the dotted names of all keys of the root file."""
-    return [key for key in _key_names(Config, "") if key != "experiment"]
+    return [key for key in _key_names(RunConfig, "") if key != "experiment"]
 
 
-def _key_names(cls: type, where: str) -> list[str]:
-    found = []
+def _key_names(cls: type[Model], where: str) -> Iterator[str]:
     for name, hint in hints_of(cls).items():
-        nested = is_dataclass(hint) and isinstance(hint, type)
-        found += _key_names(hint, f"{where}{name}.") if nested else [where + name]
-    return found
-
-
-def check_together(config: Config, own_metrics: Iterable[str] = ()) -> None:
-    """Refuse values that make no sense beside each other, whatever the data; an estimator checks its own parameters.
-
-    `own_metrics` are the names of those of the user.
-    """
-    derived = [name for name, metric in METRICS.items() if metric.compares]
-
-    kernel, selection = config.kernel, config.selection
-    if config.parallel.address and config.parallel.scheduler_file:
-        message = "parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out."
-        raise KlrBenchError(message)
-    if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
-        refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
-    check_choice("selection.score", config.selection.score, [*SCORES, *own_metrics])
-    for metric in config.metrics or ():
-        check_choice("metrics", metric, [*METRICS, *own_metrics])
-        if metric in derived and metric not in config.against:
-            message = (
-                f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
-                "{algorithm: NAME} or {PARAMETER: VALUE}."
-            )
-            raise KlrBenchError(message)
-    for number in config.against:
-        check_choice("against", number, derived)
-    if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
-        message = (
-            f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given; the percentile "
-            "would decide the width. To use gamma, add kernel.percentile=null."
-        )
-        raise KlrBenchError(message)
+        if isinstance(bare(hint), type) and issubclass(bare(hint), Model):
+            yield from _key_names(bare(hint), f"{where}{name}.")
+        else:
+            yield f"{where}{name}"

@@ -1,0 +1,161 @@
+"""Combinations of values that a run cannot have, and the limits of its size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from klr_bench.errors import KlrBenchError, located
+from klr_bench.experiment.config import files as config_files
+from klr_bench.experiment.config.models import LEFT_TO_SELECTION, RunConfig, RunEntry
+from klr_bench.experiment.config.parsing import check_choice, parse_value, refuse
+from klr_bench.experiment.config.splitting import Folds
+from klr_bench.experiment.measure.catalogue import METRICS, SCORES
+from klr_bench.experiment.measure.own import own_files
+from klr_bench.experiment.targets import Parameters
+
+MOST_CANDIDATES = 10_000
+MOST_CELLS = 100_000
+MOST_FOLDS = 1_000_000
+"""The most folds of selection: folds times cells."""
+
+
+def check_settings(run: RunEntry, searched: Sequence[Path]) -> None:
+    """Refuse metrics, names and kernels that do not go together.  Raises KlrBenchError."""
+    kernel, selection, own = run.kernel, run.selection, own_files(searched)
+    if run.parallel.address and run.parallel.scheduler_file:
+        message = "parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out."
+        raise KlrBenchError(message)
+    if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
+        refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
+    check_choice("selection.score", selection.score, [*SCORES, *own])
+    comparing = [name for name, metric in METRICS.items() if metric.compares]
+    for metric in run.metrics or ():
+        check_choice("metrics", metric, [*METRICS, *own])
+        if metric in comparing and metric not in run.against:
+            message = (
+                f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
+                "{algorithm: NAME} or {PARAMETER: VALUE}."
+            )
+            raise KlrBenchError(message)
+    for metric in run.against:
+        check_choice("against", metric, comparing)
+    if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
+        message = (
+            f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given; the percentile "
+            "would decide the width. To use gamma, add kernel.percentile=null."
+        )
+        raise KlrBenchError(message)
+
+
+def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
+    """Refuse a run whose parts do not go together, or that is too large.  Raises KlrBenchError.
+
+    `sweep` is that of the experiment, which also has algorithms that are not selected.
+    """
+    _check_left_out(run, sweep, searched)
+    _check_nested(run)
+    _check_against(run.against, sweep, run.algorithms, searched)
+    _check_streams(run)
+
+
+def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
+    """Refuse unknown names, and a value that the sweep of its parameter, if there is one, does not have."""
+    for dataset, algorithms in run.left_out.items():
+        check_choice("left_out", dataset, config_files.names("dataset", searched))
+        for stem, lists in algorithms.items():
+            check_choice(f"left_out.{dataset}", stem, config_files.names("algorithm", searched))
+            for name, values in lists.items():
+                swept = sweep.get(stem, {}).get(name, values)
+                for value in values:
+                    check_choice(f"left_out.{dataset}.{stem}.{name}", str(value), [*map(str, swept)])
+
+
+def _check_nested(run: RunConfig) -> None:
+    """Refuse a selection that is not nested if a split has no folds for it."""
+    for stem, dataset in {} if run.selection.nested else run.datasets.items():
+        if not isinstance(dataset.split, Folds):
+            message = (
+                f"selection.nested=false: expected folds in datasets.{stem}.split, over which to select, got none. "
+                f"Give datasets.{stem}.split.folds, or leave selection.nested=true."
+            )
+            raise KlrBenchError(message)
+
+
+def _check_against(
+    against: Mapping[str, Parameters],
+    sweep: Mapping[str, Parameters],
+    algorithms: Collection[str],
+    searched: Sequence[Path],
+) -> None:
+    """Refuse a comparison with an algorithm that is not in the run, or by a parameter that no sweep varies."""
+    varied = sorted({name for variants in sweep.values() for name in variants})
+    for metric, changes in against.items():
+        if not changes:
+            refuse(f"against.{metric}", "{algorithm: NAME} or {PARAMETER: VALUE}", changes)
+        for name, value in changes.items():
+            where = f"against.{metric}.{name}"
+            if name != "algorithm":
+                check_choice(where, name, varied)
+                values = [one for lists in sweep.values() if isinstance(lists.get(name), list) for one in lists[name]]
+                if value not in values:
+                    refuse(where, f"a value of its sweep, one of {', '.join(map(str, values))}", value)
+            elif value not in algorithms:
+                stem = parse_value(str, value, where)
+                with located(where):
+                    config_files.find("algorithm", stem, searched)  # refuses a misspelt one
+
+
+def _check_streams(run: RunConfig) -> None:
+    """Refuse selection, other checkpoints and a cluster if a data set is a stream."""
+    stem = next((stem for stem, dataset in run.datasets.items() if dataset.is_stream), None)
+    if stem is None:
+        return
+    for name, algorithm in run.algorithms.items():
+        swept = run.sweep.get(name, {})
+        grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
+        if (n_candidates := math.prod(map(len, grid.values()))) > 1:
+            message = (
+                f"algorithms.{name}.grid: {n_candidates} combinations of values to choose from, but the rows of the "
+                f"data set {stem} go by once. Add algorithms.{name}.grid=null, and give values one by one, as in "
+                f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or side by side by sweep.{name}."
+            )
+            raise KlrBenchError(message)
+    if run.trace.points:
+        message = (
+            f"trace.points={run.trace.points}: has no effect on the data set {stem}, a stream, which has a "
+            f"checkpoint for each window. Leave it out, and see datasets.{stem}.split.window."
+        )
+        raise KlrBenchError(message)
+    if run.parallel.backend == "dask":
+        message = f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out."
+        raise KlrBenchError(message)
+
+
+def check_limits(run: RunConfig) -> None:
+    """Refuse more estimators of an algorithm, cells, or folds of selection than anybody waits for."""
+    n_methods = 0
+    for stem, algorithm in run.algorithms.items():
+        n_variants = math.prod(map(len, run.sweep.get(stem, {}).values()))
+        n_candidates = n_variants * math.prod(map(len, algorithm.grid.values()))
+        n_methods += n_variants
+        if n_candidates > MOST_CANDIDATES:
+            message = (
+                f"sweep.{stem} and algorithms.{stem}.grid: expected at most {MOST_CANDIDATES} combinations of values, "
+                f"got {n_candidates}. Give fewer values."
+            )
+            raise KlrBenchError(message)
+    n_cells = run.repeats * len(run.datasets) * n_methods
+    if n_cells > MOST_CELLS:
+        message = (
+            f"repeats={run.repeats}: expected at most {MOST_CELLS} cells (repeats x data sets x columns of the "
+            f"table), got {n_cells}. Split the experiment."
+        )
+        raise KlrBenchError(message)
+    if n_cells * run.selection.folds > MOST_FOLDS:
+        message = (
+            f"selection.folds={run.selection.folds}: expected at most {MOST_FOLDS} folds (folds x cells), got "
+            f"{n_cells * run.selection.folds}. Use fewer folds or repeats."
+        )
+        raise KlrBenchError(message)
