@@ -21,6 +21,7 @@ from pydantic import Field
 from klr_bench.errors import KlrBenchError, located
 from klr_bench.experiment.config import files
 from klr_bench.experiment.config.parsing import (
+    DISTINCT,
     PRINTABLE,
     Check,
     FileName,
@@ -102,8 +103,8 @@ class Paper(Model):
     reference: Words
     about: Sentence | None = None
     """What it compares, in a sentence."""
-    tables: dict[TableNumber, PrintedTable] = Field(default_factory=dict)
-    figures: dict[TableNumber, PrintedFigure] = Field(default_factory=dict)
+    tables: Annotated[dict[TableNumber, PrintedTable], DISTINCT] = Field(default_factory=dict)
+    figures: Annotated[dict[TableNumber, PrintedFigure], DISTINCT] = Field(default_factory=dict)
     stand_ins: dict[FileName, FileName] = Field(default_factory=dict)
     """Data sets of ours that stand for one of the paper's that cannot be had."""
     causes: list[Cause] = Field(default_factory=list)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.checks import check_limits, check_run, check_settings
-from klr_bench.experiment.config.interpolation import check_interpolations
 from klr_bench.experiment.config.models import RunConfig, RunEntry
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.config.references import resolve_references
@@ -32,7 +31,6 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
     """
     from omegaconf import OmegaConf
 
-    check_interpolations(OmegaConf.to_container(cfg))
     plain: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     if plain.get("name") is None:
         message = "experiment: expected one name. To run several: klr-bench run -m experiment=first,second"

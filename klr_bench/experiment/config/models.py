@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, Field
 
 from klr_bench.experiment.config.parsing import (
+    DISTINCT,
     Brief,
     Check,
     Model,
@@ -100,7 +101,7 @@ Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list o
 Call = Annotated[
     dict[str, Parameter], Check(f"{TARGET}: the dotted name of a function, and its parameters", _has_target)
 ]
-Columns = dict[Text, Literal["number", "text", "leave_out"]]
+Columns = Annotated[dict[Text, Literal["number", "text", "leave_out"]], DISTINCT]
 """What the columns of a user's table are, by their name, or their number from 1."""
 Sweep = dict[Name, dict[str, list[Parameter]]]
 """The values of swept parameters, by algorithm."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
@@ -40,6 +40,7 @@ NAMES: dict[Any, str] = {
     float: "a number",
     str: "text",
     dict: "keys and values",
+    Mapping: "keys and values",
     list: "a list",
     type(None): "null",
 }
@@ -78,7 +79,7 @@ class Check:
 
     def _checked(self, value: Any) -> Any:
         if not self.fits(value):
-            raise PydanticCustomError("check", "{expected}", {"expected": self.expected, "value": value})
+            raise PydanticCustomError("check", "{expected}", {"expected": self.expected})
         return value
 
 
@@ -88,7 +89,7 @@ def _as_text(value: Any) -> Any:
 
 def _only_true(value: Any) -> Any:
     if value is not True:
-        raise PydanticCustomError("check", "{expected}", {"expected": "true", "value": value})
+        raise PydanticCustomError("check", "{expected}", {"expected": "true"})
     return value
 
 
@@ -96,6 +97,17 @@ Yes = Annotated[Literal[True], BeforeValidator(_only_true)]
 """true, and not the number 1."""
 Text = Annotated[str, BeforeValidator(_as_text)]
 """Text for which a number may be written, such as the label of a class."""
+
+
+def _distinct(value: Any) -> Any:
+    if isinstance(value, dict) and len({str(name) for name in value}) < len(value):
+        text = f": names: expected each of them once, got {[*value]!r}."
+        raise PydanticCustomError("message", "{text}", {"text": text})
+    return value
+
+
+DISTINCT = BeforeValidator(_distinct)
+"""Annotation of a mapping with names that are `Text`: 1 and "1" are the same name."""
 PRINTABLE = Check("printable characters on one line", str.isprintable)
 Words = Annotated[str, PRINTABLE]
 FileName = Annotated[str, Check("a name without slashes, which may be part of the name of a file", is_file_name)]
@@ -176,7 +188,9 @@ def _refuse_first(hint: Any, value: Any, key: str, where: str, errors: Any) -> N
         known = [str(one) for choice in options(bare(hint)) for one in typing.get_args(bare(choice))]
         check_choice(key, value, known)
     expected = {"check": context.get("expected"), "finite_number": "a finite number"}.get(kind)
-    refuse(key or "content", expected or described(hint), context.get("value", value))
+    if kind == "check" and type(value) is int and float in map(bare, options(bare(hint))):
+        value = float(value)
+    refuse(key or "content", expected or described(hint), value)
 
 
 def refuse(key: str, expected: str, got: Any) -> NoReturn:
