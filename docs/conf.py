@@ -73,7 +73,7 @@ autosummary_context = {
         "score",
         "last_classifier",
     ],
-    # What an experiment asks an estimator, klr_bench.estimators.core.contract, and scikit-learn's own
+    # What an experiment asks an estimator, klr_bench.protocols, and scikit-learn's own
     "hidden_methods": [
         "__init__",
         "adopt",

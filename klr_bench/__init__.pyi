@@ -3,11 +3,9 @@
 from .estimators.batch.dual import DualCDKLR as DualCDKLR
 from .estimators.batch.ivm import ImportVectorMachine as ImportVectorMachine
 from .estimators.batch.primal import PrimalCDKLR as PrimalCDKLR
-from .estimators.budget.alma import ALMA as ALMA
 from .estimators.budget.bogd import BOGD as BOGD
 from .estimators.budget.bogd import BOGDPlusPlus as BOGDPlusPlus
 from .estimators.budget.bsgd import BSGD as BSGD
-from .estimators.budget.duol import DUOL as DUOL
 from .estimators.budget.forgetron import Forgetron as Forgetron
 from .estimators.budget.norma import NORMA as NORMA
 from .estimators.budget.oskl import BudgetOSKL as BudgetOSKL
@@ -30,7 +28,9 @@ from .estimators.linear.sbcw import SparseBatchConfidenceWeighted as SparseBatch
 from .estimators.linear.sofs import SOFS as SOFS
 from .estimators.linear.sop import SecondOrderPerceptron as SecondOrderPerceptron
 from .estimators.linear.spardca import SparDCA as SparDCA
+from .estimators.online.alma import ALMA as ALMA
 from .estimators.online.auxiliary import AuxiliaryKLR as AuxiliaryKLR
+from .estimators.online.duol import DUOL as DUOL
 from .estimators.online.many import fit_many as fit_many
 from .estimators.online.margin import MarginKLR as MarginKLR
 from .estimators.online.nc import NonConservativeKLR as NonConservativeKLR

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from klr_bench import protocols
 from klr_bench.errors import KlrBenchError, raised, shown
-from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.config.models import GAMMAS
 from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
@@ -148,7 +148,7 @@ def score_fold(
         )
         raise KlrBenchError(message)
     made = [make(with_width(learner, data.X_train), resolved, seed) for learner in learners]
-    estimators = [contract.for_rows(estimator, len(data.y_train)) for estimator in made]
+    estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in made]
     scores: list[Score] = [None] * len(estimators)
     metric = find(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
@@ -181,7 +181,7 @@ def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
     """Return the positions of the estimators in groups: those that can share a pass over the data, others alone."""
     groups: dict[Any, list[int]] = {}
     for position, estimator in enumerate(estimators):
-        key = contract.pass_key(estimator, n_classes)
+        key = protocols.pass_key(estimator, n_classes)
         groups.setdefault(("alone", position) if key is None else ("shared", key), []).append(position)
     return list(groups.values())
 
@@ -211,12 +211,12 @@ def group_scores(
         alone = estimators[0]
         if time_limit_s is None:
             alone.fit(X, y)
-        elif contract.takes_callback(alone):
+        elif protocols.takes_callback(alone):
             alone.fit(X, y, callback=clock)
         else:
             alone = fit_in_child(alone, X, y, time_limit_s).estimator
         return [None] if clock and clock.timed_out else [score_of(metric, predict(alone, X_test, y_test))]
-    fitted = contract.fit_together(estimators, X, y, clock)
+    fitted = protocols.fit_together(estimators, X, y, clock)
     if clock and clock.timed_out:
         return [None] * len(estimators)
     decisions = fitted.decision_function(X_test)

@@ -24,8 +24,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
 import klr_bench
+from klr_bench import protocols
 from klr_bench.errors import KlrBenchError
-from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.compose import resolve_run
 from klr_bench.experiment.measure.catalogue import METRICS
@@ -161,7 +161,7 @@ def test_read_only_rows_give_the_same_fit_and_compile_nothing_more(cls: Any, spa
     """After the warm-up, the timed fit finds all compiled code loaded."""
     rows = sp.csr_matrix(X) if sparse else X
     expected = seeded(cls).fit(rows, Y).predict(rows)
-    contract.warm_up(seeded(cls), sparse=sparse)
+    protocols.warm_up(seeded(cls), sparse=sparse)
     lent = data(sparse).lent()
     before = n_compiled()
     found = seeded(cls).fit(lent.X_train, lent.y_train).predict(lent.X_test)
@@ -275,8 +275,8 @@ def configured(spec: dict[str, Any]) -> None:
 def test_an_odd_class_is_taken(place: dict[str, Any]) -> None:
     configured(place)
     estimator = build(place)
-    assert contract.takes_many_classes(estimator)
-    assert not contract.takes_callback(estimator)
+    assert protocols.takes_many_classes(estimator)
+    assert not protocols.takes_callback(estimator)
 
 
 @pytest.mark.parametrize("place", NOT_BUILT.values(), ids=NOT_BUILT, indirect=True)

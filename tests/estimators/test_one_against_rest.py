@@ -26,8 +26,8 @@ from klr_bench import (
 )
 from klr_bench.estimators.batch.base import BatchKLR
 from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.core.contract import progress, steps, summary
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.protocols import progress, steps, summary
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")
 

@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import FIRST, SCALE, SUM, N, decide, drop, enter, shrink, strategy
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.online.strategies import FIRST, SCALE, SUM, N, decide, drop, enter, shrink, strategy
 
 _STRIPE = 64
 

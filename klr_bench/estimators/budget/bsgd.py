@@ -10,13 +10,13 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import EVER, FIRST, SCALE, N, T, decide, drop, enter, shrink, strategy
 from klr_bench.estimators.budget.merging import MergingState
 from klr_bench.estimators.budget.projecting import ProjectingState
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.core.vectors import tie
+from klr_bench.estimators.online.strategies import EVER, FIRST, SCALE, N, T, decide, drop, enter, shrink, strategy
 
 STATES = {"merging": MergingState, "projection": ProjectingState}
 """How room can be made beside removal, and the states of learners that make it so."""

@@ -10,7 +10,8 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import (
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.online.strategies import (
     MEMORY,
     MISTAKES,
     SCALE,
@@ -24,7 +25,6 @@ from klr_bench.estimators.budget.engine import (
     shrink,
     strategy,
 )
-from klr_bench.estimators.core.jit import compiled
 
 BASIC, SELF_TUNED = 0, 1
 

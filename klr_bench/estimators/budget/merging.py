@@ -25,13 +25,13 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float64, int64, types
 
-from klr_bench.estimators.budget.engine import MISTAKES, REFUSED, Counted, T
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
+from klr_bench.estimators.online.strategies import MISTAKES, REFUSED, Counted, T
 
 BLOCK = 128
 """Examples per block."""
@@ -173,8 +173,8 @@ def _block(
 
     distances, values (b, S) and own, own_values (b, b): scaled distances and kernel values of the examples from the
     slots and each other.  Per slot: points (S, d), coef, average, since, number
-    (S,), as in `budget.engine.Book`; total, per point that was ever in f, too.  Written: made (2b, d), the new points,
-    and numbers (2b,), which examples they are, -1 for a merged one.
+    (S,), as in `online.strategies.Book`; total, per point that was ever in f, too.  Written: made (2b, d), the new
+    points, and numbers (2b,), which examples they are, -1 for a merged one.
     """
     before, S = counts[EVER], len(coef)
     from_m = np.empty(S)

@@ -10,9 +10,9 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import TURNS, N, decide, drop, enter, shrink, strategy
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.online.strategies import TURNS, N, decide, drop, enter, shrink, strategy
 
 
 @strategy

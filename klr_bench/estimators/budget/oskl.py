@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import REFUSED, SCALE, SUM, N, T, decide, enter, strategy
 from klr_bench.estimators.budget.refit import best_coefficients
 from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.jit import compiled
@@ -20,6 +19,7 @@ from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
+from klr_bench.estimators.online.strategies import REFUSED, SCALE, SUM, N, T, decide, enter, strategy
 
 
 @compiled()

@@ -18,13 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float64, int64, types
 
-from klr_bench.estimators.budget.engine import MISTAKES, REFUSED, Counted, T
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
+from klr_bench.estimators.online.strategies import MISTAKES, REFUSED, Counted, T
 
 BLOCK = 128
 """Examples per block."""
@@ -144,9 +144,9 @@ def _block(
     """Learn from a block of b examples with labels y (b,) and squares (b,), their k(x, x).
 
     values (b, n + b): kernel values with the n support vectors at the start and with each other.  Per support vector,
-    in the order of their insertion: coef, average, since, number as in `budget.engine.Book`, length, ||k(x_i, .)||, and
-    column, that in `values`; with one place more than `budget`, and so is the factor, U.  total: per example that was
-    ever inserted.  Written: entered, which of all examples the inserted ones are.
+    in the order of their insertion: coef, average, since, number as in `online.strategies.Book`, length, ||k(x_i, .)||,
+    and column, that in `values`; with one place more than `budget`, and so is the factor, U.  total: per example that
+    was ever inserted.  Written: entered, which of all examples the inserted ones are.
     """
     first, k, q = values.shape[1] - len(y), np.empty(len(coef)), np.empty(len(coef))
     before = counts[EVER]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import N, decide, drop, enter, strategy
+from klr_bench.estimators.online.strategies import N, decide, drop, enter, strategy
 
 
 @strategy

@@ -1,7 +1,8 @@
-"""numba's compiler, with a cache that is always writable and never stale, and only for what is used.
+"""Compilation by numba, on first use, with a cache that is always writable and never stale.
 
-A function is compiled, or loaded from the cache, for one of its declared signatures when it is first called with such
-arguments.  `compile_all` does it ahead, so that a time that is measured contains none of it.
+A function is compiled for a declared signature, or loaded from the cache, when it is first called with such arguments.
+`compile_all` compiles in advance, so that timings exclude compilation.  numba itself would compile explicit signatures
+at import, and without them compile an engine again for each rule that is passed to it.
 
 Compiled code is stored in ``<base>/<hash of the estimators' source files>``.  The base is the first folder that can be
 written: ``NUMBA_CACHE_DIR``, the user's cache folder, or a temporary folder.  The hash is necessary because numba
@@ -17,17 +18,18 @@ import logging
 import os
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, update_wrapper
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import platformdirs
-from numba import config, njit
-from numba.core import errors
+from numba import config, njit, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
+from numba.extending import typeof_impl
 
 logger = logging.getLogger("klr_bench")
 
@@ -63,26 +65,20 @@ refused: list[str] = []
 
 
 def is_cold() -> bool:
-    """Tell whether nothing has been compiled yet for this version of the package."""
+    """Return True if nothing has been compiled yet for this version of the package."""
     return next(cache_folder().rglob("*.nbc"), None) is None
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: compile a function for these signatures, each when it is first needed, and cache it.
 
-    Without signatures it is compiled for whatever types another compiled function gives it.
+    Without signatures it is compiled for whatever types another compiled function passes.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        before = config.CACHE_DIR
-        config.CACHE_DIR = str(cache_folder())  # numba reads it only when the decorator is applied
-        try:
-            dispatcher = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
-        finally:
-            config.CACHE_DIR = before
-        if signatures:
-            _restrict(dispatcher, signatures[0] if isinstance(signatures[0], list) else signatures)
-        return dispatcher
+        if not signatures:
+            return _dispatcher(function, options)
+        return Compiled(function, signatures[0] if isinstance(signatures[0], list) else signatures, options)
 
     return decorate
 
@@ -90,68 +86,107 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
 def compile_all() -> None:
     """Compile, or load from the cache, all functions of the modules that have been imported, for all signatures."""
     _unsaid.clear()
-    for compile_one in _waiting:
-        compile_one()
+    for variant in _waiting:
+        variant.ready()
     _waiting.clear()
 
 
-_one_at_a_time = threading.RLock()
-_waiting: list[Callable[[], Any]] = []
-"""What compiles, for each function and signature that may not be compiled yet."""
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_folder())  # numba reads it only when the decorator is applied
+    try:
+        return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    finally:
+        config.CACHE_DIR = before
 
 
-def _restrict(dispatcher: Any, signatures: Sequence[Any]) -> None:
-    """Let a function that numba would compile for any types be compiled for the declared ones alone, when needed.
+class Variant:
+    """A dispatcher of numba for some of the declared signatures of a function; arguments are converted to these."""
 
-    numba asks `compile` at the first call from Python and `_search_new_conversions` at a later one with other types,
-    `get_call_template` where another compiled function calls it, and `get_compile_result` where it is the argument of
-    one.  After the first time compilation is disabled: then a call takes arguments that can be converted, as with
-    signatures that are compiled at once.
+    def __init__(self, function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, Any]) -> None:
+        self.dispatcher, self._signatures = _dispatcher(function, options), signatures
+        self.argument_types = normalize_signature(signatures[0])[0]
+
+    def ready(self) -> Any:
+        """Return the dispatcher; at the first call it is compiled, as ``njit(signatures)`` would at once."""
+        with global_compiler_lock:  # several threads may need it at once
+            if not self.dispatcher.signatures:
+                _say_once()
+                for signature in self._signatures:
+                    self.dispatcher.compile(signature)
+                self.dispatcher.disable_compile()
+        return self.dispatcher
+
+
+class Compiled:
+    """A function with declared signatures, for Python, for compiled functions, and as an argument of one like it.
+
+    A call from Python compiles the signatures with its dtypes of arrays; a compiled function that calls this one
+    compiles all.
     """
-    compile_for, search = dispatcher.compile, dispatcher._search_new_conversions
-    template, result = dispatcher.get_call_template, dispatcher.get_compile_result
-    convertible = dispatcher.typingctx.can_convert
 
-    def ensure(given: Sequence[Any]) -> Any:
-        for declared in signatures:
-            wanted, _ = normalize_signature(declared)
-            if len(given) == len(wanted) and None not in map(convertible, given, wanted):
-                with _one_at_a_time:  # several threads may need it at once
-                    _say_once()
-                    dispatcher.disable_compile(False)
-                    try:
-                        return compile_for(declared)
-                    finally:
-                        dispatcher.disable_compile(bool(dispatcher.signatures))
-        return None
+    def __init__(self, function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        groups: dict[tuple[Any, ...], list[Any]] = {}
+        for signature in signatures:
+            groups.setdefault(tuple(_dtypes(normalize_signature(signature)[0])), []).append(signature)
+        self.variants = {key: Variant(function, group, options) for key, group in groups.items()}
+        self.whole = Variant(function, signatures, options) if len(groups) > 1 else next(iter(self.variants.values()))
+        self._calls: dict[tuple[Any, ...], tuple[Any, dict[int, Any]]] = {}
+        _waiting.extend(self.variants.values())
 
-    def compile_declared(signature: Any) -> Any:
-        given, _ = normalize_signature(signature)
-        entry = ensure(given)
-        if entry is None:
-            message = f"No matching definition for argument type(s) {', '.join(map(str, given))}"
-            raise errors.TypingError(message)
-        return entry
+    def __call__(self, *arguments: Any) -> Any:
+        key = tuple(_kinds(arguments))
+        if key not in self._calls:
+            self._calls[key] = self._prepare(arguments)
+        dispatcher, functions = self._calls[key]
+        return dispatcher(
+            *(functions.get(place, one) for place, one in enumerate(arguments)) if functions else arguments
+        )
 
-    def search_or_compile(*arguments: Any) -> bool:
-        if search(*arguments):
-            return True
-        return ensure([dispatcher.typeof_pyval(one) for one in arguments]) is not None and search(*arguments)
+    def variant(self, dtypes: Iterable[Any]) -> Variant:
+        """Return the variant for arguments with arrays of these dtypes; its dispatcher refuses all if there is none."""
+        return self.variants.get(tuple(dtypes), self.whole)
 
-    def call_template(given: Any, kws: Any) -> Any:
-        ensure(given)
-        return template(given, kws)
-
-    def compile_result(signature: Any) -> Any:
-        if tuple(signature.args) not in dispatcher.overloads:  # it is asked at every call
-            ensure(signature.args)
-        return result(signature)
-
-    dispatcher.compile, dispatcher._search_new_conversions = compile_declared, search_or_compile
-    dispatcher.get_call_template, dispatcher.get_compile_result = call_template, compile_result
-    _waiting.extend(partial(ensure, normalize_signature(declared)[0]) for declared in signatures)
+    def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
+        """Return the dispatcher for such arguments, and what it takes in place of those that are `Compiled`."""
+        variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
+        functions = {
+            place: one.variant(_dtypes(variant.argument_types[place].signature.args)).ready()
+            for place, one in enumerate(arguments)
+            if isinstance(one, Compiled)
+        }
+        return variant.ready(), functions
 
 
+@typeof_impl.register(Compiled)
+def _typeof(function: Compiled, context: Any) -> Any:
+    """Return what a compiled function sees that calls this one."""
+    return typeof_impl(function.whole.ready(), context)
+
+
+def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
+    """Yield the dtypes of the arrays among types, and within tuples."""
+    for one in numba_types:
+        if isinstance(one, types.Array):
+            yield np.dtype(str(one.dtype))
+        elif isinstance(one, types.BaseTuple):
+            yield from _dtypes(one)
+
+
+def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
+    """Yield the dtypes of the arrays among arguments, and within tuples, and those arguments that are `Compiled`."""
+    for one in arguments:
+        if isinstance(one, np.ndarray):
+            yield one.dtype
+        elif isinstance(one, tuple):
+            yield from _kinds(one)
+        elif isinstance(one, Compiled):
+            yield one
+
+
+_waiting: list[Variant] = []
+"""Variants that may not be compiled yet."""
 _unsaid = ["klr-bench compiles what this fit needs, once for this version: it takes a few seconds."]
 
 

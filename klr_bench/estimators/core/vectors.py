@@ -53,3 +53,15 @@ def add_scaled(sums, c, values):
     """
     for j in range(len(sums)):
         sums[j] += c * values[j]
+
+
+def highest(scores, r):
+    """Return the places of the r highest positive scores (d,), in ascending order; fewer if fewer are positive.
+
+    Among scores that are equal up to rounding the first places are taken.
+    """
+    least = np.partition(scores, -r)[-r] if 0 < r < len(scores) else 0.0 if r else np.inf
+    above = np.flatnonzero(scores > least * (1.0 + TIE))
+    near = np.flatnonzero(scores >= least * (1.0 - TIE)) if least > 0.0 else above
+    equal = np.setdiff1d(near, above)[: r - len(above)]
+    return np.sort(np.append(above, equal))

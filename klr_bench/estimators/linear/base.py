@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.core.classifier import decides, learns
-from klr_bench.estimators.core.contract import FIRST
 from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number
 from klr_bench.estimators.core.weights import row_weights
 from klr_bench.estimators.linear.blocked import Blocked
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
+from klr_bench.protocols import FIRST
 
 CONFIDENCE = Number(Real, 0.5, 1, closed="neither")
 """Constraint of a probability above 0.5."""

@@ -47,7 +47,7 @@ def read_only(real, dimensions):
 _PAIR = types.UniTuple(float64, 2)
 
 
-@compiled(_PAIR(RULE, float64, float64, float64, float64, float64[::1], int64[::1], int64), inline="always")
+@compiled(inline="always")
 def ask(rule, m, v, squared, limit, parameters, counts, t):
     """Count example t and return the rule's answer; refuse the example if the answer, m or v is not finite.
 

@@ -1,10 +1,7 @@
-"""Sparse batch confidence-weighted learning: a cutting-plane method selects groups of features.
-
-Each group has a covariance of its weights.
+"""Sparse batch confidence-weighted learning: groups of features, selected by cutting planes, each with a covariance.
 
 Tan, Yan, Wang, van den Hengel, Tsang, Shi, "Learning sparse confidence-weighted classifier on very high dimensional
-data", AAAI 2016, algorithms 2 and 3.  Without covariances: Tan, Tsang, Wang, "Towards ultrahigh dimensional feature
-selection for big data", JMLR 15, 2014.
+data", AAAI 2016, algorithms 2 and 3; for the method without covariances see `FeatureGeneratingMachine`.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE, Choice
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.core.telling import telling
-from klr_bench.estimators.core.vectors import TIE
+from klr_bench.estimators.core.vectors import highest
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.groups import Subproblem
 
@@ -34,7 +31,7 @@ class GroupSelector(LinearClassifier):
         s_j = \lvert \sum_{i=1}^n a_i y_i x_{ij} \rvert
 
     is the score of feature j, with the dual variables a_i of the rows; at the start all a_i are equal, or in proportion
-    to the weights.  A subclass sets ``_covariance``.
+    to the weights.
 
     Parameters
     ----------
@@ -44,11 +41,10 @@ class GroupSelector(LinearClassifier):
         Number p >= 1 of features at which the selection ends (the third stopping rule).  The experiments have 30 to
         1,000.
     n_group : int or None, default=None
-        Number r >= 1 of features per group; None gives 15 groups, as in the paper.  Smaller groups take more
-        iterations, each of which passes over the rows.
+        Features per group, r >= 1; None gives 15 groups, as in the paper.  Each group takes a pass over the rows.
     tol : float, default=1e-3
-        The selection also ends when the dual objective changes by less than this share of it (the first rule); tol >=
-        0.  The experiments have 0, so that exactly p features are selected.
+        The selection also ends when the dual objective changes by less than this share, >= 0, of it (the first rule).
+        The experiments have 0, so that exactly p features are selected.
     n_passes : int, default=1
         Passes of dual coordinate ascent over the rows, in their order, after each new group, >= 1; algorithm 3 makes
         one.  More come nearer to the exact solutions that theorem 1 is about.
@@ -61,9 +57,9 @@ class GroupSelector(LinearClassifier):
         MB > 0 that selected columns and covariances may take.  The selection ends with a warning before they exceed it
         (the second rule); if the first group already exceeds it, the fit fails with an error.
     refit : bool, default=False
-        Learn the weights again at the end, with all selected features as one group: algorithm 1 on these features.  The
-        paper does not do this: its (sum_k m_k)^2 makes the weights of most groups 0.  In the reference of sbcw_rcv1
-        True raises the accuracy, by 7 points with 60 features of SBCW and by 4 with 1,000.
+        Learn the weights again at the end, with all selected features as one group (algorithm 1), unlike the paper,
+        whose (sum_k m_k)^2 makes the weights of most groups 0.  In the reference of sbcw_rcv1 True raises the accuracy
+        of SBCW by 7 points with 60 features and by 4 with 1,000.
     class_weight : dict, "balanced" or None, default=None
         Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
         n_k) for n_k rows of class k.
@@ -88,6 +84,7 @@ class GroupSelector(LinearClassifier):
         Number of features.
     """
 
+    _covariance = True
     _parameter_constraints = {  # noqa: RUF012
         "C": [POSITIVE],
         "q": [Choice(int, {1, 2})],
@@ -104,8 +101,8 @@ class GroupSelector(LinearClassifier):
     }
 
     def __init__(
-        self, C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight,
-        verbose,
+        self, C=1.0, q=2, *, n_features_to_select=100, n_group=None, tol=1e-3, n_passes=1, gap_tol=1e-3, sigma=1e-2,
+        memory_limit=4000.0, refit=False, class_weight=None, verbose=False,
     ):  # fmt: skip
         self.C = C
         self.q = q
@@ -147,6 +144,10 @@ class GroupSelector(LinearClassifier):
         a, thetas, size = C / self.C, [], self._group_size()
         free, callback = np.ones(X.shape[1], dtype=bool), telling(self, callback)
         while True:
+            self._publish(problem, thetas)
+            if thetas and callback is not None and callback(self, self.n_iter_):
+                self.stopped_by_ = "callback"
+                break
             room = min(size, self.n_features_to_select - len(problem.features))
             group = highest(np.where(free, np.abs(X.T @ (a * signs)), 0.0), room)
             self.stopped_by_ = self._reason(problem, group, thetas)
@@ -156,11 +157,6 @@ class GroupSelector(LinearClassifier):
             free[group] = False
             thetas.append(problem.solve(self.n_passes, self.gap_tol))
             a = problem.a
-            self._publish(problem, thetas)
-            if callback is not None and callback(self, self.n_iter_):
-                self.stopped_by_ = "callback"
-                break
-        self._publish(problem, thetas)
         if self.refit and len(problem.features):
             whole = Subproblem(X, signs, C, self.q, self.sigma, covariance=self._covariance)
             whole.add(problem.features)
@@ -254,29 +250,6 @@ class SparseBatchConfidenceWeighted(GroupSelector):
     ((4,), 2)
     """
 
-    _covariance = True
-
-    def __init__(
-        self,
-        C=1.0,
-        q=2,
-        *,
-        n_features_to_select=100,
-        n_group=None,
-        tol=1e-3,
-        n_passes=1,
-        gap_tol=1e-3,
-        sigma=1e-2,
-        memory_limit=4000.0,
-        refit=False,
-        class_weight=None,
-        verbose=False,
-    ):
-        super().__init__(
-            C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight,
-            verbose,
-        )  # fmt: skip
-
 
 class FeatureGeneratingMachine(GroupSelector):
     r"""The feature generating machine: selects groups of features for a linear support vector machine.
@@ -310,44 +283,17 @@ class FeatureGeneratingMachine(GroupSelector):
     >>> from klr_bench import FeatureGeneratingMachine
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
-    >>> model = FeatureGeneratingMachine(n_features_to_select=4, n_group=2).fit(X, y)
-    >>> model.score(X, y) > 0.9
+    >>> FeatureGeneratingMachine(n_features_to_select=4, n_group=2).fit(X, y).score(X, y) > 0.9
     True
-    >>> model.selected_features_.shape, model.n_iter_
-    ((4,), 2)
     """
 
     _covariance = False
 
     def __init__(
-        self,
-        C=10.0,
-        q=2,
-        *,
-        n_features_to_select=100,
-        n_group=None,
-        tol=1e-3,
-        n_passes=1,
-        gap_tol=1e-3,
-        sigma=1e-2,
-        memory_limit=4000.0,
-        refit=False,
-        class_weight=None,
-        verbose=False,
-    ):
+        self, C=10.0, q=2, *, n_features_to_select=100, n_group=None, tol=1e-3, n_passes=1, gap_tol=1e-3, sigma=1e-2,
+        memory_limit=4000.0, refit=False, class_weight=None, verbose=False,
+    ):  # fmt: skip
         super().__init__(
-            C, q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight,
-            verbose,
+            C, q, n_features_to_select=n_features_to_select, n_group=n_group, tol=tol, n_passes=n_passes, sigma=sigma,
+            gap_tol=gap_tol, memory_limit=memory_limit, refit=refit, class_weight=class_weight, verbose=verbose,
         )  # fmt: skip
-
-
-def highest(scores, r):
-    """Return the places of the r highest positive scores (d,), in ascending order; fewer if fewer are positive.
-
-    Among scores that are equal up to rounding the first places are taken.
-    """
-    least = np.partition(scores, -r)[-r] if 0 < r < len(scores) else 0.0 if r else np.inf
-    above = np.flatnonzero(scores > least * (1.0 + TIE))
-    near = np.flatnonzero(scores >= least * (1.0 - TIE)) if least > 0.0 else above
-    equal = np.setdiff1d(near, above)[: r - len(above)]
-    return np.sort(np.append(above, equal))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, float32, float64, int32, int64, types
+from numba import float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
 from klr_bench.estimators.core.jit import compiled
@@ -21,7 +21,7 @@ ABSENT = -1
 _places, _vector = int64[::1], float64[::1]
 
 
-@compiled(boolean(_vector, int64, int64), inline="always")
+@compiled(inline="always")
 def before(variance, i, j):
     """Tell whether feature i is kept rather than j: the smaller variance wins, then the smaller number."""
     return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)

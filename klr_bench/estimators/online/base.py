@@ -90,7 +90,7 @@ class OnlineKernelClassifier(OnlineClassifier):
     """
 
     grows = True
-    """With the support vectors: see `klr_bench.estimators.core.contract.Grows`."""
+    """With the support vectors: see `klr_bench.protocols.HasGrowingMemory`."""
     _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
 
     def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_finite
-from klr_bench.estimators.core.contract import declares
 from klr_bench.estimators.core.threads import working
 from klr_bench.estimators.online import engine
+from klr_bench.protocols import declares
 
 
 def _streams(learners):

@@ -84,11 +84,11 @@ def _result(estimator: Any, X: Any, y: Any, time_limit_s: float) -> bytes:
     import scipy.sparse as sp
     from threadpoolctl import threadpool_limits
 
-    from klr_bench.estimators.core import contract
+    from klr_bench import protocols
 
     try:
         with threadpool_limits(1):
-            contract.warm_up(estimator, sparse=sp.issparse(X))
+            protocols.warm_up(estimator, sparse=sp.issparse(X))
             reset_peak_memory()
             signal.setitimer(signal.ITIMER_REAL, time_limit_s)  # SIGALRM ends the process, whatever it does
             started = time.perf_counter()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from klr_bench.estimators.core.contract import FIRST
+from klr_bench.protocols import FIRST
 
 
 class Checkpoint(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax
 
-from klr_bench.estimators.core import contract
+from klr_bench import protocols
 
 N_BINS = 15
 JUDGED = 100
@@ -147,10 +147,10 @@ class Predictions:
 
 def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     """Ask a fitted classifier about the rows of X (n, d), whose labels are y (n,): -1 and +1, or 0, 1, ..."""
-    declared = contract.classes(estimator)
+    declared = protocols.classes(estimator)
     usual = TWO if np.isin(y, TWO).all() else np.unique(y)
     classes = usual if declared is None else declared
-    decide, proba = contract.decision_function(estimator), contract.predict_proba(estimator)
+    decide, proba = protocols.decision_function(estimator), protocols.predict_proba(estimator)
     decision = None if decide is None else np.asarray(decide(X))
     expected = (len(y), len(classes)) if len(classes) > 2 else (len(y),)
     if decision is not None and (decision.shape != expected or decision.dtype.kind not in "fiu"):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from klr_bench import protocols
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.estimators.core import contract
 from klr_bench.experiment.measure.catalogue import METRICS, OF_PREDICTIONS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.predictions import Bin, predict
@@ -44,9 +44,9 @@ def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = (
 def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
     """Return what a checkpoint keeps of a classifier: metrics of its predictions, and what it reports of itself."""
     predictions = predict(estimator, X, y)
-    metrics = [METRICS[name] for name in contract.watched(estimator)]
+    metrics = [METRICS[name] for name in protocols.watched(estimator)]
     values = {metric.name: metric.of(predictions) for metric in metrics if metric.of is not None}
-    return {name: value for name, value in values.items() if value is not None} | contract.progress(estimator)
+    return {name: value for name, value in values.items() if value is not None} | protocols.progress(estimator)
 
 
 def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = None) -> Metrics:
@@ -54,7 +54,7 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
 
     `relevant_found` is the share of the `relevant` features, if they are known, that is among the selected ones.
     """
-    summary = contract.summary(estimator, n_train)
+    summary = protocols.summary(estimator, n_train)
     for name in summary:
         if name not in METRICS:
             message = f"{type(estimator).__name__}.summary(): unknown metric {name!r}.{nearest(name, METRICS)}"
@@ -64,7 +64,7 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
             message = f"{type(estimator).__name__}.summary(): {name}: expected {METRICS[name].range}, got {got}."
             raise KlrBenchError(message)
     metrics: Metrics = {name: int(n) if METRICS[name].whole else float(n) for name, n in summary.items()}
-    chosen = contract.selected_features(estimator)
+    chosen = protocols.selected_features(estimator)
     if chosen is not None:
         metrics["n_selected"] = len(chosen)
         if relevant is not None:
@@ -93,11 +93,11 @@ def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
 
     Nothing for any other estimator.
     """
-    classifier = contract.last_classifier(estimator)
+    classifier = protocols.last_classifier(estimator)
     if classifier is None:
         return {}
     accuracy = float(np.mean(classifier.predict(X) == y))
-    return {"last_accuracy": accuracy, "last_n_support": contract.summary(classifier, len(y))["n_support"]}
+    return {"last_accuracy": accuracy, "last_n_support": protocols.summary(classifier, len(y))["n_support"]}
 
 
 def approximation(estimator: Any, X: Any) -> Metrics:
@@ -105,5 +105,5 @@ def approximation(estimator: Any, X: Any) -> Metrics:
 
     Nothing for an estimator without such features.
     """
-    error = contract.kernel_error(estimator, X[:PAIRED])
+    error = protocols.kernel_error(estimator, X[:PAIRED])
     return {} if error is None else {"kernel_error": error}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from klr_bench import protocols
 from klr_bench.errors import KlrBenchError
-from klr_bench.estimators.core import contract
 from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.data import Dataset
 from klr_bench.experiment.runner.plan import Cell
@@ -47,7 +47,7 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
     """Refuse a learner of two classes for a data set with more."""
     for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
         estimator = cell.candidates[0].chosen
-        if not contract.takes_many_classes(build(estimator)):
+        if not protocols.takes_many_classes(build(estimator)):
             message = (
                 f"{cell.algorithm}: takes two classes, {name} has {n_classes}. Leave it out of algorithm=[...], or "
                 "choose one class against the rest (of your own file: data.positive=LABEL)."
@@ -61,16 +61,16 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
         estimator, split = cell.candidates[0].chosen, cell.source.spec.split
         assert isinstance(split, Stream)
         built = build(to_be_checked(estimator))
-        if not contract.declares(built, "partial_fit"):
+        if not protocols.declares(built, "partial_fit"):
             message = f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from."
             raise KlrBenchError(message)
-        if contract.grows(built) and not split.unbounded:
+        if protocols.grows(built) and not split.unbounded:
             message = (
                 f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
                 f"budget_oskl, or add datasets.{cell.source.stem}.split.unbounded=true."
             )
             raise KlrBenchError(message)
-        if split.test == "rows" and not contract.scores_rows(built):
+        if split.test == "rows" and not protocols.scores_rows(built):
             message = (
                 f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
                 f"algorithm=[...], or test all learners with datasets.{cell.source.stem}.split.test=chunks."

@@ -12,8 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from klr_bench import protocols
 from klr_bench.errors import KlrBenchError, located
-from klr_bench.estimators.core import contract
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import (
     LEFT_TO_SELECTION,
@@ -40,7 +40,7 @@ SPLITTING = ("klr_bench.experiment.splits",)
 SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
 MEASURING = (
     "klr_bench.experiment.measure",
-    "klr_bench.estimators.core.contract",
+    "klr_bench.protocols",
     "klr_bench.experiment.runner.work",
 )
 """Modules on which the result of every cell depends, beside the estimator's own."""
@@ -303,7 +303,7 @@ def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -
             checked = to_be_checked(estimator)
             check_parameters(checked)
             if construct:
-                contract.check_parameters(build(checked))
+                protocols.check_parameters(build(checked))
         except (KlrBenchError, ValueError, TypeError) as error:
             raise KlrBenchError(str(error)) from error
         except (Exception, SystemExit, GeneratorExit) as error:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from klr_bench.estimators.core import contract
+from klr_bench import protocols
 from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.data.streamed import Streamed
 from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
@@ -82,7 +82,7 @@ def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -
     """Compare decision values with the labels -1 and +1; their sigmoids are the probabilities, if there are any."""
     margins = y * decision
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
-    logistic = contract.predict_proba(estimator) is not None
+    logistic = protocols.predict_proba(estimator) is not None
     return Tested(len(y), n_right, float(np.logaddexp(0.0, -margins).sum()) if logistic else None)
 
 
@@ -148,7 +148,7 @@ class Pass:
     def close_window(self) -> None:
         """Keep what is known at the end of a window."""
         self.note_memory()
-        numbers = self.window.metrics() | contract.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
+        numbers = self.window.metrics() | protocols.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
         self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in numbers.items()]
         self.window = Tested()
 
@@ -210,7 +210,7 @@ def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows
     X = scaling.transform(X)
     kernel = resolve_kernel(cell.kernel, X, seed)
     estimator = make(with_width(chosen, X), kernel, seed)
-    contract.warm_up(estimator, sparse=sparse)
+    protocols.warm_up(estimator, sparse=sparse)
     classes = np.array([-1, 1] if n_classes == 2 else range(n_classes), dtype=np.int8)
     return Pass(estimator, scaling, flat_parameters(chosen, kernel), classes, by_rows)
 

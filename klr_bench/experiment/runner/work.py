@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from klr_bench.estimators.core import contract
+from klr_bench import protocols
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.measure.child import fit_in_child
 from klr_bench.experiment.measure.clock import Clock
@@ -46,18 +46,18 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
     with threadpool_limits(n_threads):
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
         estimator = make(with_width(chosen, data.X_train), kernel, seed)
-        contract.warm_up(estimator, sparse=sp.issparse(data.X_train))
-        estimator = contract.rehearsed(estimator, data.X_train, data.y_train)
+        protocols.warm_up(estimator, sparse=sp.issparse(data.X_train))
+        estimator = protocols.rehearsed(estimator, data.X_train, data.y_train)
         reset_peak_memory()
         load = machine.load()
         clock = _clock(cell, estimator, data)
-        if cell.time_limit_s is not None and not contract.takes_callback(estimator):
+        if cell.time_limit_s is not None and not protocols.takes_callback(estimator):
             estimator, fit_time, memory = fit_in_child(estimator, data.X_train, data.y_train, cell.time_limit_s)
         else:
-            watched = (cell.trace.points or cell.time_limit_s) and contract.takes_callback(estimator)
+            watched = (cell.trace.points or cell.time_limit_s) and protocols.takes_callback(estimator)
             estimator.fit(data.X_train, data.y_train, **({"callback": clock} if watched else {}))
             fit_time, memory = clock.elapsed(), peak_memory_mb()
-        end = contract.ended_at(estimator)
+        end = protocols.ended_at(estimator)
         if end is not None:
             clock.end(estimator, end)
         processor = machine.processor()
@@ -139,6 +139,6 @@ def learner_seed(source: Source) -> int:
 
 def _clock(cell: Cell, estimator: Any, data: Prepared) -> Clock:
     """Return the clock of a fit, which starts now."""
-    last, first = contract.steps(estimator, len(data.y_train))
+    last, first = protocols.steps(estimator, len(data.y_train))
     evaluate = partial(at_checkpoint, X=data.X_test, y=data.y_test)
     return Clock(last, cell.trace.points, evaluate, cell.time_limit_s, cell.trace.spacing, first)

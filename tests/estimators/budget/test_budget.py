@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import clone
 
-from klr_bench.estimators.budget import engine, projecting, projection
+from klr_bench.estimators.budget import projecting, projection
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
+from klr_bench.estimators.online import strategies
 from tests.cover import cover
 from tests.estimators.one_pass import (
     BOGD,
@@ -109,7 +110,7 @@ def kernel_matrix(X, kernel):
     average=[False, True],
 )
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
-    monkeypatch.setattr(engine, "BLOCK", block)
+    monkeypatch.setattr(strategies, "BLOCK", block)
     monkeypatch.setattr(projecting, "BLOCK", block)
     monkeypatch.setattr(projection, "BLOCK", block)
     monkeypatch.setattr(projection, "AHEAD", block)
@@ -164,7 +165,7 @@ def test_cuts_into_calls_do_not_matter(case, budget, cuts):
 def test_a_large_budget_with_short_blocks_is_the_same(case, monkeypatch):
     X, y = toy(n=500)
     usual = fitted(case, X, y, 60, gamma=2.0, average=True)
-    monkeypatch.setattr(engine, "LARGE", 10)
+    monkeypatch.setattr(strategies, "LARGE", 10)
     short = fitted(case, X, y, 60, gamma=2.0, average=True)
     np.testing.assert_array_equal(short.support_vectors_, usual.support_vectors_)
     np.testing.assert_allclose(short.dual_coef_, usual.dual_coef_, rtol=1e-9)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import clone
 
-from klr_bench.estimators.core import contract
+from klr_bench import protocols
 from klr_bench.estimators.features import fogd
 from tests.cover import cover
 from tests.estimators.one_pass import FOGD, KernelOGD
@@ -128,8 +128,8 @@ def test_what_an_experiment_is_told():
     X, y = toy(n=100)
     learner = FOGD(4, gamma=0.7, random_state=0).fit(X, y)  # as many features as columns of X
     rate = learner.n_mistakes_ / 100
-    assert contract.summary(learner, 100) == {"nonzero_fraction": 1.0, "n_updates": 100, "mistake_rate": rate}
-    assert contract.selected_features(learner) is None
+    assert protocols.summary(learner, 100) == {"nonzero_fraction": 1.0, "n_updates": 100, "mistake_rate": rate}
+    assert protocols.selected_features(learner) is None
 
 
 def test_the_callback_can_stop():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from klr_bench import BatchConfidenceWeighted, FeatureGeneratingMachine, SparseBatchConfidenceWeighted
+from klr_bench.estimators.core.vectors import highest
 from klr_bench.estimators.linear.groups import Subproblem, conjugate
-from klr_bench.estimators.linear.sbcw import highest
 from tests.estimators.linear.samples import toy
 from tests.reference import sparse_linear as reference
 

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 import yaml
 from sklearn.linear_model import SGDClassifier
 
-from klr_bench import AROW, BudgetOSKL
-from klr_bench.estimators.core import contract
+from klr_bench import AROW, BudgetOSKL, protocols
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.experiment.runner import checkpoint
 from klr_bench.experiment.runner.checkpoint import CheckpointError
@@ -31,7 +30,7 @@ def specs() -> dict[str, dict[str, Any]]:
     found = {}
     for path in sorted((config_dir() / "algorithm").glob("*.yaml")):
         spec = yaml.safe_load(path.read_text())["estimator"]
-        if spec[TARGET].startswith("klr_bench") and contract.declares(classifier_class(spec[TARGET]), "partial_fit"):
+        if spec[TARGET].startswith("klr_bench") and protocols.declares(classifier_class(spec[TARGET]), "partial_fit"):
             found[path.stem] = {name: value for name, value in spec.items() if "${" not in str(value)}
     return found
 

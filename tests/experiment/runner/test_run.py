@@ -301,7 +301,7 @@ CODE = {
     "splits": "klr_bench.experiment.splits",
     "selection": "klr_bench.experiment.selection",
     "measure": "klr_bench.experiment.measure",
-    "contract": "klr_bench.estimators.core.contract",
+    "protocols": "klr_bench.protocols",
     "work": "klr_bench.experiment.runner.work",
 }
 

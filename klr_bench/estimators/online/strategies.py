@@ -1,4 +1,4 @@
-"""The engine of the learners with a budget, exact, in blocks: support vectors are inserted, removed and rescaled.
+"""The engine of strategies, exact, in blocks: support vectors are inserted, removed and rescaled.
 
 At step t a learner sees (x_t, y_t).  Its strategy may insert x_t, remove another example, shrink f, or change each
 coefficient.  None of this changes a kernel value.  The kernel values of the next examples, with the support vectors and
@@ -262,8 +262,8 @@ class Counted:
         return int(self.counts[REFUSED])
 
 
-class BudgetState(Counted):
-    """The state of a learner with a budget between two chunks of examples.
+class StrategyState(Counted):
+    """The state of a learner with a strategy between two chunks of examples.
 
     Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
     rows of all inserted examples, in order, and their `numbers` among all; `total`, the

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import EVER, FIRST, SQUARED, N, decide, enter, shrink, strategy
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE
-from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
+from klr_bench.estimators.online.strategies import EVER, FIRST, SQUARED, N, decide, enter, shrink, strategy
 
 
 @strategy
@@ -31,7 +30,7 @@ def step_inside_the_ball(book, parameters):
     return len(y)
 
 
-class ALMA(BudgetKernelClassifier):
+class ALMA(OneVsRestKernelClassifier):
     r"""Approximate large margin algorithm, p = 2: without errors, its margin is at least 1 - alpha of the largest.
 
     Examples have length 1, x^ = k(x, .) / ||k(x, .)||.  One with y <f, x^> <= (1 - alpha) B / sqrt(j) gives update
@@ -55,12 +54,12 @@ class ALMA(BudgetKernelClassifier):
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
     kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
+        See `OneVsRestKernelClassifier`.
 
     Attributes
     ----------
     classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`.
+        See `OneVsRestKernelClassifier`.
 
     References
     ----------
@@ -79,10 +78,8 @@ class ALMA(BudgetKernelClassifier):
     True
     """
 
-    budget = 2**40  # more than there can be examples
     _strategy = step_inside_the_ball
-    _fixed = OnlineKernelClassifier._fixed
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
+    _parameter_constraints = OneVsRestKernelClassifier._parameter_constraints | {
         "alpha": [SHARE],
         "B": [POSITIVE, None],
         "C": [POSITIVE, None],
@@ -104,9 +101,7 @@ class ALMA(BudgetKernelClassifier):
         n_epochs=1,
         shuffle=True,
     ):
-        OnlineKernelClassifier.__init__(
-            self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        )
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.alpha = alpha
         self.B = B
         self.C = C

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.base import clone
 
-from klr_bench.estimators.budget import engine
+from klr_bench.estimators.online import strategies
 from tests.cover import cover
 from tests.estimators.one_pass import ALMA
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
@@ -30,7 +30,7 @@ ROOT = np.sqrt(2)
     C=[None, 0.4],
 )
 def test_equals_the_reference(kernel, layout, block, average, alpha, B, C, monkeypatch):
-    monkeypatch.setattr(engine, "SHORT", block)
+    monkeypatch.setattr(strategies, "SHORT", block)
     X, y = toy(n=150)
     X = suited(X, layout)
     learner = ALMA(alpha, B, C, average=average, **kernel).fit(laid_out(X, layout, monkeypatch), y)

@@ -15,8 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import klr_bench
-from klr_bench import L1KLR, PrototypeKLR
-from klr_bench.estimators.core import contract
+from klr_bench import L1KLR, PrototypeKLR, protocols
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
 from tests.estimators.one_pass import OSKL, Forgetron, KernelPegasos, NonConservativeKLR
@@ -109,11 +108,11 @@ def test_a_class_with_fit_and_predict_alone_is_measured():
     assert measure(bare, X, Y)[::2] == (of_labels(bare, Y), [])
     assert at_checkpoint(bare, X, Y) == {"accuracy": accuracy}
     assert fitted(bare, 120, np.array([0])) == last(bare, X, Y) == {}
-    assert contract.steps(bare, 120) == (120, contract.FIRST)
-    assert contract.ended_at(bare) is contract.pass_key(bare, 2) is None
-    assert not contract.takes_callback(bare)
-    assert contract.takes_many_classes(bare)
-    contract.check_parameters(bare)
+    assert protocols.steps(bare, 120) == (120, protocols.FIRST)
+    assert protocols.ended_at(bare) is protocols.pass_key(bare, 2) is None
+    assert not protocols.takes_callback(bare)
+    assert protocols.takes_many_classes(bare)
+    protocols.check_parameters(bare)
 
 
 def test_a_class_with_fit_and_predict_alone_may_have_many_classes():
@@ -134,21 +133,21 @@ def test_decision_values_give_an_area():
 
 def test_what_is_declared_is_used():
     learner, seen = Declaring(), []
-    assert contract.takes_callback(learner)
+    assert protocols.takes_callback(learner)
     learner.fit(X, Y, callback=lambda estimator, t: seen.append(t))
     accuracy = np.mean(learner.predict(X) == Y)
     assert seen == [1, 2, 3]
-    assert contract.steps(learner, 120) == (3, 1)
-    assert contract.ended_at(learner) == 3
+    assert protocols.steps(learner, 120) == (3, 1)
+    assert protocols.ended_at(learner) == 3
     assert at_checkpoint(learner, X, Y) == {"error_rate": 1 - accuracy, "objective": 2.5}
     assert fitted(learner, 120, np.array([0, 1])) == {
         **{"n_support": 3, "sparsity": 1 - 3 / 120, "pass_time_s": 0.25},
         **{"n_selected": 1, "relevant_found": 0.5},
     }
     assert last(learner, X, Y) == {"last_accuracy": accuracy, "last_n_support": 3}
-    assert contract.pass_key(learner, 2) == ("declaring", 2)
-    assert contract.fit_together([learner, learner], X, Y) == (2, None)
-    assert contract.fit_together([learner], X, Y, seen.append) == (1, seen.append)
+    assert protocols.pass_key(learner, 2) == ("declaring", 2)
+    assert protocols.fit_together([learner, learner], X, Y) == (2, None)
+    assert protocols.fit_together([learner], X, Y, seen.append) == (1, seen.append)
     learner.average = False
     assert last(learner, X, Y) == {}
 
@@ -164,8 +163,8 @@ def test_attributes_that_scikit_learn_documents():
 
 def test_the_steps_of_a_pipeline_are_not_those_of_a_fit():
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    assert contract.steps(pipeline, 120) == (120, contract.FIRST)
-    assert not contract.takes_callback(pipeline)
+    assert protocols.steps(pipeline, 120) == (120, protocols.FIRST)
+    assert not protocols.takes_callback(pipeline)
     assert "log_loss" in measure(pipeline.fit(X, Y), X, Y)[0]
 
 
@@ -176,9 +175,9 @@ def test_shipped_classes_declare_names_of_the_catalogue(estimator_class):
     seen = []
 
     def callback(estimator, t):
-        seen.append((t, contract.progress(estimator)))
+        seen.append((t, protocols.progress(estimator)))
 
-    watched = {"callback": callback} if contract.takes_callback(learner) else {}
+    watched = {"callback": callback} if protocols.takes_callback(learner) else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         learner.fit(X, Y, **watched)
@@ -186,8 +185,8 @@ def test_shipped_classes_declare_names_of_the_catalogue(estimator_class):
     assert {name for name in names if name.split("_")[0] not in PICTURE} <= set(METRICS)
     assert all(np.isfinite(value) for _, progress in seen for value in progress.values())
     assert [t for t, _ in seen] == sorted({t for t, _ in seen}), "t rises"
-    assert all(METRICS[name].of for name in contract.watched(learner))
-    summary = contract.summary(learner, 120)
+    assert all(METRICS[name].of for name in protocols.watched(learner))
+    summary = protocols.summary(learner, 120)
     for name in set(summary) - {"sparsity", "nonzero_fraction", "mistake_rate"}:
         attribute = "pass_time_" if name == "pass_time_s" else f"{name}_"
         assert summary[name] == getattr(learner, attribute)
@@ -200,19 +199,19 @@ def test_shipped_classes_declare_names_of_the_catalogue(estimator_class):
     if "sparsity" in summary:
         assert summary["sparsity"] == 1 - learner.n_support_ / 120
     if seen:
-        progress = contract.progress(learner)
+        progress = protocols.progress(learner)
         assert {name: progress[name] for name in progress if name in summary} == {
             name: summary[name] for name in progress if name in summary
         }
-    end = contract.ended_at(learner)
+    end = protocols.ended_at(learner)
     assert end is None or not seen or end == seen[-1][0]
 
 
 def test_selected_features_of_an_l1_model_are_columns_of_x_or_none():
-    assert contract.selected_features(L1KLR(features="linear", lam=1.0).fit(X, Y)).tolist() == [0, 1]
+    assert protocols.selected_features(L1KLR(features="linear", lam=1.0).fit(X, Y)).tolist() == [0, 1]
     fourier = L1KLR(features="fourier", n_components=2, random_state=0).fit(X, Y)
     assert fourier.coef_.shape == (2,)
-    assert contract.selected_features(fourier) is None, "as many features as columns, but others"
+    assert protocols.selected_features(fourier) is None, "as many features as columns, but others"
 
 
 def test_who_can_share_a_pass():
@@ -220,17 +219,17 @@ def test_who_can_share_a_pass():
         def fit(self, X, y, callback=None):
             return super().fit(X[:5], y[:5])
 
-    key = contract.pass_key(OSKL(G=2.0), 2)
-    assert key == contract.pass_key(NonConservativeKLR(eta=0.5), 2) is not None
-    assert key != contract.pass_key(OSKL(gamma=3.0), 2)
-    assert key != contract.pass_key(OSKL(n_epochs=2), 2)
+    key = protocols.pass_key(OSKL(G=2.0), 2)
+    assert key == protocols.pass_key(NonConservativeKLR(eta=0.5), 2) is not None
+    assert key != protocols.pass_key(OSKL(gamma=3.0), 2)
+    assert key != protocols.pass_key(OSKL(n_epochs=2), 2)
     for alone, n_classes in ((OSKL(), 3), (Forgetron(), 2), (Own(), 2), (SVC(), 2), (Bare(), 2)):
-        assert contract.pass_key(alone, n_classes) is None
+        assert protocols.pass_key(alone, n_classes) is None
 
 
 def test_learners_of_a_shared_pass_are_as_if_alone():
     learners = [OSKL(G=2.0, random_state=0), KernelPegasos()]
-    together = contract.fit_together(learners, X, Y)
+    together = protocols.fit_together(learners, X, Y)
     assert together.refused.tolist() == [False, False]
     assert together.logistic.tolist() == [True, False]
     expected = np.column_stack([clone(learner).fit(X, Y).decision_function(X) for learner in learners])
@@ -246,7 +245,7 @@ def test_a_warm_up_is_a_small_fit_once_with_the_same_solver():
             return super().fit(X, y, callback=callback)
 
     for solver in ("adam", "lbfgs", "adam"):
-        contract.warm_up(Noted(7, solver=solver))
+        protocols.warm_up(Noted(7, solver=solver))
     assert Noted.fits == [("adam", (4, 4)), ("lbfgs", (4, 4))]
 
 
@@ -261,17 +260,17 @@ def test_a_warm_up_that_fails_does_no_harm():
         def fit(self, X, y):
             raise RuntimeError
 
-    contract.warm_up(Needy(3))
-    contract.warm_up(Failing())
+    protocols.warm_up(Needy(3))
+    protocols.warm_up(Failing())
 
 
 def test_parameters_are_refused_before_a_fit():
     with pytest.raises(ValueError, match="'G' parameter of OSKL"):
-        contract.check_parameters(OSKL(G=-1.0))
+        protocols.check_parameters(OSKL(G=-1.0))
 
 
 def test_how_many_classes_an_estimator_takes():
-    assert contract.takes_many_classes(OSKL())
-    assert contract.takes_many_classes(KernelPegasos())
-    assert not contract.takes_many_classes(OfTwoClasses())
-    assert contract.takes_many_classes(SVC())
+    assert protocols.takes_many_classes(OSKL())
+    assert protocols.takes_many_classes(KernelPegasos())
+    assert not protocols.takes_many_classes(OfTwoClasses())
+    assert protocols.takes_many_classes(SVC())

@@ -11,14 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float64, int64
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.engine import MISTAKES, REFUSED, Counted, T
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE
 from klr_bench.estimators.core.rows import Growing, growing_like
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
-from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
+from klr_bench.estimators.online.strategies import MISTAKES, REFUSED, Counted, T
 
 BLOCK = 128
 """Examples per block."""
@@ -158,7 +157,7 @@ class DoubleState(Counted):
         return np.arange(len(self.coef)), self.coef - self.sums / max(self.t, 1) if average else self.coef
 
 
-class DUOL(BudgetKernelClassifier):
+class DUOL(OneVsRestKernelClassifier):
     r"""Double updating: an update changes the coefficient of a conflicting support vector, too.
 
     At an example with y f(x) < 1, of the support vectors with margins y_i f(x_i) <= 1 the one with the least
@@ -184,12 +183,12 @@ class DUOL(BudgetKernelClassifier):
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.
     kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
+        See `OneVsRestKernelClassifier`.
 
     Attributes
     ----------
     classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`; n_updates_ does not count changes of a support vector.
+        See `OneVsRestKernelClassifier`; n_updates_ does not count changes of a support vector.
 
     References
     ----------
@@ -204,8 +203,7 @@ class DUOL(BudgetKernelClassifier):
     True
     """
 
-    _fixed = OnlineKernelClassifier._fixed
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"C": [POSITIVE], "rho": [SHARE]}
+    _parameter_constraints = OneVsRestKernelClassifier._parameter_constraints | {"C": [POSITIVE], "rho": [SHARE]}
 
     def __init__(
         self,
@@ -222,9 +220,7 @@ class DUOL(BudgetKernelClassifier):
         n_epochs=1,
         shuffle=True,
     ):
-        OnlineKernelClassifier.__init__(
-            self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        )
+        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.C = C
         self.rho = rho
 

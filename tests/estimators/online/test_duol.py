@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from klr_bench.estimators.budget import duol
+from klr_bench.estimators.online import duol
 from tests.cover import cover
 from tests.estimators.one_pass import DUOL
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy

@@ -1,0 +1,176 @@
+"""The scikit-learn interface of the kernel learners that keep one learner per class, each with its support vectors."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.core.classifier import decides, learns
+from klr_bench.estimators.core.expansion import decide
+from klr_bench.estimators.core.one_against_rest import begun, in_common, one_against_rest, spread
+from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.strategies import BLOCK, CHUNK, StrategyState
+
+
+class OneVsRestKernelClassifier(OnlineKernelClassifier):
+    """A binary kernel classifier that learns row by row and may change or remove earlier support vectors.
+
+    With more than two classes there is one learner per class, which separates it from the others.
+
+    A subclass sets its compiled strategy, `_strategy`; its `_strategy_arguments()` returns the numbers that the
+    strategy gets after `budget`.
+
+    Parameters
+    ----------
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
+        See `OnlineKernelClassifier`.
+
+    Attributes
+    ----------
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features), dtype of the kernel values
+        With `average` every example that was ever inserted, otherwise the examples kept at the end; in the order of
+        their insertion.  With more than two classes those of all.
+    dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
+        Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
+    n_support_ : int
+        Number of support vectors.
+    n_updates_ : int
+        Number of insertions.
+    estimators_ : list of estimators
+        For more than two classes the learner of each; with two there is none.
+    classes_, n_mistakes_, t_, n_features_in_
+        See `OnlineKernelClassifier`.
+    """
+
+    pass_key = None
+    """These learners share no pass."""
+    budget = 2**40
+    """Largest number of support vectors at any time; this one is more than there can be examples."""
+    _by_age = False
+
+    @learns
+    @one_against_rest
+    def fit(self, X, y, callback=None):
+        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
+
+        There are no weights of rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        callback : callable, default=None
+            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, callback=callback)
+
+    @learns
+    @one_against_rest
+    def partial_fit(self, X, y, classes=None, callback=None):
+        """Continue learning from the rows of X, in their order.
+
+        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  There are
+        no weights of rows.
+
+        Parameters
+        ----------
+        X, y, callback
+            As for `fit`.
+        classes : array of shape (n_classes,), default=None
+            All classes; required in the first call if y does not contain all of them.
+
+        Returns
+        -------
+        self
+        """
+        return super().partial_fit(X, y, classes, callback=callback)
+
+    @property
+    def support_vectors_(self):
+        """The support vectors, (n_support_, n_features)."""
+        return self._support_vectors
+
+    def _start(self):
+        super()._start()
+        vars(self).pop("_support_vectors", None)
+
+    def _strategy_arguments(self):
+        return []
+
+    def _new_state(self, X):
+        return StrategyState(self._kernel(X), X, self.budget, by_age=self._by_age)
+
+    def _learning(self):
+        strategy, parameters = type(self)._strategy, [self.budget, *self._strategy_arguments()]
+        return lambda X, signs, draws, *_: self._state.learn(strategy, parameters, X, signs, draws)
+
+    def _begin_pass(self):
+        """Keep the average: it is that of all passes."""
+
+    def _end_pass(self):
+        """Leave the support vectors as they are: they are replaced all the time."""
+        self._count_again()
+
+    def _size(self, callback):
+        return CHUNK if callback is None else BLOCK
+
+    def _refused_at(self):
+        return self._state.refused, self._state.last_value
+
+    @decides
+    def decision_function(self, X):
+        """Return f(x) for the rows of X; with two classes, values above 0 mean the second.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, float64
+        """
+        check_is_fitted(self, "dual_coef_")
+        X = self._validate(X, dtype=self.support_vectors_.dtype)
+        state = self.estimators_[0]._state if self._has_many() else self._state
+        f = decide(state.operands, self.support_vectors_, self.dual_coef_, X)
+        return spread(self, f)
+
+    def last_classifier(self):
+        """Return a fitted copy with average=False, the classifier after the last example; it shares memory."""
+        check_is_fitted(self, "dual_coef_")
+        last = copy.copy(self)
+        last.average = False
+        if self._has_many():
+            last.estimators_ = [learner.last_classifier() for learner in self.estimators_]
+            last._gather()
+        else:
+            last._publish()
+        return last
+
+    def _gather(self):
+        learners = begun(self)
+        self._support_vectors, self.dual_coef_ = in_common(self)
+        self.n_support_ = self.support_vectors_.shape[0]
+        self.n_updates_ = sum(learner.n_updates_ for learner in learners)
+        self.n_mistakes_ = sum(learner.n_mistakes_ for learner in learners)
+        self.t_, self._n_again = learners[0].t_, learners[0]._n_again
+
+    def _publish(self):
+        state = self._state
+        numbers, self.dual_coef_ = state.coefficients(average=self.average)
+        self._support_vectors, self._numbers = state.support.rows[numbers], state.numbers.rows[numbers]
+        self.n_support_ = len(numbers)
+        self.n_updates_ = int(np.count_nonzero(state.numbers.rows >= 0))
+        self.n_mistakes_ = state.n_mistakes
+        self.t_ = state.t
