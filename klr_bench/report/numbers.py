@@ -47,7 +47,7 @@ class Numbers(Model):
     params: dict[str, Annotated[list[Parameter], some("the values")]] = Field(default_factory=dict)
 
     def holds(self, line: Line) -> bool:
-        """Say whether a printed number is one of the set."""
+        """Return True if a printed number is one of the set."""
         named = [(names, getattr(line, part)) for part, names in self if part != "params"]
         return all(names is None or value in names for names, value in named) and all(
             line.params.get(name) in values for name, values in self.params.items()
@@ -74,6 +74,6 @@ Counterparts = dict[FileName, dict[str, Parameter]]
 
 
 def is_counterpart(chosen: Parameters, variant: Parameters) -> bool:
-    """Say whether a variant has the values that are named for its algorithm; a value that it does not vary counts."""
+    """Return True if a variant has the values named for its algorithm; parameters that it does not vary count."""
     listed = {name: value if isinstance(value, list) else [value] for name, value in chosen.items()}
     return all(name not in variant or variant[name] in values for name, values in listed.items())

@@ -169,7 +169,7 @@ class Published:
         return max(2 * (self.std or 0.0), self.half_unit)
 
     def outside(self, mean: float) -> bool:
-        """Say whether a mean lies outside the published spread; on its edge is within, up to rounding."""
+        """Return True if a mean lies outside the published spread; its edge is inside, up to rounding."""
         return not abs(mean - self.mean) <= self.tolerance * (1 + 1e-9)
 
 

@@ -289,7 +289,7 @@ PLACES = {
 def test_what_is_no_file_hangs_nothing(
     kind: str, place: str, before: bool, cache: Path, mirror: str, tmp_path: Path
 ) -> None:
-    key = dataset_hash("set", spec())
+    key = dataset_hash("set", dataset_of(spec()))
     if before:
         load("set", dataset_of(spec()), cache=cache, mirror=mirror)
     path = tmp_path / PLACES[place].replace("KEY", key)
@@ -330,7 +330,7 @@ def test_arrays_that_are_a_link_to_another_folder(cache: Path, mirror: str, tmp_
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "file").write_text("mine")
     (cache / "parsed").mkdir(parents=True)
-    (cache / "parsed" / dataset_hash("set", spec())).symlink_to(tmp_path / "precious")
+    (cache / "parsed" / dataset_hash("set", dataset_of(spec()))).symlink_to(tmp_path / "precious")
     np.testing.assert_array_equal(load("set", dataset_of(spec()), cache=cache, mirror=mirror).X, X)
     assert (tmp_path / "precious" / "file").read_text() == "mine"
 
@@ -365,7 +365,12 @@ def data(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
 
 def test_verify_reads_parsed_arrays(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert data(capsys, "verify", "mine") == (0, f"missing  mine: {place}/cache/set/file\n")
-    folder = place / "cache" / "parsed" / load("mine", spec(), cache=place / "cache", mirror=str(place / "mirror")).hash
+    folder = (
+        place
+        / "cache"
+        / "parsed"
+        / load("mine", dataset_of(spec()), cache=place / "cache", mirror=str(place / "mirror")).hash
+    )
     for names in ([], ["mine"]):
         status, text = data(capsys, "verify", *names)
         assert status == 0

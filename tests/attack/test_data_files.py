@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.models import DatasetConfig
 from klr_bench.experiment.data import labels, readers
 from klr_bench.experiment.data.dataset import dataset_hash, load
 from klr_bench.experiment.data.labels import LARGEST
@@ -243,7 +244,7 @@ def test_odd_settings_for_a_file(draw: Random, tmp_path: Path) -> None:
     if spec.get("format", "csv") == "idx":
         spec["format"] = "csv"
     try:
-        arrays = read([path], Reading(format=kind, **spec))
+        arrays = read([path], Reading(**{"format": kind} | spec))
     except KlrBenchError as error:
         check_message(str(error))
         return
@@ -504,6 +505,12 @@ def own(path: object, **source: Any) -> dict[str, Any]:
     return {"source": {"format": "file", "path": str(path), **source}}
 
 
+def own_file(path: object) -> DatasetConfig:
+    """Return a user's file, whose path may be wrong."""
+    spec = dataset_of(own("a"))
+    return spec.model_copy(update={"source": spec.source.model_copy(update={"path": str(path)})})
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("key", ["path", "test_path"])
 @pytest.mark.parametrize("kind", NO_FILES)
@@ -538,7 +545,7 @@ def test_what_is_no_file_is_no_data(kind: str, key: str, tmp_path: Path) -> None
 def test_paths_that_lead_to_no_data(path: str, reason: str, tmp_path: Path) -> None:
     if path.startswith("/proc/") and not os.access(path, os.R_OK):
         pytest.skip(f"{path} is not there, or not for this user")
-    rejected(lambda: load("file", dataset_of(own(path)), cache=tmp_path, mirror=None), reason)
+    rejected(lambda: load("file", own_file(path), cache=tmp_path, mirror=None), reason)
 
 
 @pytest.mark.parametrize("key", ["data.path", "data.test_path", "data.cache", "data.mirror", "results_dir"])
@@ -573,12 +580,12 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(readers, "layout_of", then_changed)
     rejected(
-        lambda: load("file", dataset_of(own(path)), cache=tmp_path / "cache", mirror=None),
+        lambda: load("file", own_file(path), cache=tmp_path / "cache", mirror=None),
         "has changed while it was read",
     )
     assert not list((tmp_path / "cache").rglob("*.npy"))
     monkeypatch.undo()
-    assert load("file", dataset_of(own(path)), cache=tmp_path / "cache", mirror=None).X.shape == (3, 1)
+    assert load("file", own_file(path), cache=tmp_path / "cache", mirror=None).X.shape == (3, 1)
 
 
 def test_a_file_that_vanishes_between_two_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -593,7 +600,7 @@ def test_a_file_that_vanishes_between_two_reads(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(readers, "layout_of", then_gone)
     rejected(
-        lambda: load("file", dataset_of(own(path)), cache=tmp_path / "cache", mirror=None),
+        lambda: load("file", own_file(path), cache=tmp_path / "cache", mirror=None),
         "cannot be read (No such file",
     )
 
@@ -604,15 +611,16 @@ CHILD = """
 import json, sys, time
 from pathlib import Path
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.models import DatasetConfig
 from klr_bench.experiment.data.dataset import load
 from klr_bench.experiment.runner.work import peak_memory_mb, reset_peak_memory
 reset_peak_memory()
 folder, found = Path(sys.argv[1]), {}
 for path in sorted(folder.glob("bomb-*")):
-    spec = {"source": {"format": "file", "path": str(path), "file_format": None}}
+    spec = DatasetConfig(source={"format": "file", "path": str(path)}, split={"test_size": 0.5})
     begun = time.process_time()
     try:
-        load("file", dataset_of(spec), cache=folder / "cache", mirror=None)
+        load("file", spec, cache=folder / "cache", mirror=None)
         message = ""
     except KlrBenchError as error:
         message = str(error)
@@ -673,7 +681,7 @@ def test_bombs_are_refused_quickly_and_with_little_memory(tmp_path: Path) -> Non
 def test_file_names_that_look_like_markup(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / name
     path.write_text("".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(40)))
-    assert load("file", dataset_of(own(path)), cache=tmp_path / "cache", mirror=None).X.shape == (40, 1)
+    assert load("file", own_file(path), cache=tmp_path / "cache", mirror=None).X.shape == (40, 1)
     given = [f"data.path={path}", f"data.cache={tmp_path / 'cache'}", f"results_dir={tmp_path / 'results'}"]
     assert main(["run", "dataset=file", "algorithm=nc", "--dry-run", *given]) == 0
     assert "Traceback" not in capsys.readouterr().err
@@ -710,5 +718,5 @@ def test_more_features_than_learners_can_have_are_refused(capsys: pytest.Capture
 @pytest.mark.parametrize("spread", [1e300, 1e30])
 def test_generated_numbers_that_no_float32_holds_are_refused(spread: float) -> None:
     call = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 50, "noise": spread, "seed": 0}
-    spec = {"source": {"format": "generated", "generator": call}, "split": {"test_size": 0.5}}
+    spec = dataset_of({"source": {"format": "generated", "generator": call}})
     rejected(lambda: load("x", spec, cache=Path("none"), mirror=None), "x: ")

@@ -392,7 +392,7 @@ def test_a_redirect_to_a_malformed_address_does_not_hide_a_working_upstream(serv
 
 
 def test_https_on_a_plain_port(server: Server, cache: Path) -> None:
-    address = {**entry(server), "url": server.url.replace("http:", "https:") + "/right"}
+    address = entry(server).model_copy(update={"url": server.url.replace("http:", "https:") + "/right"})
     rejected(lambda: fetch(address, cache=cache), "no secure connection")
 
 

@@ -20,6 +20,7 @@ from klr_bench.experiment.config.parsing import (
     bare,
     between,
     hints_of,
+    matching,
     some,
 )
 from klr_bench.experiment.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
@@ -41,10 +42,6 @@ FILE = "file"
 """The format of a user's own file, which the section ``data`` describes."""
 
 
-def _is_name(text: str) -> bool:
-    return re.fullmatch(r"\w[\w.+-]{0,99}", text) is not None
-
-
 def _is_path(path: str) -> bool:
     return bool(path.strip()) and "\0" not in path
 
@@ -57,10 +54,6 @@ def _is_inside(name: str) -> bool:
 def _is_shard(shard: str) -> bool:
     numbers = [int(part) for part in shard.split("/") if part.isdecimal() and len(part) < 9]
     return shard.count("/") == len(numbers) - 1 == 1 and 1 <= numbers[0] <= numbers[1]
-
-
-def _is_address(address: str) -> bool:
-    return re.fullmatch(r"([a-z]+://)?[^\s/:]+(:[^\s/:]+)*:\d{1,5}", address) is not None
 
 
 def _is_count(n_jobs: int) -> bool:
@@ -82,17 +75,16 @@ def _expanded(path: str) -> str:
     return str(expanded(path)) if path.startswith("~") else path
 
 
-Name = Annotated[str, Check("a name: letters, digits, and _ . + - behind the first", _is_name)]
+Name = Annotated[str, matching("a name: letters, digits, and _ . + - behind the first", r"\w[\w.+-]{0,99}")]
 Path = Annotated[str, Check("a path", _is_path)]
 Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
 OwnPath = Annotated[str | None, AfterValidator(lambda path: _expanded(path) if path else None)]
 """A path in which ~ is expanded; an empty one, such as an empty KLR_BENCH_MIRROR, is none."""
 InsideCache = Annotated[str, Check("a path inside the cache: use <data set>/<file>", _is_inside)]
-Sha256 = Annotated[
-    str, Check("64 hexadecimal digits, or unknown", lambda text: bool(re.fullmatch(r"[0-9a-f]{64}|unknown", text)))
-]
-Url = Annotated[
-    str, Check("an http(s) address", lambda url: bool(re.fullmatch(r"https?://\S+", url)) and url.isprintable())
+Sha256 = Annotated[str, matching("64 hexadecimal digits, or unknown", r"[0-9a-f]{64}|unknown")]
+Url = Annotated[str, matching("an http(s) address", r"https?://\S+"), Check("an http(s) address", str.isprintable)]
+Address = Annotated[
+    str, matching("the address of a scheduler, as in tcp://HOST:8786", r"([a-z]+://)?[^\s/:]+(:[^\s/:]+)*:\d{1,5}")
 ]
 Features = Annotated[int, between(1, MOST_FEATURES)]
 Bytes = Annotated[int, between(1, 2**62)]
@@ -162,7 +154,7 @@ class ParallelConfig(Model):
 
     backend: Backend = "joblib"
     spare_threads: bool = False
-    address: Annotated[str, Check("the address of a scheduler, as in tcp://HOST:8786", _is_address)] | None = None
+    address: Address | None = None
     scheduler_file: Path | None = None
 
 

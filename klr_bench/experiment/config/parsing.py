@@ -6,6 +6,7 @@ where `Text` is.  `parse` turns the first error of pydantic into a KlrBenchError
 
 from __future__ import annotations
 
+import re
 import reprlib
 import types
 import typing
@@ -121,6 +122,11 @@ def between(low: float, high: float, note: str = "") -> Check:
 def above(low: float, note: str = "") -> Check:
     """Return the check of a number greater than `low`."""
     return Check(f"above {low}{note}", lambda value: value > low)
+
+
+def matching(expected: str, pattern: str) -> Check:
+    """Return the check of a text that matches a regular expression."""
+    return Check(expected, lambda text: re.fullmatch(pattern, text) is not None)
 
 
 def some(what: str) -> Check:

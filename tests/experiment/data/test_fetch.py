@@ -507,19 +507,20 @@ def test_a_file_without_an_address_is_asked_for_at_the_mirror(tmp_path: Path, ca
 # -- several processes -----------------------------------------------------------------------------------
 
 CHILD = """
-import json, sys
+import sys
 from pathlib import Path
+from klr_bench.experiment.config.models import FileEntry
 from klr_bench.experiment.data.fetch import fetch
-entry = json.loads(sys.argv[1])
+entry = FileEntry.model_validate_json(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 fetch(entry, cache=Path(sys.argv[2]), mirror=None, progress=lambda done, total, what: print(what, file=sys.stderr))
 """
 
 
-def child(entry: dict[str, Any], cache: Path, said: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+def child(entry: FileEntry, cache: Path, said: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", CHILD, json.dumps(entry), str(cache)],
+        [sys.executable, "-c", CHILD, entry.model_dump_json(), str(cache)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=said,
