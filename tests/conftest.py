@@ -18,10 +18,12 @@ from klr_bench.experiment.data.compression import SUFFIXES
 settings.register_profile("no clock", deadline=None)
 settings.load_profile("no clock")
 
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it in its workers
+
 ROOT = Path(__file__).resolve().parents[1]
 MIRROR = Path(os.environ.get("KLR_BENCH_MIRROR") or ROOT.parent / "shared" / "data").resolve()
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-WAITING = ("test_dask.py", "test_processes.py", "test_kills.py", "test_interruptions.py")
+WAITING = ("test_dask.py", "test_executors.py", "test_kills.py", "test_interruptions.py")
 """Files whose few tests wait for other processes: the first to begin, for the last to begin ends alone."""
 OF_REFERENCES = (
     "docs/test_commands.py",

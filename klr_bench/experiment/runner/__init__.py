@@ -1,10 +1,7 @@
-"""Run an experiment: what is finished is skipped, what is missing runs in parallel, every result lands at once.
+"""Run an experiment: what is finished is skipped, what is missing runs in parallel, every result is written at once.
 
-`plan` makes cells and folds of a configuration, `schedule` puts them in order, `pool` runs them in worker processes
-(`process` is one of them seen from outside, `worker` from inside), `work` is what a worker does, `scores` and `records`
-keep the results, and `execute` ties them together.  On a cluster `cluster` takes the place of the pool (`dask_cluster`
-is one seen from the run), and `remote` is what a worker of it does: it runs each task in such a process (`dask_worker`
-is what dask calls for it).
+`plan` makes cells and folds of a configuration, `schedule` puts them in order, `executors` run them (joblib, serial or
+dask), `work` scores a fold or fits a cell, `scores` and `records` keep the results, and `execute` ties them together.
 
 The names are imported when they are first used, so that a worker starts quickly.
 """

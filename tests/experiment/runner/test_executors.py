@@ -19,7 +19,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.schema import ParallelConfig
+from klr_bench.experiment.config.models import ParallelConfig
 from klr_bench.experiment.measure.child import KilledError, TimeLimitError, fit_in_child
 from klr_bench.experiment.runner.executors import Task, open_executor
 from klr_bench.experiment.runner.executors.joblib import JoblibExecutor

@@ -233,7 +233,7 @@ def test_a_thread_that_cannot_start_is_a_lack_of_memory(tmp_path: Path, monkeypa
         raise RuntimeError(message)
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    with pytest.raises(MemoryError, match="can't start new thread"), ProgressFile(tmp_path, 1, 0):
+    with pytest.raises(MemoryError, match="can't start new thread"), ProgressFile(tmp_path, 1, 0, 1):
         pass
 
 

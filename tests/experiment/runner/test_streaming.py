@@ -200,7 +200,7 @@ def test_a_pass_of_a_learner_of_others_that_was_killed_starts_again_and_says_so(
     assert "only estimators of klr-bench have checkpoints, not tests.experiment.runner.test_streaming.Mortal." in said
     said = read_progress(Path("results/stream_own"))
     assert said is not None
-    assert (said.state, said.tasks, said.cells) == ("finished", Count(1, 1), Count(1, 1))
+    assert (said.state, said.tasks, said.cells) == ("finished", Count(total=1, done=1), Count(total=1, done=1))
     ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
     pd.testing.assert_frame_equal(ours, theirs)
     windows = [pd.read_csv(f"results/{name}/traces.csv") for name in ("stream_own", "undisturbed")]

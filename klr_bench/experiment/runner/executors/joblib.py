@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from klr_bench.errors import memory_limit
@@ -42,7 +43,8 @@ class JoblibExecutor:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        """End the workers: those of another run may have another folder and other environment variables."""
+        get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
         """Yield each task with its result or Failure as it ends."""
