@@ -29,8 +29,8 @@ from klr_bench.experiment.runner.failure import Failure, guarded
 warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
 PARENT_CHECK_S = 0.5
 """Seconds between two checks of a worker that its parent is still there."""
-EXIT_CODES = re.compile(r"\{(.+)\}")
-"""Where joblib's message lists how workers have ended, such as {SIGKILL(-9)}."""
+EXIT_CODE = re.compile(r"\w+\(-?\d+\)")
+"""How a worker has ended in joblib's message, which lists all workers: SIGKILL(-9)."""
 
 
 class JoblibExecutor:
@@ -58,16 +58,16 @@ class JoblibExecutor:
                 return
             except BrokenProcessPool as error:
                 running.close()
-                first = _exit_reason(error)
+                first = _exit_codes(error)
             for task in running.started.values():
                 yield task, self._alone(task, first)
 
-    def _alone(self, task: Task, first: str) -> Any:
-        """Run a task with no other; `first` is how its worker ended the first time."""
+    def _alone(self, task: Task, first: list[str]) -> Any:
+        """Run a task with no other; `first` is how workers ended the first time."""
         try:
             [(_, result)] = self._parallel(iter([(0, task.call)]))
         except BrokenProcessPool as error:
-            reasons = " and ".join(dict.fromkeys([first, _exit_reason(error)]))
+            reasons = " and ".join(dict.fromkeys([*first, *_exit_codes(error)])) or "unknown exit status"
             memory = "; it may need more memory" if "SIGKILL" in reasons else ""
             return Failure(
                 "killed", f"the worker process ended twice while it ran this ({reasons}){memory}.{memory_limit()}"
@@ -135,6 +135,5 @@ def _follow(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _exit_reason(error: BrokenProcessPool) -> str:
-    found = EXIT_CODES.search(str(error))
-    return found[1] if found else "unknown exit status"
+def _exit_codes(error: BrokenProcessPool) -> list[str]:
+    return EXIT_CODE.findall(str(error))
