@@ -43,7 +43,10 @@ class JoblibExecutor:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """End the workers: those of another run may have another folder and other environment variables."""
+        """End the workers: those of another run may have another folder and other environment variables.
+
+        loky ends them with psutil, or else with the command pgrep, which small systems lack.
+        """
         get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
