@@ -191,7 +191,7 @@ def test_one_who_kills_its_worker_twice_is_marked_and_the_others_go_on(tmp_path)
     assert (records.loc["deadly"].status == "killed").all()
     assert "killed: deadly on small, repeat 0: the worker process ended twice" in " ".join(output.split())
     deaths = [tag for _, tag, *_ in place.events("start") if tag == "2"]
-    assert len(deaths) in (3, 4)  # two cells, twice each; one that had not started when a worker died runs once, alone
+    assert len(deaths) == 4  # two cells, twice each
 
 
 def test_the_last_task_of_a_run_may_be_deadly_too(tmp_path):

@@ -15,6 +15,8 @@ import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
@@ -55,34 +57,43 @@ class JoblibExecutor:
         lock = threading.Lock()
         while True:
             running = _Running(waiting, lock)
+            with TemporaryDirectory(prefix="klr-bench-") as marks:
+                try:
+                    for number, result in self._parallel(running, marks):
+                        yield running.started.pop(number), result
+                    return
+                except BrokenProcessPool as error:
+                    running.close()
+                    reasons = _exit_codes(error)
+                begun = {int(path.name) for path in Path(marks).iterdir()}
+            for number, task in running.started.items():
+                yield task, self._alone(task, reasons, 1 if number in begun else 2)
+
+    def _alone(self, task: Task, reasons: list[str], n_tries: int) -> Any:
+        """Run a task with no other, `n_tries` times if its worker ends; `reasons` are how workers ended before."""
+        for _ in range(n_tries):
             try:
-                for number, result in self._parallel(running):
-                    yield running.started.pop(number), result
-                return
+                [(_, result)] = self._parallel(iter([(0, task.call)]))
             except BrokenProcessPool as error:
-                running.close()
-                first = _exit_codes(error)
-            for task in running.started.values():
-                yield task, self._alone(task, first)
+                reasons = list(dict.fromkeys([*reasons, *_exit_codes(error)]))
+            else:
+                return result
+        listed = " and ".join(dict.fromkeys(reasons)) or "unknown exit status"
+        memory = "; it may need more memory" if "SIGKILL" in listed else ""
+        message = f"the worker process ended twice while it ran this ({listed}){memory}.{memory_limit()}"
+        return Failure("killed", message)
 
-    def _alone(self, task: Task, first: list[str]) -> Any:
-        """Run a task with no other; `first` is how workers ended the first time."""
-        try:
-            [(_, result)] = self._parallel(iter([(0, task.call)]))
-        except BrokenProcessPool as error:
-            reasons = " and ".join(dict.fromkeys([*first, *_exit_codes(error)])) or "unknown exit status"
-            memory = "; it may need more memory" if "SIGKILL" in reasons else ""
-            return Failure(
-                "killed", f"the worker process ended twice while it ran this ({reasons}){memory}.{memory_limit()}"
-            )
-        return result
+    def _parallel(
+        self, calls: Iterator[tuple[int, partial[Any]]], marks: str | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the number and the result of each call as it ends.  Raises BrokenProcessPool if a worker dies.
 
-    def _parallel(self, calls: Iterator[tuple[int, partial[Any]]]) -> Iterator[tuple[int, Any]]:
-        """Yield the number and the result of each call as it ends.  Raises BrokenProcessPool if a worker dies."""
+        A call that starts leaves an empty file, named by its number, in the folder `marks`.
+        """
         # With a single worker joblib would run tasks in this process, so there are two, and one task at a time.
         with parallel_config("loky", n_jobs=max(2, self.n_workers), inner_max_num_threads=1):
             parallel = Parallel(return_as="generator_unordered", pre_dispatch=self.n_workers, batch_size=1)
-            yield from parallel(delayed(_run)(number, call, os.getpid()) for number, call in calls)
+            yield from parallel(delayed(_run)(number, call, os.getpid(), marks) for number, call in calls)
 
 
 class _Running:
@@ -116,9 +127,11 @@ class _Running:
             self._closed = True
 
 
-def _run(number: int, call: partial[Any], parent: int) -> tuple[int, Any]:
+def _run(number: int, call: partial[Any], parent: int, marks: str | None) -> tuple[int, Any]:
     """Run a call in a worker process."""
     _follow(parent)
+    if marks:
+        Path(marks, str(number)).touch()
     return number, guarded(call)
 
 
