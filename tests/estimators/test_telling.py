@@ -17,7 +17,7 @@ from klr_bench import (
     SparDCA,
     SparseBatchConfidenceWeighted,
 )
-from klr_bench.estimators.core import telling
+from klr_bench.estimators.core import classifier
 from tests.estimators.samples import toy
 
 LEARNERS = [
@@ -46,7 +46,7 @@ def test_a_verbose_fit_says_where_it_stands(learner, capsys, monkeypatch):
     assert all(re.match(rf"\[{type(learner).__name__}\] n_iter \d+, \d+\.\d s, \w+ [\d.e+-]+", line) for line in lines)
     clone(learner).set_params(verbose=True, **seed).fit(X, y)
     assert len(capsys.readouterr().out.splitlines()) < len(calls), "about once a second"
-    monkeypatch.setattr(telling, "PAUSE_S", 0.0)
+    monkeypatch.setattr(classifier, "PAUSE_S", 0.0)
     stopped = clone(learner).set_params(verbose=True, **seed).fit(X, y, callback=lambda *_: True)
     assert len(capsys.readouterr().out.splitlines()) == 1
     assert stopped.decision_function(X).shape == (80,)

@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.blocks import KernelBlocks
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import decides, learns
+from klr_bench.estimators.core.classifier import decides, learns, verbose_callback
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import spread
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, JOBS, NOT_NEGATIVE, POSITIVE, VERBOSE
-from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.weights import row_weights
 from klr_bench.protocols import FIRST
 
@@ -188,34 +187,15 @@ class BatchKLR(ExpansionClassifier):
     }
 
     def __init__(
-        self,
-        lam=None,
-        *,
-        tol=1e-3,
-        max_iter=1000,
-        cache_size=200,
-        warm_start=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        class_weight=None,
-        n_jobs=None,
-        verbose=False,
-    ):
+        self, lam=None, *, tol=1e-3, max_iter=1000, cache_size=200, warm_start=False, kernel="rbf", gamma="scale",
+        degree=3, coef0=1.0, random_state=None, dtype=None, class_weight=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
         self.lam = lam
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.warm_start = warm_start
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.dtype = dtype
+        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -255,7 +235,7 @@ class BatchKLR(ExpansionClassifier):
             what, last, now = ("rows", before.shape[1], n) if len(before) == m else ("functions", len(before), m)
             message = f"warm_start=True: the last fit was on {last} {what}, this one is on {now}."
             raise ValueError(message)
-        callback = telling(self, callback)
+        callback = verbose_callback(self, callback)
         blocks = KernelBlocks(self._operands, X, self.cache_size)
         lam = usual_lam(total) if self.lam is None else self.lam
         solver = self._solver(blocks, signs, lam, self._random, before, shares)

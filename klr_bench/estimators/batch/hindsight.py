@@ -69,22 +69,9 @@ class BestInHindsight(ExpansionClassifier):
     }
 
     def __init__(
-        self,
-        R=1e3,
-        lam=None,
-        *,
-        h="log_gamma",
-        aux_gamma=1.1,
-        aux_delta=1.0,
-        tol=1e-4,
-        max_iter=1000,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-    ):
+        self, R=1e3, lam=None, *, h="log_gamma", aux_gamma=1.1, aux_delta=1.0, tol=1e-4, max_iter=1000, kernel="rbf",
+        gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None,
+    ):  # fmt: skip
         self.R = R
         self.lam = lam
         self.h = h
@@ -92,12 +79,7 @@ class BestInHindsight(ExpansionClassifier):
         self.aux_delta = aux_delta
         self.tol = tol
         self.max_iter = max_iter
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.dtype = dtype
+        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
 
     @learns
     def fit(self, X, y, callback=None):

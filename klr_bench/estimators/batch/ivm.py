@@ -21,10 +21,9 @@ from sklearn.exceptions import ConvergenceWarning
 from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
 from klr_bench.estimators.batch.blocks import slices
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.classifier import learns, verbose_callback
 from klr_bench.estimators.core.one_against_rest import gather, in_common, one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
-from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.vectors import TIE
 
 CANDIDATES = 64
@@ -116,31 +115,14 @@ class ImportVectorMachine(ExpansionClassifier):
     }
 
     def __init__(
-        self,
-        lam=None,
-        *,
-        max_import_vectors=100,
-        n_candidates=None,
-        tol=1e-3,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        class_weight=None,
-        verbose=False,
-    ):
+        self, lam=None, *, max_import_vectors=100, n_candidates=None, tol=1e-3, kernel="rbf", gamma="scale", degree=3,
+        coef0=1.0, random_state=None, dtype=None, class_weight=None, verbose=False,
+    ):  # fmt: skip
         self.lam = lam
         self.max_import_vectors = max_import_vectors
         self.n_candidates = n_candidates
         self.tol = tol
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.dtype = dtype
+        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
         self.class_weight = class_weight
         self.verbose = verbose
 
@@ -175,7 +157,7 @@ class ImportVectorMachine(ExpansionClassifier):
             return operands.values(left, operands.right(rows[columns]))
 
         machine = _Machine(kernel_values, signs, shares, usual_lam(total) if self.lam is None else self.lam)
-        self.n_iter_, callback, objectives = 0, telling(self, callback), [machine.objective]
+        self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)
             if self.n_candidates is not None and self.n_candidates < len(others):

@@ -31,14 +31,10 @@ from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.strategies import MISTAKES, REFUSED, Counted, T
+from klr_bench.estimators.online.strategies import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
 
-BLOCK = 128
-"""Examples per block."""
 EVER, FREE, USED = range(REFUSED + 1, REFUSED + 4)
 """Behind T, MISTAKES and REFUSED in `counts`: points ever in f, the slot for the next, slots in use."""
-SCALE, SUM, LAST = range(3)
-"""The scale of the coefficients, the sum of the scales, the last f(x)."""
 _EQUAL = 1e-12
 """What two partners leave behind is equal if it differs by this share of a^2 at most."""
 
@@ -220,7 +216,7 @@ def _block(
         counts[USED], counts[FREE] = S - 1, m
 
 
-class MergingState(Counted):
+class MergingState(BlockState):
     """The state of a budgeted SGD that merges, between two blocks of examples.  Rows are dense, distances in float64.
 
     Attributes: `support`, all points that were ever in f, in order, and their `numbers` among the examples, -1 for
@@ -231,7 +227,7 @@ class MergingState(Counted):
 
     def __init__(self, kernel, X, budget):
         """Start on rows like those of X, dense or CSR."""
-        n, instead = budget + 3 * BLOCK, "use maintenance='removal' or 'projection'"
+        n, instead = budget + 3 * self.block, "use maintenance='removal' or 'projection'"
         refuse_dense("BSGD", f"{n} dense support vectors and rows", X, n, instead)
         X = X[:1].toarray() if sp.issparse(X) else X[:1]
         self.gamma, self.origin, self.size = kernel.gamma, X[0].astype(np.float64), budget + 1
@@ -241,19 +237,6 @@ class MergingState(Counted):
         self.coef, self.average, self.since = np.zeros((3, 0))
         self.number = np.zeros(0, dtype=np.int64)
         self.counts, self.scalars = np.zeros(6, dtype=np.int64), np.array([1.0, 0.0, 0.0])
-
-    @property
-    def last_value(self):
-        """The last f(x)."""
-        return self.scalars[LAST]
-
-    def learn(self, X, y, loss, lam):
-        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
-        for start in range(0, len(y), BLOCK):
-            if self.refused:
-                break
-            block = slice(start, start + BLOCK)
-            self._learn_block(X[block], y[block], loss, lam)
 
     def _learn_block(self, X, y, loss, lam):
         rows = X.astype(np.float64)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg import eigh
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.budget.refit import best_coefficients
 from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
@@ -20,6 +21,11 @@ from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
 from klr_bench.estimators.online.strategies import REFUSED, SCALE, SUM, N, T, decide, enter, strategy
+
+RELATIVE = 1e-10
+"""Eigenvalues of G below this share of the largest, or below the rounding of its entries, are taken for 0."""
+TOLERANCE = 1e-6
+"""Largest entry of the gradient at the end."""
 
 
 @compiled()
@@ -143,25 +149,9 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     }
 
     def __init__(
-        self,
-        budget=100,
-        G=1.0,
-        eta=None,
-        loss="logit",
-        delta=0.1,
-        *,
-        average=True,
-        refit=False,
-        lam=None,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
+        self, budget=100, G=1.0, eta=None, loss="logit", delta=0.1, *, average=True, refit=False, lam=None,
+        kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None, n_epochs=1, shuffle=True,
+    ):  # fmt: skip
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.G = G
         self.eta = eta
@@ -233,3 +223,20 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
     def _is_logistic(self):
         return self.loss == "logit"
+
+
+def best_coefficients(operands, support, X, y, lam):
+    """Return the a (B,) of f = sum_j a_j k(x_j, .) that minimise (lam/2) a'Ga + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+
+    `operands` prepare support (B, d) and rows X (n, d); y (n,) is -1.0 or +1.0.  Takes 16 n B bytes.  With G = V D V',
+    the kernel values among the support vectors, a = V D^(-1/2) w has the norm a'Ga = w'w, and f(x) = w'z(x) for the
+    features z(x) = D^(-1/2) V' (k(x, x_j))_j: linear logistic regression.
+    """
+    right = operands.right(support)
+    G = operands.values(operands.left(support), right)
+    D, V = eigh(G.astype(np.float64))
+    kept = max(np.finfo(G.dtype).eps, RELATIVE) * D[-1] < D
+    transform = V[:, kept] / np.sqrt(D[kept])
+    Z = operands.values(operands.left(operands.rows(X)), right).astype(np.float64) @ transform
+    solver = LogisticRegression(C=1.0 / (lam * len(y)), fit_intercept=False, solver="newton-cholesky", tol=TOLERANCE)
+    return transform @ solver.fit(Z, y).coef_[0]

@@ -24,14 +24,10 @@ from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.strategies import MISTAKES, REFUSED, Counted, T
+from klr_bench.estimators.online.strategies import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
 
-BLOCK = 128
-"""Examples per block."""
 EVER, USED = REFUSED + 1, REFUSED + 2
 """Behind T, MISTAKES and REFUSED in `counts`: examples ever inserted, support vectors."""
-SCALE, SUM, LAST = range(3)
-"""The scale of the coefficients, the sum of the scales, the last f(x)."""
 _DEPENDENT = 1e-10
 """An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
 
@@ -211,7 +207,7 @@ def _block(
         counts[USED] -= 1
 
 
-class ProjectingState(Counted):
+class ProjectingState(BlockState):
     """The state of a budgeted SGD that projects, between two blocks of examples; in float64.
 
     Attributes: `support`, all examples that were ever inserted, in order, and their `numbers` among all; the rest as in
@@ -227,19 +223,6 @@ class ProjectingState(Counted):
         self.coef, self.average, self.since, self.length = np.zeros((4, 0))
         self.number = np.zeros(0, dtype=np.int64)
         self.counts, self.scalars = np.zeros(USED + 1, dtype=np.int64), np.array([1.0, 0.0, 0.0])
-
-    @property
-    def last_value(self):
-        """The last f(x)."""
-        return self.scalars[LAST]
-
-    def learn(self, X, y, loss, lam):
-        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
-        for start in range(0, len(y), BLOCK):
-            if self.refused:
-                break
-            block = slice(start, start + BLOCK)
-            self._learn_block(X[block], y[block], loss, lam)
 
     def _learn_block(self, X, y, loss, lam):
         n, before, rows = self.counts[USED], self.t, X.astype(np.float64)

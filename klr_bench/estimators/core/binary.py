@@ -129,6 +129,14 @@ class BinaryKernelClassifier(BinaryClassifier):
         "dtype": [StrOptions({"float32", "float64"}), None],
     }
 
+    def __init__(self, kernel, gamma, degree, coef0, random_state, dtype):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.dtype = dtype
+
     def _forget(self):
         super()._forget()
         self._random = check_random_state(self.random_state)

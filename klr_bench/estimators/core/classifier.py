@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import wraps
 
 import numpy as np
@@ -15,6 +16,8 @@ from klr_bench.estimators.core.threads import working
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
 """Fitted attributes whose numbers must be finite, where an estimator has them."""
+PAUSE_S = 1.0
+"""Seconds between two lines that a fit prints with verbose=1; with more there is one for each call."""
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -105,3 +108,22 @@ def refuse_single(classes, estimator, wanted="two classes"):
     if len(classes) < 2:
         message = f"{type(estimator).__name__} needs {wanted}; got one class: {classes.tolist()[0]!r}."
         raise ValueError(message)
+
+
+def verbose_callback(estimator, callback):
+    """Return a callback that prints the progress of a verbose fit, then calls `callback`."""
+    if not estimator.verbose:
+        return callback
+    begun = printed = time.monotonic()
+
+    def call(model, t):
+        nonlocal printed
+        now = time.monotonic()
+        if now - printed >= PAUSE_S or estimator.verbose > 1:
+            printed, values = now, model.progress()
+            names = ("n_support", "nonzero_fraction", "objective", "duality_gap")
+            text = "".join(f", {name} {values[name]:.4g}" for name in names if name in values)
+            print(f"[{type(model).__name__}] n_iter {model.n_iter_}, {now - begun:.1f} s{text}", flush=True)  # noqa: T201
+        return callback is not None and callback(model, t)
+
+    return call

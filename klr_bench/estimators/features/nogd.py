@@ -89,34 +89,15 @@ class NOGD(FeatureDescentClassifier):
     }
 
     def __init__(
-        self,
-        budget=100,
-        rank=None,
-        eta=0.5,
-        loss="logit",
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-        class_weight=None,
-    ):
+        self, budget=100, rank=None, eta=0.5, loss="logit", *, average=False, kernel="rbf", gamma="scale", degree=3,
+        coef0=1.0, random_state=None, dtype=None, n_epochs=1, shuffle=True, class_weight=None,
+    ):  # fmt: skip
         self.budget = budget
         self.rank = rank
         self.eta = eta
         self.loss = loss
         self.average = average
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.dtype = dtype
+        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.class_weight = class_weight

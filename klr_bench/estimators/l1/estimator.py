@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import distinct_labels, learns
+from klr_bench.estimators.core.classifier import distinct_labels, learns, verbose_callback
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.one_against_rest import one_against_rest, reporting
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
@@ -27,14 +27,21 @@ from klr_bench.estimators.core.parameters import (
     VERBOSE,
 )
 from klr_bench.estimators.core.rows import occurring
-from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.weights import refuse_weightless, row_weights
-from klr_bench.estimators.l1.ending import CHECKS_IN_A_PASS, REFERENCES, at_mean_objective, at_objective, by_gap
 from klr_bench.estimators.l1.fitted import L1Classifier
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Iterate, Problem
 from klr_bench.estimators.l1.sgd_c import CHUNK
-from klr_bench.estimators.l1.solvers import SOLVERS, iterates, length
+from klr_bench.estimators.l1.solvers import (
+    CHECKS_IN_A_PASS,
+    REFERENCES,
+    SOLVERS,
+    at_mean_objective,
+    at_objective,
+    by_gap,
+    iterates,
+    length,
+)
 
 FEATURES = ("kernel", "fourier", "linear")
 SECOND_STAGE = 0.1
@@ -195,41 +202,17 @@ class L1KLR(L1Classifier):
     }
 
     def __init__(
-        self,
-        solver="prox_newton",
-        lam=1.0,
-        lam_relative=False,
-        features="kernel",
-        n_components=500,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=3000,
-        n_epochs=3,
-        two_stage=False,
-        hessian="decreasing",
-        growth=1.0,
-        threshold="adaptive",
-        reference=None,
-        warm_start=False,
-        random_state=None,
-        dtype=None,
-        memory_limit=3400.0,
-        class_weight=None,
-        verbose=False,
-    ):
+        self, solver="prox_newton", lam=1.0, lam_relative=False, features="kernel", n_components=500, kernel="rbf",
+        gamma="scale", degree=3, coef0=1.0, fit_intercept=True, tol=1e-4, max_iter=3000, n_epochs=3, two_stage=False,
+        hessian="decreasing", growth=1.0, threshold="adaptive", reference=None, warm_start=False, random_state=None,
+        dtype=None, memory_limit=3400.0, class_weight=None, verbose=False,
+    ):  # fmt: skip
         self.solver = solver
         self.lam = lam
         self.lam_relative = lam_relative
         self.features = features
         self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
+        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -240,8 +223,6 @@ class L1KLR(L1Classifier):
         self.threshold = threshold
         self.reference = reference
         self.warm_start = warm_start
-        self.random_state = random_state
-        self.dtype = dtype
         self.memory_limit = memory_limit
         self.class_weight = class_weight
         self.verbose = verbose
@@ -330,7 +311,7 @@ class L1KLR(L1Classifier):
 
         With two stages it is the point of the first stage, a start for the next lambda.
         """
-        problem, callback = self._with_lam(problem), telling(self, callback)
+        problem, callback = self._with_lam(problem), verbose_callback(self, callback)
         self._places, self.n_iter_, self._stage = self._columns, 0, 1
         if self.lam_ >= self.lambda_max_:
             message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}: all coefficients are 0."

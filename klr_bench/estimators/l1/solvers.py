@@ -1,6 +1,8 @@
-"""The solvers by name, with the parameters that each takes from L1KLR."""
+"""The solvers by name, with the parameters that each takes from L1KLR, and where a stage of a fit ends."""
 
 from __future__ import annotations
+
+from collections import deque
 
 from klr_bench.estimators.l1.cgd import cgd
 from klr_bench.estimators.l1.fista import fista
@@ -8,6 +10,12 @@ from klr_bench.estimators.l1.prox_newton import prox_newton
 from klr_bench.estimators.l1.sgd_c import CHUNK, sgd_c
 
 SOLVERS = ("fista", "multiscale_fista", "cgd", "sgd_c", "prox_newton")
+REFERENCES = ("prox_newton", "cgd", "multiscale_fista", "fista")
+"""Solvers that can find the reference objective: those that know when they are done."""
+CHECKS, WITHIN = 20, 0.01
+"""SGD-C ends where the mean of its last CHECKS objectives is within this share of the reference (footnote 1)."""
+CHECKS_IN_A_PASS = 10
+"""The paper takes an objective after each example, which costs a pass over the rows; here there are ten a pass."""
 
 
 def iterates(model, problem, x, random, *, every=CHUNK):
@@ -30,3 +38,24 @@ def length(model, n_samples):
     if model.solver == "sgd_c":
         return max(round(model.n_epochs * n_samples), 1), CHUNK
     return model.max_iter, 1
+
+
+def by_gap(tol):
+    """Return a rule that ends at an iterate whose gap is at most tol times its objective."""
+    return lambda iterate: iterate.reaches(tol)
+
+
+def at_objective(reference):
+    """Return a rule that ends at an iterate with this objective or a smaller one."""
+    return lambda iterate: iterate.objective <= reference
+
+
+def at_mean_objective(reference):
+    """Return a rule that ends where the mean of the last objectives is near the reference."""
+    last = deque(maxlen=CHECKS)
+
+    def ends(iterate):
+        last.append(iterate.objective)
+        return len(last) == CHECKS and abs(sum(last) / CHECKS / reference - 1) <= WITHIN
+
+    return ends

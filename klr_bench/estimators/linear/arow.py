@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
-from klr_bench.estimators.linear.base import ConfidenceLearner
+from klr_bench.estimators.linear.base import Weighted
+from klr_bench.estimators.linear.confidence import ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
-from klr_bench.estimators.linear.weighted import Weighted
 
 
 @rule

@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE, Choice
-from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
+from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, check_memory, of_rows, weights_or_1
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
-from klr_bench.estimators.linear.weighted import Weighted, of_rows, weights_or_1
 
 GRAM_ROWS = 2048
 """Rows per product when X'X is computed."""

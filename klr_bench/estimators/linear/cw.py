@@ -16,9 +16,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import POSITIVE, Choice
-from klr_bench.estimators.linear.base import CONFIDENCE, ConfidenceLearner
+from klr_bench.estimators.linear.base import Weighted
+from klr_bench.estimators.linear.confidence import CONFIDENCE, ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
-from klr_bench.estimators.linear.weighted import Weighted
 
 
 @compiled(float64(float64, float64, float64))
@@ -222,17 +222,9 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
     )
 
     def __init__(
-        self,
-        variant=1,
-        C=1.0,
-        confidence=0.75,
-        *,
-        compat=None,
-        covariance="full",
-        n_epochs=1,
-        memory_limit=4000.0,
+        self, variant=1, C=1.0, confidence=0.75, *, compat=None, covariance="full", n_epochs=1, memory_limit=4000.0,
         class_weight=None,
-    ):
+    ):  # fmt: skip
         super().__init__(covariance, n_epochs, memory_limit)
         self.class_weight = class_weight
         self.variant = variant

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 from klr_bench.estimators.core.parameters import POSITIVE, Choice
-from klr_bench.estimators.linear.base import OnlineLinearClassifier
+from klr_bench.estimators.linear.base import Weighted
+from klr_bench.estimators.linear.confidence import OnlineLinearClassifier
 from klr_bench.estimators.linear.engine import rule
-from klr_bench.estimators.linear.weighted import Weighted
 
 
 @rule

@@ -10,11 +10,10 @@ import warnings
 
 import numpy as np
 
-from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.classifier import learns, verbose_callback
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE, Choice
 from klr_bench.estimators.core.rows import occurring
-from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.vectors import highest
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.groups import Subproblem
@@ -142,7 +141,7 @@ class GroupSelector(LinearClassifier):
         self._columns, X = occurring(X)
         problem = Subproblem(X, signs, C, self.q, self.sigma, covariance=self._covariance)
         a, thetas, size = C / self.C, [], self._group_size()
-        free, callback = np.ones(X.shape[1], dtype=bool), telling(self, callback)
+        free, callback = np.ones(X.shape[1], dtype=bool), verbose_callback(self, callback)
         while True:
             self._publish(problem, thetas)
             if thetas and callback is not None and callback(self, self.n_iter_):

@@ -13,9 +13,8 @@ from sklearn.preprocessing import normalize
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import begun
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE
-from klr_bench.estimators.linear.base import IncrementalClassifier
+from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, of_rows, weights_or_1
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
-from klr_bench.estimators.linear.weighted import Weighted, of_rows, weights_or_1
 
 ABSENT = -1
 _places, _vector = int64[::1], float64[::1]

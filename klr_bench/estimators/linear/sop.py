@@ -9,7 +9,7 @@ from scipy.linalg import solve
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.parameters import POSITIVE
-from klr_bench.estimators.linear.base import ConfidenceLearner
+from klr_bench.estimators.linear.confidence import ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
 
 

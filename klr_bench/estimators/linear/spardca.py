@@ -12,12 +12,11 @@ from numba import float32, float64, int32, int64, types
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.classifier import learns, verbose_callback
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE, Choice
 from klr_bench.estimators.core.rows import occurring
-from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.engine import read_only
 
@@ -133,18 +132,9 @@ class SparDCA(LinearClassifier):
     }
 
     def __init__(
-        self,
-        C=1.0,
-        l1=1.0,
-        *,
-        l1_relative=False,
-        q=2,
-        tol=1e-3,
-        max_iter=1000,
-        random_state=None,
-        class_weight=None,
+        self, C=1.0, l1=1.0, *, l1_relative=False, q=2, tol=1e-3, max_iter=1000, random_state=None, class_weight=None,
         verbose=False,
-    ):
+    ):  # fmt: skip
         self.C = C
         self.l1 = l1
         self.l1_relative = l1_relative
@@ -183,7 +173,7 @@ class SparDCA(LinearClassifier):
         l1 = self.l1 * (self.q * np.max(np.abs(X.T @ (C * signs)), initial=0.0) if self.l1_relative else 1.0)
         squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
         a, z = np.zeros(len(signs)), np.zeros(X.shape[1])
-        callback = telling(self, callback)
+        callback = verbose_callback(self, callback)
         for n_iter in range(1, self.max_iter + 1):
             order = random.permutation(len(signs))
             _ascend(X.data, X.indices, X.indptr, signs, order, l1, bound, softness, squares, a, z)

@@ -95,12 +95,7 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
         self.average = average
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.dtype = dtype
+        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
         self.n_epochs = n_epochs
         self.shuffle = shuffle
 

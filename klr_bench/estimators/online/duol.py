@@ -17,10 +17,8 @@ from klr_bench.estimators.core.parameters import POSITIVE, SHARE
 from klr_bench.estimators.core.rows import Growing, growing_like
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
-from klr_bench.estimators.online.strategies import MISTAKES, REFUSED, Counted, T
+from klr_bench.estimators.online.strategies import LAST, MISTAKES, REFUSED, BlockState, T
 
-BLOCK = 128
-"""Examples per block."""
 ROUNDING = 1e-9
 """Margins, which steps set to 1, are 1 if they differ by this at most."""
 
@@ -102,7 +100,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
     return last
 
 
-class DoubleState(Counted):
+class DoubleState(BlockState):
     """The state of DUOL between two blocks, in float64.
 
     Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `gram`, `labels`, `f`, `coef`
@@ -116,14 +114,7 @@ class DoubleState(Counted):
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
         self.gram = np.zeros((0, 0))
         self.labels, self.f, self.coef, self.sums = np.zeros((4, 0))
-        self.counts, self.last_value = np.zeros(3, dtype=np.int64), 0.0
-
-    def learn(self, X, y, C, rho):
-        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
-        for start in range(0, len(y), BLOCK):
-            if self.refused:
-                break
-            self._learn_block(X[start : start + BLOCK], y[start : start + BLOCK], C, rho)
+        self.counts, self.scalars = np.zeros(3, dtype=np.int64), np.zeros(LAST + 1)
 
     def _learn_block(self, X, y, C, rho):
         n, b = len(self.support), len(y)
@@ -134,7 +125,7 @@ class DoubleState(Counted):
         labels, coef, sums = np.r_[self.labels, y], np.r_[self.coef, np.zeros(b)], np.r_[self.sums, np.zeros(b)]
         f = np.r_[self.f, self.coef @ values[:, :n].T]
         before = self.t
-        self.last_value = _block(self.gram, values, labels, f, coef, sums, C, rho, self.counts)
+        self.scalars[LAST] = _block(self.gram, values, labels, f, coef, sums, C, rho, self.counts)
         new = np.flatnonzero(coef[n:])
         kept = np.r_[np.arange(n), n + new]
         self.labels, self.f, self.coef, self.sums = labels[kept], f[kept], coef[kept], sums[kept]
@@ -206,20 +197,9 @@ class DUOL(OneVsRestKernelClassifier):
     _parameter_constraints = OneVsRestKernelClassifier._parameter_constraints | {"C": [POSITIVE], "rho": [SHARE]}
 
     def __init__(
-        self,
-        C=1.0,
-        rho=0.1,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
+        self, C=1.0, rho=0.1, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None,
+        dtype=None, n_epochs=1, shuffle=True,
+    ):  # fmt: skip
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.C = C
         self.rho = rho

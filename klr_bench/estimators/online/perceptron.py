@@ -64,20 +64,9 @@ class KernelPerceptron(OnlineKernelClassifier):
     }
 
     def __init__(
-        self,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-        class_weight=None,
-        n_jobs=None,
-    ):
+        self, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None,
+        n_epochs=1, shuffle=True, class_weight=None, n_jobs=None,
+    ):  # fmt: skip
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.class_weight = class_weight
         self.n_jobs = n_jobs

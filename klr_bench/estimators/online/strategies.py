@@ -54,13 +54,13 @@ column (B,)             per slot: its column
 total                   per inserted example: its contribution to the sum, once it is removed
 entered                 numbers of the inserted examples of the chunk
 counts                  T, MISTAKES, REFUSED, N, TURNS, EVER, FIRST
-scalars                 SCALE, SUM, SQUARED, LAST, and two for the strategy
+scalars                 SCALE, SUM, LAST, SQUARED, and two for the strategy
 """
 T, MISTAKES, REFUSED, N, TURNS, EVER, FIRST = range(7)
 """Examples seen; mistakes; where f(x) was not finite, or 0; slots in use, support vectors replaced, inserted ever; the
 first column of the block."""
-SCALE, SUM, SQUARED, LAST, MEMORY = range(5)
-"""The scale, the sum C, the squared norm of f, the last f(x), and the first of the strategy's own."""
+SCALE, SUM, LAST, SQUARED, MEMORY = range(5)
+"""The scale, the sum C, the last f(x), the squared norm of f, and the first of the strategy's own."""
 
 
 def _book(real):
@@ -243,8 +243,21 @@ def _learn(
         start += done
 
 
-class Counted:
-    """A state whose `counts` begin with T, MISTAKES and REFUSED."""
+class BlockState:
+    """A state whose `counts` begin with T, MISTAKES and REFUSED, and its `scalars` with SCALE, SUM and LAST.
+
+    A subclass with the method `learn` of this class has `_learn_block(X, y, *parameters)`.
+    """
+
+    block = BLOCK
+    """Examples per block."""
+
+    def learn(self, X, y, *parameters):
+        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
+        for start in range(0, len(y), self.block):
+            if self.refused:
+                break
+            self._learn_block(X[start : start + self.block], y[start : start + self.block], *parameters)
 
     @property
     def t(self):
@@ -261,8 +274,13 @@ class Counted:
         """The example at which f(x) was not finite, or 0."""
         return int(self.counts[REFUSED])
 
+    @property
+    def last_value(self):
+        """The last f(x)."""
+        return self.scalars[LAST]
 
-class StrategyState(Counted):
+
+class StrategyState(BlockState):
     """The state of a learner with a strategy between two chunks of examples.
 
     Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
@@ -282,11 +300,6 @@ class StrategyState(Counted):
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
         self.scalars[SCALE] = 1.0
-
-    @property
-    def last_value(self):
-        """The last f(x)."""
-        return self.scalars[LAST]
 
     def learn(self, strategy, parameters, X, y, u):
         """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0, and uniform draws u (n,)."""

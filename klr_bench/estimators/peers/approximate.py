@@ -109,20 +109,10 @@ class ApproximateKernelLR(Classifier):
     }
 
     def __init__(
-        self,
-        features: str = "nystroem",
-        solver: str = "lbfgs",
-        n_components: int = 500,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str | None = "scale",
-        degree: float = 3,
-        coef0: float = 1.0,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        class_weight: Any = None,
-    ) -> None:
+        self, features: str = "nystroem", solver: str = "lbfgs", n_components: int = 500, C: float = 1.0, *, kernel:
+        str = "rbf", gamma: float | str | None = "scale", degree: float = 3, coef0: float = 1.0, max_iter: int = 1000,
+        random_state: Any = None, class_weight: Any = None,
+    ) -> None:  # fmt: skip
         self.features = features
         self.solver = solver
         self.n_components = n_components

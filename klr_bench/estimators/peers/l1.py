@@ -81,22 +81,10 @@ class L1Peer(L1KLR):
     fit_intercept, two_stage, warm_start, memory_limit, reference, verbose = False, False, False, float("inf"), None, 0
 
     def __init__(
-        self,
-        solver="liblinear",
-        lam=1.0,
-        lam_relative=False,
-        features="kernel",
-        n_components=500,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        tol=1e-4,
-        max_iter=10_000,
-        random_state=None,
-        dtype=None,
+        self, solver="liblinear", lam=1.0, lam_relative=False, features="kernel", n_components=500, kernel="rbf",
+        gamma="scale", degree=3, coef0=1.0, tol=1e-4, max_iter=10_000, random_state=None, dtype=None,
         class_weight=None,
-    ):
+    ):  # fmt: skip
         self.solver = solver
         self.lam = lam
         self.lam_relative = lam_relative

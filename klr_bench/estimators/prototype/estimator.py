@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.classifier import distinct_labels, learns, refuse_single
+from klr_bench.estimators.core.classifier import distinct_labels, learns, refuse_single, verbose_callback
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.parameters import (
@@ -25,7 +25,6 @@ from klr_bench.estimators.core.parameters import (
     VERBOSE,
     Number,
 )
-from klr_bench.estimators.core.telling import telling
 from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.prototype.joint import adam, coefficients, lbfgs
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
@@ -183,31 +182,11 @@ class PrototypeKLR(PrototypeClassifier):
     }
 
     def __init__(
-        self,
-        n_prototypes=None,
-        init="random",
-        learn_prototypes=True,
-        learn_width=True,
-        l1=0.0,
-        *,
-        learn_coef=True,
-        l2=1e-4,
-        solver="auto",
-        learning_rate=0.1,
-        batch_size=128,
-        lazy=False,
-        validation_fraction=0.0,
-        tol=1e-4,
-        max_iter=100,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        class_weight=None,
+        self, n_prototypes=None, init="random", learn_prototypes=True, learn_width=True, l1=0.0, *, learn_coef=True,
+        l2=1e-4, solver="auto", learning_rate=0.1, batch_size=128, lazy=False, validation_fraction=0.0, tol=1e-4,
+        max_iter=100, kernel="rbf", gamma=None, degree=3, coef0=1.0, random_state=None, dtype=None, class_weight=None,
         verbose=False,
-    ):
+    ):  # fmt: skip
         self.n_prototypes = n_prototypes
         self.init = init
         self.learn_prototypes = learn_prototypes
@@ -269,7 +248,7 @@ class PrototypeKLR(PrototypeClassifier):
             X = self._compacted(X)
         rows, held_out = self._rows(X, codes.astype(np.intp), weights, random)
         x = self._start(rows, random)
-        self.n_iter_, self.converged_, callback = 0, False, telling(self, callback)
+        self.n_iter_, self.converged_, callback = 0, False, verbose_callback(self, callback)
         self._publish(x)
         if callback is None or not callback(self, 0):
             self._learn(x, rows, held_out, random, callback)

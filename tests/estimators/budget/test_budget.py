@@ -111,7 +111,7 @@ def kernel_matrix(X, kernel):
 )
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(strategies, "BLOCK", block)
-    monkeypatch.setattr(projecting, "BLOCK", block)
+    monkeypatch.setattr(projecting.ProjectingState, "block", block)
     monkeypatch.setattr(projection, "BLOCK", block)
     monkeypatch.setattr(projection, "AHEAD", block)
     X, y = toy(n=150)

@@ -38,7 +38,7 @@ def assert_same(learner, X, f, *, tolerance):
     ("block", "average", "sparse"), [(1, False, True), (7, True, False), (64, False, False), (128, True, True)]
 )
 def test_equals_the_reference(budget, loss, block, average, sparse, monkeypatch):
-    monkeypatch.setattr(merging, "BLOCK", block)
+    monkeypatch.setattr(merging.MergingState, "block", block)
     X, y = toy(n=150, empty_rows=False)
     learner = learner_of(budget, loss=loss, average=average).fit(sp.csr_matrix(X) if sparse else X, y)
     f = reference.bsgd_merging(X, y, budget, 0.02, loss, 2.0)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from klr_bench import BudgetOSKL, DualCDKLR
-from klr_bench.estimators.budget.refit import best_coefficients
+from klr_bench.estimators.budget.oskl import best_coefficients
 from tests.cover import cover
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference

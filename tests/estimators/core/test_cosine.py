@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klr_bench.estimators.core.cosine import LARGEST, cosine
+from klr_bench.estimators.core.features import LARGEST_ANGLE as LARGEST
+from klr_bench.estimators.core.features import cosine
 
 
 def cosine_of(values):

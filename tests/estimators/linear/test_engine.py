@@ -22,7 +22,7 @@ from klr_bench import (
     SecondOrderPerceptron,
     SoftConfidenceWeighted,
 )
-from klr_bench.estimators.linear import base, bcw, blocked, engine
+from klr_bench.estimators.linear import bcw, blocked, confidence, engine
 from tests.reference import linear as reference
 
 CASES = {
@@ -60,7 +60,7 @@ def toy(n=300, d=6, seed=1):
 def way(request, monkeypatch):
     """How a full covariance is updated."""
     if request.param != "loop":
-        monkeypatch.setattr(base, "IN_CACHE", 0)
+        monkeypatch.setattr(confidence, "IN_CACHE", 0)
         size = int(request.param.split()[-1])
         monkeypatch.setattr(blocked, "BLOCK", size)
         monkeypatch.setattr(blocked.Blocked, "rows", size)
@@ -189,7 +189,7 @@ def test_the_covariance_stays_symmetric_and_positive_definite(seed, d, scale, le
     X = scale * random.standard_normal((200, d)) * (random.random_sample((200, d)) < 0.6)
     y = np.append([-1, 1], random.choice([-1, 1], 198))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "IN_CACHE", 0 if blocks else 256)
+        patch.setattr(confidence, "IN_CACHE", 0 if blocks else 256)
         S = clone(learner).fit(X, y).covariance_
     np.testing.assert_array_equal(S, S.T)
     assert np.linalg.eigvalsh(S).min() > 0
@@ -202,7 +202,7 @@ def test_partial_fit_in_any_chunks_equals_fit(cuts, learner):
     X, y = toy()
     for limit in (0, 256):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(base, "IN_CACHE", limit)
+            patch.setattr(confidence, "IN_CACHE", limit)
             whole, parts = clone(learner).fit(X, y), clone(learner)
             for rows in np.split(np.arange(300), sorted(cuts)):
                 parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
@@ -217,7 +217,7 @@ def test_blocks_in_single_precision_make_the_same_decisions(learner, monkeypatch
     X = random.standard_normal((1000, 40)).astype(np.float32) / 6
     y = np.where(X @ random.standard_normal(40) > 0, 1, -1)
     loop = clone(learner).fit(X.astype(np.float64), y)
-    monkeypatch.setattr(base, "IN_CACHE", 0)
+    monkeypatch.setattr(confidence, "IN_CACHE", 0)
     blocks = clone(learner).fit(X, y)
     assert blocks._state.S.dtype == np.float32
     assert abs(blocks.n_updates_ - loop.n_updates_) <= 1
@@ -257,7 +257,7 @@ def test_dense_and_sparse_rows_give_the_same(learner):
 
 @pytest.mark.parametrize("learner", ALL, ids=str)
 def test_the_callback_sees_a_fitted_learner_and_ends_the_fit(learner, monkeypatch):
-    monkeypatch.setattr(base, "IN_CACHE", 0)
+    monkeypatch.setattr(confidence, "IN_CACHE", 0)
     monkeypatch.setattr(engine.Gaussian, "rows", 128)
     monkeypatch.setattr(bcw, "TILE", 6 * 128)
     X, y = toy()

@@ -20,7 +20,7 @@ from klr_bench import (
     SparDCA,
     SparseBatchConfidenceWeighted,
 )
-from klr_bench.estimators.linear import base
+from klr_bench.estimators.linear import confidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -78,7 +78,7 @@ def assert_all_finite(learner):
 def test_repeated_rows(learner, monkeypatch):
     for seed in range(120):
         X, y = repeated_rows(seed)
-        monkeypatch.setattr(base, "IN_CACHE", [0, 256][seed // 2 % 2])  # a full covariance is updated in blocks, or not
+        monkeypatch.setattr(confidence, "IN_CACHE", [0, 256][seed // 2 % 2])  # a full covariance in blocks, or not
         assert_all_finite(clone(learner).fit(X.astype([np.float64, np.float32][seed % 2]), y))
 
 

@@ -26,7 +26,7 @@ from tests.reference import kernel as reference
     rho=[0.05, 0.6],
 )
 def test_equals_the_reference(kernel, layout, block, average, C, rho, monkeypatch):
-    monkeypatch.setattr(duol, "BLOCK", block)
+    monkeypatch.setattr(duol.DoubleState, "block", block)
     X, y = toy(n=150, empty_rows=False)
     X = suited(X, layout)
     learner = DUOL(C, rho, average=average, **KERNELS[kernel]).fit(laid_out(X, layout, monkeypatch), y)
