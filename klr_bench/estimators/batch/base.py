@@ -268,7 +268,6 @@ class BatchKLR(ExpansionClassifier):
         return {**super().summary(), "duality_gap": float(np.max(self.duality_gap_))}
 
     def _publish(self, primal, dual):
-        """Set the objectives (m,) and their gaps."""
         if not np.isfinite(primal).all():
             message = f"{type(self).__name__}: the objective is {max(primal):g}; values are too large, scale X or lam."
             raise ValueError(message)

@@ -140,5 +140,4 @@ class BestInHindsight(ExpansionClassifier):
 
 
 def _norm(solver, f):
-    """Return ||f|| of a solver from its values at the support vectors, (n,)."""
     return math.sqrt(max(float(solver.dual_coef_ @ f), 0.0))

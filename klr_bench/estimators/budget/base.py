@@ -41,7 +41,6 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
         self.budget = budget
 
     def _refuse_to_turn(self):
-        """Refuse a step that turns f around, eta lam >= 1."""
         if self.lam is not None and self.eta * self.lam >= 1:
             message = f"eta * lam of {type(self).__name__} must be below 1. Got {self.eta!r} * {self.lam!r}."
             raise ValueError(message)

@@ -1,7 +1,4 @@
-"""Bounded online gradient descent: when a random support vector is removed, the others are scaled up to compensate.
-
-Zhao, Wang, Wu, Jin, Hoi (ICML 2012); as compared in Zhang et al. (ICML 2013).
-"""
+"""Bounded online gradient descent: a random support vector is removed, and the others are scaled up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Budgeted stochastic gradient descent: Pegasos that makes room when it has too many support vectors.
-
-Wang, Crammer, Vucetic (JMLR 13, 2012).
-"""
+"""Budgeted stochastic gradient descent: Pegasos with a limited number of support vectors."""
 
 from __future__ import annotations
 
@@ -165,6 +162,3 @@ class BSGD(BudgetKernelClassifier):
 
     def _strategy_arguments(self):
         return [LOSSES[self.loss], self.lam]
-
-    def _is_logistic(self):
-        return self.loss == "logit"

@@ -1,7 +1,4 @@
-"""The Forgetron: a kernel perceptron that shrinks f and removes its oldest support vector.
-
-Dekel, Shalev-Shwartz, Singer (SIAM Journal on Computing 37, 2008); as compared in Zhang et al. (ICML 2013).
-"""
+"""The Forgetron: a kernel perceptron that shrinks f and removes its oldest support vector."""
 
 from __future__ import annotations
 

@@ -132,7 +132,6 @@ def partner(coef, distances, number, m):
 
 @compiled()
 def _place(slot, c, coef, average, since, number, counts, scalars):
-    """Begin a point with coefficient c in a slot."""
     coef[slot], average[slot], since[slot], number[slot] = c / scalars[SCALE], 0.0, scalars[SUM], counts[EVER]
     counts[EVER] += 1
 
@@ -146,7 +145,6 @@ def _retire(slot, coef, average, since, number, total, scalars):
 
 @compiled()
 def _fold(coef, average, since, scalars):
-    """Bring the coefficients to scale 1."""
     for slot in range(len(coef)):
         average[slot] += coef[slot] * (scalars[SUM] - since[slot])
         since[slot] = 0.0
@@ -226,7 +224,6 @@ class MergingState(BlockState):
     sparse = False
 
     def __init__(self, kernel, X, budget):
-        """Start on rows like those of X, dense or CSR."""
         n, instead = budget + 3 * self.block, "use maintenance='removal' or 'projection'"
         refuse_dense("BSGD", f"{n} dense support vectors and rows", X, n, instead)
         X = X[:1].toarray() if sp.issparse(X) else X[:1]

@@ -1,7 +1,4 @@
-"""NORMA: gradient steps on a regularised loss; f forgets, and so its oldest support vectors can go.
-
-Kivinen, Smola, Williamson (IEEE Transactions on Signal Processing 52, 2004).
-"""
+"""NORMA: gradient steps on a regularised loss; the oldest support vector is removed."""
 
 from __future__ import annotations
 
@@ -107,6 +104,3 @@ class NORMA(BudgetKernelClassifier):
 
     def _strategy_arguments(self):
         return [LOSSES[self.loss], self.eta, 1 - self.eta * self.lam]
-
-    def _is_logistic(self):
-        return self.loss == "logit"

@@ -13,13 +13,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
-from klr_bench.estimators.core.classifier import learns
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
+from klr_bench.estimators.online.oskl import step_size
 from klr_bench.estimators.online.strategies import REFUSED, SCALE, SUM, N, T, decide, enter, strategy
 
 RELATIVE = 1e-10
@@ -96,13 +95,8 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         derivatives of the other losses than logit have no bound in advance: an example whose derivative exceeds G
         raises a ValueError, with a full budget too.  The first has 1 (exponential) or 2 (square), and on MAGIC a G of
         10 is enough for the square loss, and with eta = 0.01 for the exponential one.
-    eta : float or None, default=None
-        Step size > 0; None is that of the paper for OSKL, 0.9 / (L G), where L is 1 for logit and exponential, 2 /
-        delta for square.
-    loss : {"logit", "exponential", "square"}, default="logit"
-        log(1 + e^-yf), e^-yf, or max((y - f)^2, delta^2).  Only the first gives probabilities, and `refit` is for it.
-    delta : float, default=0.1
-        delta > 0 of the square loss: an example with |y - f| < delta changes nothing.
+    eta, loss, delta
+        See `OSKL`.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one, which is the better choice where the rows do
         not come in random order (docs/methods/budget_oskl.md).
@@ -160,33 +154,13 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         self.refit = refit
         self.lam = lam
 
-    @learns
-    @one_against_rest
-    def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
-
-        There are no weights of rows.  With `refit` the best coefficients follow, unless the callback has ended the fit.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows.
-        y : array of shape (n_samples,)
-            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
-        callback : callable, default=None
-            `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
-        """
-        super().fit(X, y, callback=callback)
-        if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:  # else the callback has ended it
+    def _complete(self, X, y):
+        """With `refit`, find the best coefficients, unless the callback has ended the fit."""
+        if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
             X, y = self._validate(X, y, dtype=self.support_vectors_.dtype)
             lam, operands = self.lam or 1.0 / (10.0 * len(y)), self._state.operands.fitting(X)
             self._refitted = best_coefficients(operands, self.support_vectors_, X, self._signs(y), lam)
             self._publish()
-        return self
 
     def _start(self):
         super()._start()
@@ -208,9 +182,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
             raise ValueError(message)
 
     def _strategy_arguments(self):
-        smoothness = 2.0 / self.delta if self.loss == "square" else 1.0  # L of the paper's table 1
-        eta = 0.9 / (smoothness * self.G) if self.eta is None else self.eta
-        return [LOSSES[self.loss], self.delta, self.G, eta]
+        return [LOSSES[self.loss], self.delta, self.G, step_size(self)]
 
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):
@@ -220,9 +192,6 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
             "G must be at least the largest derivative that occurs: use a larger G or a smaller eta."
         )
         raise ValueError(message)
-
-    def _is_logistic(self):
-        return self.loss == "logit"
 
 
 def best_coefficients(operands, support, X, y, lam):

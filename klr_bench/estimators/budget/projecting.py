@@ -215,7 +215,6 @@ class ProjectingState(BlockState):
     """
 
     def __init__(self, kernel, X, budget):
-        """Start on rows like those of X, dense or CSR."""
         self.budget, self.sparse = budget, sp.issparse(X)
         self.operands = operands_of(kernel, X).plain
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)

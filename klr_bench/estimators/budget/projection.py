@@ -117,7 +117,6 @@ class ProjectionState:
     """
 
     def __init__(self, kernel, X, budget):
-        """Start on rows like those of X, dense or CSR."""
         self.kernel, self.budget = kernel, budget
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X).plain
@@ -197,7 +196,6 @@ class ProjectionState:
         return w
 
     def _coefficients(self, v):
-        """Return a (n,) with L'a = v."""
         n = len(self.support)
         a = np.empty(n)
         for start in reversed(range(0, n, PANEL)):

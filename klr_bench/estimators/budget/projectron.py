@@ -1,7 +1,4 @@
-"""Projectron and Projectron++: with a full budget, an example is projected onto the support vectors.
-
-Orabona, Keshet, Caputo (JMLR 10, 2009).
-"""
+"""Projectron and Projectron++: with a full budget, an example is projected onto the support vectors."""
 
 from __future__ import annotations
 

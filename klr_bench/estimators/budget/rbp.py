@@ -1,7 +1,4 @@
-"""The randomized budget perceptron.
-
-Cavallanti, Cesa-Bianchi, Gentile (Machine Learning 69, 2007).
-"""
+"""The randomized budget perceptron."""
 
 from __future__ import annotations
 

@@ -30,11 +30,6 @@ class BinaryClassifier(Classifier):
     _fixed = ()
     """Parameters that define the state, and so cannot change between two calls of `partial_fit`."""
 
-    def predict(self, X):
-        """Return the predicted classes of the rows of X, (n_samples,); of equal values the first class wins."""
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)]
-
     def _has_many(self):
         return len(getattr(self, "classes_", ())) > 2
 
@@ -82,7 +77,6 @@ class BinaryClassifier(Classifier):
         return X, y
 
     def _dtypes(self):
-        """Return the precisions of X that are kept; any other is converted to the first."""
         return [np.float64, np.float32]
 
     def _validate(self, *data, dtype, reset=False):
@@ -110,11 +104,6 @@ class BinaryClassifier(Classifier):
         if len(unknown):
             message = f"y has labels {unknown.tolist()}, which are not among the classes {self.classes_.tolist()}."
             raise ValueError(message)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class BinaryKernelClassifier(BinaryClassifier):
@@ -153,5 +142,4 @@ class BinaryKernelClassifier(BinaryClassifier):
         return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
 
     def _kernel(self, X):
-        """Return the kernel of a fit to the rows X, which a gamma that is given by name depends on."""
         return Kernel(self.kernel, gamma_of(self.gamma, X), self.degree, self.coef0)

@@ -170,7 +170,6 @@ def two_valued(X, *, from_zero):
 
 @intrinsic
 def _n_bits(typing, word):
-    """Return the number of bits of a word that are set."""
     del typing
 
     def generate(context, builder, signature, arguments):
@@ -224,7 +223,6 @@ def _words(word):
 
 
 def _signatures(of):
-    """Return the signatures that a function of (real, words) gives for both precisions."""
     return [of(float32, _words(uint32)), of(float64, _words(uint64))]
 
 

@@ -8,10 +8,8 @@ from functools import wraps
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.multiclass import check_classification_targets
 
-from klr_bench.estimators.core.parameters import WHOLE
 from klr_bench.estimators.core.threads import working
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
@@ -23,13 +21,15 @@ PAUSE_S = 1.0
 class Classifier(ClassifierMixin, BaseEstimator):
     """A classifier; `learns` decorates its `fit` and `partial_fit`, `decides` its `decision_function`."""
 
-    def _validate_params(self):
-        for name, value in vars(self).items():
-            if isinstance(value, int) and abs(value) > WHOLE:
-                expected = f"must be a number within 2**62. Got a whole number of {value.bit_length()} bits instead."
-                message = f"The {name!r} parameter of {type(self).__name__} {expected}"
-                raise InvalidParameterError(message)
-        super()._validate_params()
+    def predict(self, X):
+        """Return the predicted classes of the rows of X, (n_samples,); of equal values the first class wins."""
+        f = self.decision_function(X)
+        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def __setstate__(self, state):
         lacking = set(self._get_param_names()) - set(state or {})

@@ -23,8 +23,6 @@ DENSE = 0.05
 """Share of non-zero elements above which a block of sparse rows is multiplied as a dense block."""
 
 
-MOST_COMPONENTS = 1_000_000
-"""Largest number of Fourier features."""
 MOST_STORED = 2**24
 """Elements of omega, for sparse rows, above which its rows are drawn when they are needed; below it is stored."""
 DRAWN_AT_ONCE = 2**18
@@ -117,7 +115,6 @@ class FourierFeatures:
     @classmethod
     def of(cls, X, n_components, gamma, random):
         """Draw a map for rows like those of X (n, d), in their precision, from a RandomState."""
-        check_components(n_components)
         if sp.issparse(X) and X.shape[1] * n_components > MOST_STORED:
             shape, seed = (X.shape[1], n_components), random.randint(2**63 - 1, dtype=np.int64)
             omega = DrawnRows(shape, np.sqrt(2 * gamma), int(seed), X.dtype)
@@ -159,13 +156,6 @@ def _affine(X, omega, b):
     z = np.tile(b, (len(X), 1))
     gemm = get_blas_funcs("gemm", (z,))
     return gemm(1.0, omega.T, X.T, beta=1.0, c=z.T, overwrite_c=True).T
-
-
-def check_components(n_components):
-    """Refuse more Fourier features than any memory holds for many rows."""
-    if n_components > MOST_COMPONENTS:
-        message = f"n_components: expected at most {MOST_COMPONENTS:,} Fourier features, got {n_components:,}."
-        raise ValueError(message)
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,6 @@ def _typeof(function: Compiled, context: Any) -> Any:
 
 
 def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
-    """Yield the dtypes of the arrays among types, and within tuples."""
     for one in numba_types:
         if isinstance(one, types.Array):
             yield np.dtype(str(one.dtype))

@@ -105,7 +105,6 @@ def squared_norms(X):
 
 @intrinsic
 def _bits_as_float(typing, bits):
-    """Interpret 32 bits as a float32."""
     del typing, bits
 
     def generate(context, builder, signature, arguments):

@@ -95,7 +95,6 @@ def _begin(self, before=()):
 
 
 def _parameters(self):
-    """Return the parameters that all learners have in common."""
     own = ("random_state", "class_weight")
     return {name: value for name, value in self.get_params(deep=False).items() if name not in own}
 

@@ -35,11 +35,7 @@ from klr_bench.estimators.core.bits import (
     two_valued,
 )
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
-from klr_bench.estimators.core.kernels import (
-    Kernel,
-    squared_norms,
-    sum_exp_negative,
-)
+from klr_bench.estimators.core.kernels import Kernel, squared_norms, sum_exp_negative
 from klr_bench.estimators.core.rows import growing_like, in_layout, restricted
 
 ORIGIN_ROWS = 256
@@ -283,7 +279,6 @@ class Packed(_Operands):
         return sums[None]
 
     def _words(self, left, right):
-        """Return the packing, and the operands as words."""
         word = WORDS[left.dtype]
         return self.packing(left.dtype), (left.view(word), right.view(word))
 

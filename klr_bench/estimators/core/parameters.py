@@ -1,31 +1,18 @@
-"""What a parameter may be: constraints of scikit-learn that count neither True nor huge whole numbers as numbers."""
+"""What a parameter may be: constraints of scikit-learn for which True and False are not numbers."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options, StrOptions
-
-WHOLE = 2**62 - 1
-"""The largest whole number of which numpy can hold twice as much."""
+from sklearn.utils._param_validation import Interval, StrOptions
 
 
 class Number(Interval):
-    """An interval of numbers that numpy can hold; True and False are no numbers."""
+    """An interval of numbers; True and False are not numbers."""
 
     def is_satisfied_by(self, value):
-        """Say whether a value is a number in the interval."""
-        if isinstance(value, Integral):
-            return not isinstance(value, bool) and abs(value) <= WHOLE and super().is_satisfied_by(value)
-        return isinstance(value, (float, np.float32, np.float16)) and super().is_satisfied_by(value)
-
-
-class Choice(Options):
-    """Some whole numbers; True is not 1."""
-
-    def is_satisfied_by(self, value):
-        """Say whether a value is one of the numbers."""
+        """Return True if a value is a number in the interval."""
         return not isinstance(value, bool) and super().is_satisfied_by(value)
 
 
@@ -37,6 +24,8 @@ SHARE = Number(Real, 0, 1, closed="right")
 AT_LEAST_ONE = Number(Real, 1, None, closed="left")
 COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
 """Constraint of a positive whole number, at most the largest that compiled libraries take."""
+COMPONENTS = Number(Integral, 1, 1_000_000, closed="both")
+"""Constraint of a number of random features."""
 PASSES = Number(Real, 0, 2**31 - 1, closed="right")
 """Constraint of a number of passes that need not be whole."""
 NUMBER = Number(Real, None, None, closed="neither")

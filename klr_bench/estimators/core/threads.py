@@ -84,7 +84,6 @@ def _set(libraries, numbers):
 
 
 def _begin_thread():
-    """Limit the BLAS libraries that have a limit for each thread, in a new thread of the pool."""
     _, own = _libraries()
     _set(own, [1] * len(own))
 

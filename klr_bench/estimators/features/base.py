@@ -48,25 +48,19 @@ class FeatureDescentClassifier(OnlineClassifier):
         Precision of the features; None follows X: float32 stays float32, all else is float64.  w is always float64.
     n_epochs : int, default=1
         Passes of ``fit`` over the rows, >= 1.  The paper makes one.
-    shuffle : bool, default=True
-        Whether ``fit`` draws an order of the rows for each pass, from ``random_state``; otherwise it learns in their
-        order, as ``partial_fit`` does.  False is for rows that are in random order already, as in the experiments.
-    class_weight : dict, "balanced" or None, default=None
-        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
-        n_k) for n_k rows of class k, and is for ``fit`` only: ``partial_fit`` does not have all rows.
+    shuffle, class_weight
+        See `KernelOGD`; class_weight="balanced" is for ``fit`` only: ``partial_fit`` does not have all rows.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, in the dtype of y.
+    classes_, n_features_in_
+        See `KernelOGD`.
     n_updates_ : int
         Number of steps with l'(y, f(x)) other than 0, added over all f_k.
     n_mistakes_ : int
         Number of rows with y f_t(x) <= 0 at their own step, added over all f_k.
     t_ : int
         Number of rows seen.
-    n_features_in_ : int
-        Number of features of X.
     """
 
     _parameter_constraints = OnlineClassifier._parameter_constraints | {
@@ -74,9 +68,6 @@ class FeatureDescentClassifier(OnlineClassifier):
         "loss": [StrOptions({"logit", "hinge", "square"})],
         "class_weight": CLASS_WEIGHT,
     }
-
-    def _is_logistic(self):
-        return self.loss == "logit"
 
     def _dtype_of_rows(self):
         return self._state.dtype

@@ -1,7 +1,4 @@
-"""Online gradient descent on random Fourier features.
-
-Lu, Hoi, Wang, Zhao, Liu (JMLR 17(47), 2016), algorithm 1.
-"""
+"""Online gradient descent on random Fourier features."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
-from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.core.parameters import COMPONENTS
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.features.base import FeatureDescentClassifier
 from klr_bench.estimators.features.descent import Descent, rows_of_chunk
@@ -72,7 +69,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
         name: allowed
         for name, allowed in FeatureDescentClassifier._parameter_constraints.items()
         if name not in ("kernel", "degree", "coef0")
-    } | {"n_components": [COUNT]}
+    } | {"n_components": [COMPONENTS]}
 
     def __init__(
         self, n_components=500, eta=0.5, loss="logit", *, average=False, gamma="scale", random_state=None, dtype=None,
@@ -126,7 +123,6 @@ class FourierState:
     """The state of `FOGD` between two chunks of rows: the features, the descent, and how the rows come."""
 
     def __init__(self, features, X, n_functions):
-        """Start n functions of these features of rows like those of X, dense or CSR."""
         self.features, self.descent = features, Descent(np.zeros((n_functions, features.n_features)))
         self.sparse = sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1]  # else an array takes less memory than CSR
         self.dtype = X.dtype

@@ -1,7 +1,4 @@
-"""Online gradient descent on Nystroem features.
-
-Lu, Hoi, Wang, Zhao, Liu (JMLR 17(47), 2016), algorithm 2.
-"""
+"""Online gradient descent on Nystroem features."""
 
 from __future__ import annotations
 
@@ -46,12 +43,8 @@ class NOGD(FeatureDescentClassifier):
         rounding give none.
     eta, loss, average, gamma, random_state, dtype, n_epochs, shuffle, class_weight
         See `FeatureDescentClassifier`.
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.
-    degree : float, default=3
-        Degree > 0 of the poly kernel.
-    coef0 : float, default=1.0
-        Constant of the poly kernel, any number.
+    kernel, degree, coef0
+        See `KernelOGD`.
 
     Attributes
     ----------

@@ -73,7 +73,6 @@ class NystroemState:
     """
 
     def __init__(self, kernel, X, budget, rank, n_functions):
-        """Start n functions on rows like those of X, dense or CSR."""
         self.budget, self.rank, self.sparse, self.dtype = budget, rank, sp.issparse(X), X.dtype
         self.features = KernelFeatures(operands_of(kernel, X), X[:0])
         self.coef, self.late = np.zeros((2, n_functions, 0))
@@ -113,7 +112,6 @@ class NystroemState:
         return done
 
     def _project(self):
-        """Go over to the features of the support vectors."""
         K = self.features.transform(self.features.centres)
         if not np.isfinite(K).all():
             self.counts[REFUSED], self.last_value = self.t, math.nan

@@ -19,6 +19,7 @@ from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.parameters import (
     AT_LEAST_ONE,
     CLASS_WEIGHT,
+    COMPONENTS,
     COUNT,
     NOT_NEGATIVE,
     PASSES,
@@ -86,10 +87,6 @@ class L1KLR(L1Classifier):
         gamma > 0 of the rbf and poly kernels, the paper's 1 / sigma^2; None is 1 / n_features, "scale" 1 / (n_features
         X.var()), "median" 1 / (2 m^2) with the median distance m of rows.  The published tables are found with sigma =
         m on MNIST, which is twice the gamma of "median", and with sigma = 3 m on cod-rna.
-    degree : float, default=3
-        Degree > 0 of the poly kernel.
-    coef0 : float, default=1.0
-        Constant of the poly kernel, any number.
     fit_intercept : bool, default=True
         Whether there is an intercept b.  False is the paper's problem; True is better where classes have different
         numbers of rows.
@@ -134,16 +131,13 @@ class L1KLR(L1Classifier):
     memory_limit : float, default=3400.0
         MB > 0 that the features of the training rows may take; above it they are computed again in every pass.  1.5
         million rows of 500 float32 features fit, and the whole fit takes less than 4 GB.
-    class_weight : dict, "balanced" or None, default=None
-        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
-        n_k) for n_k rows of class k.  The paper has equal classes and no weights.
-    verbose : int or bool, default=False
-        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
+    degree, coef0, class_weight, verbose
+        See `DualCDKLR`; the paper has equal classes and no weights.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, in the dtype of y.
+    classes_, n_features_in_
+        See `DualCDKLR`.
     coef_ : ndarray of shape (D,), or (n_classes, D) for more than two classes, float64
         w; with features="kernel" one element per training row.
     intercept_ : float
@@ -160,8 +154,6 @@ class L1KLR(L1Classifier):
         Training rows with non-zero coefficients, in any of the problems; features="kernel" only.
     n_support_ : int
         Number of these rows; features="kernel" only.
-    n_features_in_ : int
-        Number of features of X.
 
     References
     ----------
@@ -185,7 +177,7 @@ class L1KLR(L1Classifier):
         "lam": [POSITIVE],
         "lam_relative": ["boolean"],
         "features": [StrOptions(set(FEATURES))],
-        "n_components": [COUNT],
+        "n_components": [COMPONENTS],
         "fit_intercept": ["boolean"],
         "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
@@ -254,7 +246,6 @@ class L1KLR(L1Classifier):
         return self
 
     def _fit_classes(self, X, ys, weights, callback):
-        """Solve the problem of each class, on features that are computed once."""
         befores = [learner._last() for learner in self.estimators_]
         first = self.estimators_[0]
         problem, _ = first.prepare(X, ys[0], weights)
@@ -337,7 +328,6 @@ class L1KLR(L1Classifier):
         return x
 
     def _with_lam(self, problem):
-        """Return the problem with this estimator's lambda."""
         self.lambda_max_ = checked_lambda_max(problem)
         self.lam_ = self.lam * self.lambda_max_ if self.lam_relative else float(self.lam)
         return problem.but(lam=self.lam_)

@@ -24,7 +24,6 @@ class L1Classifier(BinaryKernelClassifier):
         return validate_data(self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order=order)
 
     def _publish(self, iterate):
-        """Set the fitted attributes from an iterate."""
         D = self._map.n_features
         D_here = iterate.problem.matrix.shape[1]
         self._iterate = iterate
@@ -47,11 +46,9 @@ class L1Classifier(BinaryKernelClassifier):
             self.n_support_ = self.support_vectors_.shape[0]
 
     def _used(self):
-        """Return the features with a coefficient other than 0, in any problem."""
         return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
 
     def _finish(self, iterate):
-        """Publish the last iterate, and release the problem."""
         self._publish(iterate)
         objective, gap = iterate.objective, iterate.relative_gap
         self._iterate = None
@@ -81,7 +78,6 @@ class L1Classifier(BinaryKernelClassifier):
         return self._sizes() | objectives | ({"stage": self._stage} if self.two_stage else {})
 
     def _objectives(self):
-        """Return the sum of the objectives of all problems, and the largest gap."""
         return {"objective": float(np.sum(self.objective_)), "duality_gap": float(np.max(self.duality_gap_))}
 
     def _sizes(self):

@@ -54,7 +54,6 @@ class FeatureMatrix:
                 self.stored[rows] = features.transform(X[rows])
 
     def _is_stored_in_X(self):
-        """Tell whether X is already Z, in the required layout."""
         if not (isinstance(self.features, LinearFeatures) and isinstance(self._X, np.ndarray)):
             return False
         layout = self._X.flags.c_contiguous if self.by_rows else self._X.flags.f_contiguous

@@ -1,8 +1,4 @@
-"""Adaptive regularisation of weights, and its variant with an adaptive regularisation parameter.
-
-Crammer, Kulesza, Dredze, "Adaptive regularization of weight vectors", NIPS 2009.
-Orabona, Crammer, "New adaptive algorithms for online classification", NIPS 2010.
-"""
+"""Adaptive regularisation of weights, and its variant with an adaptive regularisation parameter."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Batch confidence-weighted learning: one covariance for a whole batch, then one pass of dual coordinate steps.
-
-Tan, Yan, Wang, van den Hengel, Tsang, Shi, "Learning sparse confidence-weighted classifier on very high dimensional
-data", AAAI 2016, algorithm 1.
-"""
+"""Batch confidence-weighted learning: one covariance per batch, then one pass of dual coordinate steps."""
 
 from __future__ import annotations
 
@@ -13,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int64, types
 from scipy.linalg import eigh, get_blas_funcs
+from sklearn.utils._param_validation import Options
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE, Choice
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, check_memory, of_rows, weights_or_1
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
 
@@ -119,7 +116,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
     _parameter_constraints = {  # noqa: RUF012
         "C": [POSITIVE],
-        "q": [Choice(int, {1, 2})],
+        "q": [Options(int, {1, 2})],
         "r": [POSITIVE, None],
         "memory_limit": [POSITIVE],
         "class_weight": CLASS_WEIGHT,

@@ -42,18 +42,14 @@ class OnlineLinearClassifier(IncrementalClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, in the dtype of y.
-    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
-        The weights, or the mean of their distribution.
+    classes_, coef_, n_features_in_
+        See `LinearClassifier`; coef_ is the mean where the weights have a distribution.
     n_updates_ : int
         Number of rows that changed the weights or their covariance.
     n_mistakes_ : int
         Number of rows with y f(x) <= 0 at their own step.
     t_ : int
         Number of rows seen.
-    n_features_in_ : int
-        Number of features.
     """
 
     _parameter_constraints = {"n_epochs": [COUNT]}  # noqa: RUF012
@@ -69,7 +65,6 @@ class OnlineLinearClassifier(IncrementalClassifier):
         return Diagonal(X.shape[1], math.inf, 1.0)
 
     def _learn(self, X, signs, callback, weights=None):
-        """Learn from all rows, a few at a time; return True if the callback asked to stop."""
         state = self._state
         rule, numbers = self._update() if weights is None else self._update(weights)
         parameters = np.column_stack(np.broadcast_arrays(*map(np.atleast_1d, numbers))).astype(np.float64)
@@ -98,7 +93,6 @@ class OnlineLinearClassifier(IncrementalClassifier):
         raise ValueError(message)
 
     def _publish(self):
-        """Set the fitted attributes as views of the state."""
         state = self._state
         self.coef_ = state.mean
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
@@ -168,5 +162,4 @@ class ConfidenceLearner(OnlineLinearClassifier):
         return LIMITS[dtype.name]
 
     def _first_variance(self):
-        """Return the variance of each weight before the first example."""
         return 1.0

@@ -1,10 +1,4 @@
-"""Confidence-weighted learning: after its step an example is classified correctly with a given probability.
-
-The probability is over the distribution of the weights.
-
-Crammer, Dredze, Pereira, "Exact convex confidence-weighted learning", NIPS 2008 (the standard-deviation form).
-Wang, Zhao, Hoi, "Exact soft confidence-weighted learning", ICML 2012.
-"""
+"""Confidence-weighted learning: after its step an example is classified correctly with a given probability."""
 
 from __future__ import annotations
 
@@ -12,10 +6,10 @@ import math
 
 from numba import float64
 from scipy.special import ndtri
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Options, StrOptions
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import POSITIVE, Choice
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.linear.base import Weighted
 from klr_bench.estimators.linear.confidence import CONFIDENCE, ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
@@ -214,7 +208,7 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
         ConfidenceLearner._parameter_constraints
         | {
             "confidence": [CONFIDENCE],
-            "variant": [Choice(int, {1, 2})],
+            "variant": [Options(int, {1, 2})],
             "C": [POSITIVE],
             "compat": [StrOptions({"libol"}), None],
         }

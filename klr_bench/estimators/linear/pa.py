@@ -1,13 +1,12 @@
-"""Passive-aggressive learning: the smallest change of the weights that gives an example a margin of 1.
-
-Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, "Online passive-aggressive algorithms", JMLR 7 (2006).
-"""
+"""Passive-aggressive learning: the smallest change of the weights that gives an example a margin of 1."""
 
 from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.core.parameters import POSITIVE, Choice
+from sklearn.utils._param_validation import Options
+
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.linear.base import Weighted
 from klr_bench.estimators.linear.confidence import OnlineLinearClassifier
 from klr_bench.estimators.linear.engine import rule
@@ -68,7 +67,7 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
     _parameter_constraints = (
         OnlineLinearClassifier._parameter_constraints
         | {
-            "variant": [Choice(int, {0, 1, 2})],
+            "variant": [Options(int, {0, 1, 2})],
             "C": [POSITIVE],
         }
         | Weighted._parameter_constraints

@@ -1,18 +1,15 @@
-"""Sparse batch confidence-weighted learning: groups of features, selected by cutting planes, each with a covariance.
-
-Tan, Yan, Wang, van den Hengel, Tsang, Shi, "Learning sparse confidence-weighted classifier on very high dimensional
-data", AAAI 2016, algorithms 2 and 3; for the method without covariances see `FeatureGeneratingMachine`.
-"""
+"""Sparse batch confidence-weighted learning: groups of features, selected by cutting planes."""
 
 from __future__ import annotations
 
 import warnings
 
 import numpy as np
+from sklearn.utils._param_validation import Options
 
 from klr_bench.estimators.core.classifier import learns, verbose_callback
 from klr_bench.estimators.core.one_against_rest import one_against_rest
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE, Choice
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.core.vectors import highest
 from klr_bench.estimators.linear.base import LinearClassifier
@@ -67,10 +64,8 @@ class GroupSelector(LinearClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, in the dtype of y.
-    coef_ : ndarray of shape (n_features,), float64
-        The weights; 0 for features that are not selected.
+    classes_, coef_, n_features_in_
+        See `LinearClassifier`; coef_ is 0 for features that are not selected.
     selected_features_ : ndarray of shape (p,), int
         The selected features in the order of their selection.
     theta_ : ndarray of shape (n_iter_,), float64
@@ -79,14 +74,12 @@ class GroupSelector(LinearClassifier):
         Number of groups.
     stopped_by_ : {"n_features_to_select", "tol", "memory_limit", "no_more_features", "callback"}
         Why the selection ended; "no_more_features": the score of all others is 0.
-    n_features_in_ : int
-        Number of features.
     """
 
     _covariance = True
     _parameter_constraints = {  # noqa: RUF012
         "C": [POSITIVE],
-        "q": [Choice(int, {1, 2})],
+        "q": [Options(int, {1, 2})],
         "n_features_to_select": [COUNT],
         "n_group": [COUNT, None],
         "tol": [NOT_NEGATIVE],
@@ -201,7 +194,6 @@ class GroupSelector(LinearClassifier):
         return ""
 
     def _publish(self, problem, thetas):
-        """Set the fitted attributes."""
         self.selected_features_ = self._columns[problem.features]
         self.coef_[self.selected_features_] = problem.weights
         self.theta_, self.n_iter_ = np.array(thetas), len(thetas)

@@ -1,7 +1,4 @@
-"""Second-order online feature selection: AROW with a diagonal covariance that keeps the features of least variance.
-
-Wu, Hoi, Mei, "Massive-scale online feature selection for sparse ultra-high dimensional data", arXiv:1409.7794, 2014.
-"""
+"""Second-order online feature selection: diagonal AROW that keeps the features of least variance."""
 
 from __future__ import annotations
 
@@ -195,7 +192,6 @@ class SOFS(Weighted, IncrementalClassifier):
         self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
 
     def _learn(self, X, signs, callback, weights=None):
-        """Learn from all rows, a few at a time; return True if the callback asked to stop."""
         r = of_rows(self.r / weights_or_1(weights), len(signs))
         for start in range(0, len(signs), ROWS):
             block = slice(start, start + ROWS)

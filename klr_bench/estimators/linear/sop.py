@@ -1,7 +1,4 @@
-"""The second-order perceptron: the perceptron on data that are whitened as they arrive.
-
-Cesa-Bianchi, Conconi, Gentile, "A second-order perceptron algorithm", SIAM J. Comput. 34 (2005).
-"""
+"""The second-order perceptron: the perceptron on data that are whitened as they arrive."""
 
 from __future__ import annotations
 
@@ -101,6 +98,5 @@ class SecondOrderPerceptron(ConfidenceLearner):
             self.coef_ = self._perceptron()
 
     def _perceptron(self):
-        """Return w (d,), found from S and S w."""
         S, Sw = self._state.covariance(), self._state.mean
         return Sw / S if S.ndim == 1 else solve(S, Sw, assume_a="pos")

@@ -1,7 +1,4 @@
-"""A sparse linear support vector machine by proximal dual coordinate ascent.
-
-Shalev-Shwartz, Zhang, "Proximal stochastic dual coordinate ascent", arXiv:1211.2717, 2012.
-"""
+"""A sparse linear support vector machine by proximal dual coordinate ascent."""
 
 from __future__ import annotations
 
@@ -11,11 +8,12 @@ import numpy as np
 from numba import float32, float64, int32, int64, types
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Options
 
 from klr_bench.estimators.core.classifier import learns, verbose_callback
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import one_against_rest
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE, Choice
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.estimators.linear.engine import read_only
@@ -84,11 +82,8 @@ class SparDCA(LinearClassifier):
         reach the default gap; in that of sbcw_url, on addresses, 100 do not, and a warning says so.
     random_state : int, RandomState instance or None, default=None
         Seed of these orders.  It does not change the minimum, only the way to it.
-    class_weight : dict, "balanced" or None, default=None
-        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
-        n_k) for n_k rows of class k.
-    verbose : int or bool, default=False
-        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
+    class_weight, verbose
+        See `SparseBatchConfidenceWeighted`.
 
     Attributes
     ----------
@@ -123,7 +118,7 @@ class SparDCA(LinearClassifier):
         "C": [POSITIVE],
         "l1": [NOT_NEGATIVE],
         "l1_relative": ["boolean"],
-        "q": [Choice(int, {1, 2})],
+        "q": [Options(int, {1, 2})],
         "tol": [NOT_NEGATIVE],
         "max_iter": [COUNT],
         "random_state": SEED,

@@ -1,7 +1,4 @@
-"""ALMA with p = 2: steps that get shorter, inside the unit ball, towards a margin that is nearly the largest.
-
-Gentile (JMLR 2, 2001).  Each update inserts one example, so that there are j - 1 support vectors before update j.
-"""
+"""ALMA with p = 2: projected perceptron steps of decreasing length towards a large margin."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Conservative online kernel logistic regression with an auxiliary function h, an upper bound of the loss.
-
-Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 3 and the equations of the three h.
-"""
+"""Online kernel logistic regression that updates with probability loss / h, h an upper bound of the loss."""
 
 from __future__ import annotations
 

@@ -101,17 +101,7 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     @decides
     def decision_function(self, X):
-        """Return f(x) for the rows of X; with two classes, values above 0 mean the second.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, float64
-        """
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self._dtype_of_rows())
         f = self._state.decide(np.atleast_2d(self.dual_coef_).astype(X.dtype), X)
@@ -150,11 +140,9 @@ class OnlineKernelClassifier(OnlineClassifier):
         return engine.Update(type(self)._rule, parameters, radius, stream)
 
     def _dtype_of_rows(self):
-        """Return the precision in which later rows are taken: that of the first ones."""
         return self._state.support.dtype
 
     def _new_state(self, X):
-        """Return the state before the first example; X shows the layout and precision of the rows."""
         return engine.OnlineState(self._kernel(X), X, range(len(self.classes_) if self._has_many() else 1))
 
     def _learning(self):
@@ -181,18 +169,15 @@ class OnlineKernelClassifier(OnlineClassifier):
         self._publish()
 
     def _refused_at(self):
-        """Return the number of the example that the learner refused, or 0, and the last f(x)."""
         learner = np.argmax(self._state.refused > 0)
         return self._state.refused[learner], self._state.scalars[learner, 3]
 
     def _step_size(self):
-        """Return eta as a number."""
         if self.eta != BY_RADIUS:
             return self.eta
         return self.R / math.sqrt(getattr(self, "_rows_of_step", None) or self._n_first)
 
     def _publish(self):
-        """Set the fitted attributes but the support vectors."""
         state = self._state
         coef = [state.coefficients(i, average=self.average) for i in range(len(state.row))]
         self.dual_coef_ = np.array(coef) if self._has_many() else coef[0]

@@ -1,7 +1,4 @@
-"""DUOL: at an update an older support vector that conflicts with the example gets a new coefficient, too.
-
-Zhao, Hoi, Jin (JMLR 12, 2011).
-"""
+"""DUOL: an update may also change the coefficient of an older support vector that conflicts with the example."""
 
 from __future__ import annotations
 
@@ -108,7 +105,6 @@ class DoubleState(BlockState):
     """
 
     def __init__(self, kernel, X):
-        """Start on rows like those of X, dense or CSR."""
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X).plain
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)

@@ -88,14 +88,12 @@ def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
 
 
 def _stores(real):
-    """The type of (coef, average, since, weights, inserted), with one row per learner."""
     matrix = float64[:, ::1]
     return types.Tuple((matrix, matrix, matrix, real[:, ::1], uint32[:, ::1]))
 
 
 @compiled()
 def _copy_row(matrices, n, m, own):
-    """Copy the first n columns of row m to row `own`."""
     coef, average, since, weights, inserted = matrices
     for j in range(n):
         coef[own, j], average[own, j], since[own, j] = coef[m, j], average[m, j], since[m, j]
@@ -227,7 +225,6 @@ class OnlineState:
         self.t = self.averaged_from = 0
 
     def _hold(self, rows):
-        """Let the support be these rows, as rows and as operands."""
         self.support = filled(self.operands.store(rows), rows)
         self.left = self.support if self.operands.left_is_rows else filled_like(self.operands.left(rows))
 

@@ -87,7 +87,6 @@ def order_key(learner):
 
 
 def _check(learners):
-    """Refuse what is not a sequence of different online learners."""
     if not isinstance(learners, Sequence):
         message = f"learners: expected a list of online learners, got {type(learners).__name__}; write [learner]."
         raise ValueError(message)
@@ -155,7 +154,6 @@ class SharedFit:
                 break
 
     def _learn(self, groups, X, signs, epoch, callback):
-        """Go through all rows once; return True if the callback asked to stop."""
         n = len(signs)
         order, *_ = [learner._order(n) for learner in self.learners]  # all draw theirs, as they would alone
         for start in range(0, n, engine.BLOCK):
@@ -201,7 +199,3 @@ class SharedFit:
         weights = [self.state.coefficients(i, average=average) for (_, average), i in distinct.items()]
         f = self.state.decide(np.array(weights, dtype=dtype), X)
         return f[[list(distinct).index(key) for key in same]].T
-
-    def predict(self, X):
-        """Return the classes that all learners predict for the rows of X, (n_samples, n_learners)."""
-        return self.learners[0].classes_[(self.decision_function(X) > 0).astype(int)]

@@ -1,7 +1,4 @@
-"""Conservative online kernel logistic regression that samples by the classification margin.
-
-Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 2.
-"""
+"""Online kernel logistic regression that samples by the classification margin."""
 
 from __future__ import annotations
 

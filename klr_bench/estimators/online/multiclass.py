@@ -110,4 +110,4 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         return learn
 
     def _is_logistic(self):
-        return True
+        return getattr(self, "loss", "logit") == "logit"

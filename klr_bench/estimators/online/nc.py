@@ -1,7 +1,4 @@
-"""Non-conservative online kernel logistic regression: every example becomes a support vector.
-
-Zhang, Jin, Chen, Bu, He (AAAI 2012), algorithm 1; the "Baseline" of Zhang, Yi, Jin, Lin, He (ICML 2013).
-"""
+"""Non-conservative online kernel logistic regression: every example becomes a support vector."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Online gradient descent in the kernel's space.
-
-Kivinen, Smola, Williamson (2004), without regularisation.
-"""
+"""Online gradient descent in the kernel's space, without regularisation."""
 
 from __future__ import annotations
 
@@ -88,6 +85,3 @@ class KernelOGD(OnlineKernelClassifier):
 
     def _rule_arguments(self):
         return [LOSSES[self.loss], self.eta], math.inf
-
-    def _is_logistic(self):
-        return self.loss == "logit"

@@ -72,26 +72,19 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         -------
         self
         """
-        return super().fit(X, y, callback=callback)
+        super().fit(X, y, callback=callback)
+        self._complete(X, y)
+        return self
+
+    def _complete(self, X, y):
+        """After all passes of a fit to two classes."""
 
     @learns
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Continue learning from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order, without weights of rows.
 
-        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  There are
-        no weights of rows.
-
-        Parameters
-        ----------
-        X, y, callback
-            As for `fit`.
-        classes : array of shape (n_classes,), default=None
-            All classes; required in the first call if y does not contain all of them.
-
-        Returns
-        -------
-        self
+        Parameters, returns and result are those of `OnlineKernelClassifier.partial_fit`.
         """
         return super().partial_fit(X, y, classes, callback=callback)
 
@@ -129,17 +122,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
 
     @decides
     def decision_function(self, X):
-        """Return f(x) for the rows of X; with two classes, values above 0 mean the second.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, float64
-        """
+        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         state = self.estimators_[0]._state if self._has_many() else self._state

@@ -1,7 +1,4 @@
-"""Online sparse kernel learning by sampling and smooth losses (OSKL).
-
-Zhang, Yi, Jin, Lin, He (ICML 2013), algorithm 1 and table 1.
-"""
+"""Online sparse kernel learning by sampling and smooth losses (OSKL)."""
 
 from __future__ import annotations
 
@@ -18,6 +15,12 @@ from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.softmax import rule_of_many
 
 SMOOTH_LOSSES = ("logit", "exponential", "square")
+
+
+def step_size(learner):
+    """Return eta, or where it is None the paper's 0.9 / (L G), with L of its table 1."""
+    smoothness = 2.0 / learner.delta if learner.loss == "square" else 1.0
+    return 0.9 / (smoothness * learner.G) if learner.eta is None else learner.eta
 
 
 @rule
@@ -124,9 +127,7 @@ class OSKL(SoftmaxKernelClassifier):
             raise ValueError(message)
 
     def _rule_arguments(self):
-        smoothness = 2.0 / self.delta if self.loss == "square" else 1.0  # L of the paper's table 1
-        eta = 0.9 / (smoothness * self.G) if self.eta is None else self.eta
-        return [LOSSES[self.loss], self.delta, self.G, eta * self.G], self.R
+        return [LOSSES[self.loss], self.delta, self.G, step_size(self) * self.G], self.R
 
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):
@@ -152,6 +153,3 @@ class OSKL(SoftmaxKernelClassifier):
         with np.errstate(divide="ignore", invalid="ignore"):
             draws = np.where(weights > 0, draws * self._raised / weights, np.inf)
         return draws, None if self.eta is None else np.full(len(draws), self._raised)
-
-    def _is_logistic(self):
-        return self.loss == "logit"

@@ -127,8 +127,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         }
 
     def _is_logistic(self):
-        """Tell whether the sigmoid of f estimates a probability."""
-        return False
+        return getattr(self, "loss", None) == "logit"
 
     def _start(self):
         self._forget()
@@ -167,7 +166,6 @@ class OnlineClassifier(BinaryKernelClassifier):
         """After a block of rows: `Progressive` keeps what was predicted for them."""
 
     def _passes(self, n):
-        """Return the number of passes over n rows."""
         return self.n_epochs
 
     def _order(self, n):
@@ -175,7 +173,6 @@ class OnlineClassifier(BinaryKernelClassifier):
         return self._random.permutation(n) if self.shuffle else None
 
     def _begin_pass(self):
-        """Before a second or later pass, begin a new average."""
         self._state.average_from_here()
 
     def _weights(self, sample_weight, X, y, *, whole=True):
@@ -190,7 +187,6 @@ class OnlineClassifier(BinaryKernelClassifier):
         return weights
 
     def _end_pass(self):
-        """After one of several passes, prepare the state for the next one."""
         self._count_again()
 
     def _count_again(self):
@@ -198,7 +194,6 @@ class OnlineClassifier(BinaryKernelClassifier):
         self._n_again = max(self._state.t - self._n_first, 0)
 
     def _size(self, callback):
-        """Return the number of rows per block."""
         return engine.BLOCK
 
     def _refuse(self, t, f):

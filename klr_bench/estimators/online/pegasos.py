@@ -1,7 +1,4 @@
-"""Pegasos with a kernel: stochastic subgradient descent on the SVM's objective.
-
-Shalev-Shwartz, Singer, Srebro (ICML 2007); as compared in Zhang et al. (AAAI 2012 and ICML 2013).
-"""
+"""Pegasos with a kernel: stochastic subgradient descent on the objective of the support vector machine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The kernel perceptron.
-
-Rosenblatt (1958); Freund and Schapire (1999) for the kernel form.
-"""
+"""The kernel perceptron."""
 
 from __future__ import annotations
 

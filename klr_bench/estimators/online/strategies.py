@@ -339,7 +339,6 @@ class StrategyState(BlockState):
         self.total, self.entered = grown(self.total, ever), grown(self.entered, ever)
 
     def _learn_dense(self, strategy, parameters, size, X, y, u, f, lengths):
-        """Learn from all rows; return their number."""
         operands, kernel = self.operands, self.operands.kernel
         _learn(
             strategy, parameters, self.budget, size, self.by_age, *operands.packing(X.dtype),

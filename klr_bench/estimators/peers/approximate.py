@@ -13,9 +13,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.classifier import Classifier, decides, distinct_labels, learns, refuse_single
-from klr_bench.estimators.core.features import check_components
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, gamma_of
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NUMBER, POSITIVE, SEED
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COMPONENTS, COUNT, NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import refuse_dense, without_duplicates
 from klr_bench.estimators.core.weights import row_weights
 
@@ -48,33 +47,24 @@ class ApproximateKernelLR(Classifier):
     C : float, default=1.0
         Weight of the loss, > 0.  The grid of configs/algorithm is 0.1, 1, 10, 100; in the reference of klr_peers
         cross-validation chose 1 or 10 on Adult and 10 or 100 on mushrooms.
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.
+    kernel, degree, coef0, class_weight
+        See `DualCDKLR`.
     gamma : float, {"scale", "median"} or None, default="scale"
         gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median" 1 / (2
         m^2) with the median distance m of rows.  klr_peers has the gamma of its online learners, 1 / (2 s^2) with the
         20th percentile s of the distances.
-    degree : float, default=3
-        Degree > 0 of the poly kernel.
-    coef0 : float, default=1.0
-        Constant of the poly kernel, any number.
     max_iter : int, default=1000
         Largest number of iterations of lbfgs, or of epochs of sgd, >= 1.  In the reference of klr_peers fits end after
         15 to 55 on average.
     random_state : int, RandomState instance or None, default=None
         Seed of the features and of sgd.
-    class_weight : dict, "balanced" or None, default=None
-        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
-        n_k) for n_k rows of class k.
 
     Attributes
     ----------
     pipeline_ : Pipeline
         The fitted features and the fitted linear model.
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, in the dtype of y.
-    n_features_in_ : int
-        Number of features of X.
+    classes_, n_features_in_
+        See `DualCDKLR`.
     n_iter_ : int
         Number of iterations of the linear model.
 
@@ -97,7 +87,7 @@ class ApproximateKernelLR(Classifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "features": [StrOptions({"nystroem", "fourier"})],
         "solver": [StrOptions({"lbfgs", "sgd"})],
-        "n_components": [COUNT],
+        "n_components": [COMPONENTS],
         "C": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [POSITIVE, StrOptions(set(WIDTHS)), None],
@@ -167,11 +157,6 @@ class ApproximateKernelLR(Classifier):
         """Return f(x) for the rows of X."""
         return self._fitted().decision_function(self._validated(X))
 
-    def predict(self, X: Any) -> Any:
-        """Return the predicted classes of the rows of X."""
-        values = self.decision_function(X)
-        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else np.argmax(values, axis=1)]
-
     @decides
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
@@ -193,14 +178,8 @@ class ApproximateKernelLR(Classifier):
     def _feature_map(self, X: Any) -> Any:
         gamma = gamma_of(self.gamma, X)
         if self.features == "fourier":
-            check_components(self.n_components)
-            refuse_dense(
-                "ApproximateKernelLR",
-                f"n_components={self.n_components} frequencies",
-                X,
-                self.n_components,
-                "use features='nystroem'",
-            )
+            frequencies, instead = f"n_components={self.n_components} frequencies", "use features='nystroem'"
+            refuse_dense("ApproximateKernelLR", frequencies, X, self.n_components, instead)
             return RBFSampler(gamma=gamma, n_components=self.n_components, random_state=self.random_state)
         given: dict[str, Any] = {"rbf": {"gamma": gamma}, "linear": {}}.get(
             self.kernel, {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
@@ -224,8 +203,3 @@ class ApproximateKernelLR(Classifier):
     def _validated(self, X: Any) -> Any:
         X = validate_data(self, X, dtype=self._dtypes(), accept_sparse="csr", reset=False)
         return without_duplicates(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -108,24 +108,19 @@ class PrototypeKLR(PrototypeClassifier):
         0.02 was chosen (reference of prototypes_mnist).
     degree : int, default=3
         Degree >= 1 of the poly kernel.
-    coef0 : float, default=1.0
-        Constant of the poly kernel, any number.
     random_state : int, RandomState instance or None, default=None
         Seed of the first prototypes, the coefficients that are drawn, and the mini-batches.
     dtype : {"float32", "float64"} or None, default=None
         None follows X: float32 stays float32, all else is float64.  L-BFGS works in float64 in any case.  Choose
         float64 for CSR rows far from 0: no origin is subtracted from CSR rows in the fit, nor from any rows where l1 >
         0, and distances in float32 then lose digits.
-    class_weight : dict, "balanced" or None, default=None
-        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
-        n_k) for n_k rows of class k.
-    verbose : int or bool, default=False
-        Whether a fit prints where it stands, about once a second; above 1 whenever a callback would be called.
+    coef0, class_weight, verbose
+        See `DualCDKLR`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, in the dtype of y.
+    classes_, n_features_in_
+        See `DualCDKLR`.
     prototypes_ : ndarray or CSR matrix of shape (n_prototypes, n_features)
         u, in the precision of the fit; CSR after a fit to CSR rows with more than 8,192 features.
     dual_coef_ : ndarray of shape (n_classes, n_prototypes); with two classes (n_prototypes,), for the second
@@ -136,8 +131,8 @@ class PrototypeKLR(PrototypeClassifier):
         exp(theta), and the objective on the training rows without those held out.
     converged_ : bool
         Whether the last pass gained less than ``tol``; with "adam" its decreasing rate may be the reason.
-    n_iter_, n_support_, n_features_in_ : int
-        Numbers of passes, of prototypes and of features.
+    n_iter_, n_support_ : int
+        Numbers of passes and of prototypes.
 
     References
     ----------
@@ -256,7 +251,6 @@ class PrototypeKLR(PrototypeClassifier):
         return self
 
     def _check(self, X):
-        """Refuse data and parameters that cannot be learned from."""
         refuse_single(self.classes_, self, "two classes or more")
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
@@ -291,7 +285,6 @@ class PrototypeKLR(PrototypeClassifier):
         return rows, held_out
 
     def _start(self, rows, random):
-        """Return x at the start, and set the model."""
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)
         J = min(USUAL, n) if self.n_prototypes is None else self.n_prototypes
@@ -318,7 +311,6 @@ class PrototypeKLR(PrototypeClassifier):
             self._go_on(iterates, watched, held_out, callback, until_end=solver == "adam")
 
     def _fit_coefficients(self, x, rows):
-        """Fit b to the kernel values of fixed prototypes."""
         K = np.concatenate([self._model.kernel_values(x, X) for X, _, _ in rows.blocks()])
         b = self._model.layout.places["b"]
         options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
@@ -329,8 +321,6 @@ class PrototypeKLR(PrototypeClassifier):
         self._publish(x)
 
     def _descend(self, x, rows, parts, callback):
-        """Run L-BFGS on all rows, in float64."""
-
         def watch(x):
             self.n_iter_ += 1
             if callback is not None:
@@ -347,7 +337,6 @@ class PrototypeKLR(PrototypeClassifier):
             self._warn()
 
     def _iterates(self, x, rows, watched, parts, solver, random):
-        """Return the generator of x after each pass."""
         n = len(rows)
         if solver == "alternating" and (self.batch_size is None or self.batch_size >= n):
             return on_all_rows(self._model, x, rows, parts, max_iter=self.max_iter)

@@ -88,7 +88,6 @@ class PrototypeKernel:
 
 
 def _exp_of_negative(values):
-    """Return e^values for values <= 0, in place."""
     if values.dtype == np.float32:
         exp_negative(values)
         return values

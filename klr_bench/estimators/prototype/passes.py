@@ -108,7 +108,6 @@ def on_all_rows(model, x, rows, parts, *, max_iter):
 
 
 def _moved(model, x, slopes, length):
-    """Return x after a gradient step; the penalty then shrinks its prototypes."""
     moved, u = x - length * slopes, model.layout.places["u"]
     if model.l1 and slopes[u].any():
         moved[u] = np.sign(moved[u]) * np.maximum(np.abs(moved[u]) - length * model.l1, 0)

@@ -25,7 +25,6 @@ class PrototypeClassifier(Classifier):
     """Metrics that a checkpoint evaluates."""
 
     def _publish(self, x):
-        """Set the fitted attributes from x."""
         self._x = x
         b0, B, U, theta = self._model.layout.views(x)
         if self._columns is None:
@@ -86,11 +85,6 @@ class PrototypeClassifier(Classifier):
         scores = self.decision_function(X)
         return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
 
-    def predict(self, X):
-        """Return the most probable classes of the rows of X, (n_samples,)."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
-
     def _new_rows(self, X):
         X = validate_data(self, X, dtype=self._x.dtype, accept_sparse="csr", order="C", reset=False)
         X = self._tidy(X)
@@ -112,8 +106,3 @@ class PrototypeClassifier(Classifier):
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
