@@ -99,10 +99,8 @@ class ImportVectorMachine(ExpansionClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = ImportVectorMachine(lam=1e-3, tol=1e-2, gamma=2.0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_ < len(X) / 10
-    True
+    >>> model.score(X, y) > 0.9, model.n_support_ < len(X) / 10
+    (True, True)
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {

@@ -9,7 +9,8 @@ import numpy as np
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE
-from klr_bench.estimators.online.strategies import FIRST, SCALE, SUM, N, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.online.state import SCALE, SUM
+from klr_bench.estimators.online.strategies import FIRST, N, decide, drop, enter, shrink, strategy
 
 _STRIPE = 64
 
@@ -84,13 +85,8 @@ def _make_up(book, m, s, sum_of_weights, cap):
 
 @strategy
 def replace_and_make_up(book, parameters):
-    budget, eta, cap, shrinking, by_length = (
-        int(parameters[0]),
-        parameters[1],
-        parameters[2],
-        parameters[3],
-        parameters[4],
-    )
+    budget, by_length = int(parameters[0]), parameters[4]
+    eta, cap, shrinking = parameters[1], parameters[2], parameters[3]
     y, counts, scalars, coef, length = book.y, book.counts, book.scalars, book.coef, book.length
     for i in range(len(y)):
         value = decide(book, i)
@@ -153,10 +149,8 @@ class BOGD(BudgetKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = BOGD(budget=20, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.n_updates_ > 20
-    (20, True)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.n_updates_ > 20
+    (True, 20, True)
     """
 
     _strategy = replace_and_make_up
@@ -220,10 +214,8 @@ class BOGDPlusPlus(BOGD):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = BOGDPlusPlus(budget=20, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.n_updates_ > 20
-    (20, True)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.n_updates_ > 20
+    (True, 20, True)
     """
 
     _by_length = True

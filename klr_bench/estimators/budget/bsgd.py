@@ -13,7 +13,8 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.core.vectors import tie
-from klr_bench.estimators.online.strategies import EVER, FIRST, SCALE, N, T, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.online.state import SCALE, T
+from klr_bench.estimators.online.strategies import EVER, FIRST, N, decide, drop, enter, shrink, strategy
 
 STATES = {"merging": MergingState, "projection": ProjectingState}
 """How room can be made beside removal, and the states of learners that make it so."""
@@ -116,10 +117,8 @@ class BSGD(BudgetKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = BSGD(budget=30, lam=0.01, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.n_updates_ > 30
-    (30, True)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.n_updates_ > 30
+    (True, 30, True)
     >>> for maintenance in ("projection", "merging"):
     ...     model = BSGD(budget=10, lam=0.01, maintenance=maintenance, gamma=2.0, random_state=0).fit(X, y)
     ...     print(model.score(X, y) > 0.9)

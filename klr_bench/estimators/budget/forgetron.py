@@ -8,10 +8,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.online.state import MISTAKES, SCALE
 from klr_bench.estimators.online.strategies import (
     MEMORY,
-    MISTAKES,
-    SCALE,
     SQUARED,
     TURNS,
     N,
@@ -113,10 +112,8 @@ class Forgetron(BudgetKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = Forgetron(budget=20, variant="self_tuned", gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_ <= 20
-    True
+    >>> model.score(X, y) > 0.9, model.n_support_ <= 20
+    (True, True)
     """
 
     _strategy = forget_oldest

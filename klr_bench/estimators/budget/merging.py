@@ -31,7 +31,7 @@ from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.strategies import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
+from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
 
 EVER, FREE, USED = range(REFUSED + 1, REFUSED + 4)
 """Behind T, MISTAKES and REFUSED in `counts`: points ever in f, the slot for the next, slots in use."""

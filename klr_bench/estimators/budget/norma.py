@@ -76,10 +76,8 @@ class NORMA(BudgetKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = NORMA(budget=30, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.n_updates_ > 30
-    (30, True)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.n_updates_ > 30
+    (True, 30, True)
     """
 
     _strategy = step_and_truncate

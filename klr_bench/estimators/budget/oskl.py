@@ -19,7 +19,8 @@ from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
 from klr_bench.estimators.online.oskl import step_size
-from klr_bench.estimators.online.strategies import REFUSED, SCALE, SUM, N, T, decide, enter, strategy
+from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, T
+from klr_bench.estimators.online.strategies import N, decide, enter, strategy
 
 RELATIVE = 1e-10
 """Eigenvalues of G below this share of the largest, or below the rounding of its entries, are taken for 0."""
@@ -125,10 +126,8 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(400, noise=0.1, random_state=0)
     >>> model = BudgetOSKL(budget=20, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.last_classifier().n_support_
-    (20, 20)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.last_classifier().n_support_
+    (True, 20, 20)
     """
 
     grows = False  # what is inserted stays

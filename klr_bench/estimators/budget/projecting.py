@@ -24,7 +24,7 @@ from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.strategies import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
+from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
 
 EVER, USED = REFUSED + 1, REFUSED + 2
 """Behind T, MISTAKES and REFUSED in `counts`: examples ever inserted, support vectors."""

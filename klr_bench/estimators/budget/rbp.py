@@ -57,10 +57,8 @@ class RandomizedBudgetPerceptron(BudgetKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = RandomizedBudgetPerceptron(budget=6, gamma=2.0, random_state=1).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.n_updates_ > 6
-    (6, True)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.n_updates_ > 6
+    (True, 6, True)
     """
 
     _strategy = replace_at_random

@@ -11,8 +11,7 @@ from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import COMPONENTS
 from klr_bench.estimators.core.progressive import Progressive
-from klr_bench.estimators.features.base import FeatureDescentClassifier
-from klr_bench.estimators.features.descent import Descent, rows_of_chunk
+from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, rows_of_chunk
 
 
 class FOGD(Progressive, FeatureDescentClassifier):
@@ -58,10 +57,8 @@ class FOGD(Progressive, FeatureDescentClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(400, noise=0.1, random_state=0)
     >>> model = FOGD(n_components=100, eta=2.0, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.coef_.shape, model.t_
-    ((100,), 400)
+    >>> model.score(X, y) > 0.9, model.coef_.shape, model.t_
+    (True, (100,), 400)
     """
 
     _fixed = ("n_components", "gamma", "dtype")

@@ -69,10 +69,8 @@ class NOGD(FeatureDescentClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(400, noise=0.1, random_state=0)
     >>> model = NOGD(budget=50, rank=20, eta=2.0, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.last_classifier().n_support_
-    (50, 50)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.last_classifier().n_support_
+    (True, 50, 50)
     """
 
     _fixed = ("budget", "rank", "kernel", "gamma", "degree", "coef0", "dtype")

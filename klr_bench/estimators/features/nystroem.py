@@ -18,7 +18,7 @@ from klr_bench.estimators.core.features import KernelFeatures
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.features.descent import MISTAKES, REFUSED, UPDATES, Descent
+from klr_bench.estimators.features.base import MISTAKES, REFUSED, UPDATES, Descent
 
 BLOCK = 128
 """Examples whose kernel values are computed at once, while there is room for support vectors."""
@@ -69,7 +69,7 @@ class NystroemState:
     room; `late` (M, n), the sum of t c_t over their steps; `n`, the number of examples that the average of this time is
     over, and `total` (M, n), the sum of the coefficients before each of them, once there is no room; `projection`, P in
     the precision of the kernel values, and `descent` on the features, None while there is room; `counts`, as in
-    `klr_bench.estimators.features.descent`; `last_value`, the last f; `t`, the number of examples.
+    `klr_bench.estimators.features.base`; `last_value`, the last f; `t`, the number of examples.
     """
 
     def __init__(self, kernel, X, budget, rank, n_functions):

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import distinct_labels, learns, verbose_callback
-from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
+from klr_bench.estimators.core.classifier import learns, verbose_callback
+from klr_bench.estimators.core.features import LinearFeatures
 from klr_bench.estimators.core.one_against_rest import one_against_rest, reporting
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.parameters import (
@@ -29,7 +29,7 @@ from klr_bench.estimators.core.parameters import (
 )
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.core.weights import refuse_weightless, row_weights
-from klr_bench.estimators.l1.fitted import L1Classifier
+from klr_bench.estimators.l1.fitted import L1Classifier, checked_lambda_max
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Iterate, Problem
 from klr_bench.estimators.l1.sgd_c import CHUNK
@@ -257,17 +257,6 @@ class L1KLR(L1Classifier):
             if self._ended:
                 return
 
-    def _last(self):
-        """Return the coefficients and the intercept of the last fit for a warm start, else None."""
-        return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
-
-    def _start(self, before):
-        """Return a start (P,) that has the coefficients of the last fit, None if it had other features."""
-        if before is None or before[0].shape != (self._map.n_features,):
-            return None
-        coef, intercept = before
-        return np.append(coef[self._columns], intercept) if self.fit_intercept else coef[self._columns]
-
     def prepare(self, X, y, sample_weight=None):
         """Validate, and compute the features; return the problem, without its lambda, and a RandomState."""
         self._forget()
@@ -289,13 +278,6 @@ class L1KLR(L1Classifier):
         if weights is not None:
             refuse_weightless(self, weights, y)
         return Problem(matrix, self._signs(y), 0.0, intercept=self.fit_intercept, weights=weights), random
-
-    def adopt(self, other):
-        """Take the classes and the features of another estimator that has been prepared on the same rows."""
-        self.classes_, self.n_features_in_ = other.classes_, other.n_features_in_
-        self._map, self._columns = other._map, other._columns
-        if "feature_names_in_" in vars(other):
-            self.feature_names_in_ = other.feature_names_in_
 
     def solve(self, problem, random, start=None, callback=None):
         """Run the solver on a prepared problem, from a start (P,) or from w = 0; return the final point, (P,).
@@ -362,53 +344,3 @@ class L1KLR(L1Classifier):
         message = f"{self.reference} has found no reference objective in {self.max_iter} iterations."
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
         return None
-
-    def rehearse(self, X, y):
-        """Return an estimator whose fit ends where that of this one does, without the work that tells where.
-
-        It knows the reference objective; "sgd_c" knows the number of examples, and takes no objectives: the paper times
-        that second run (lines 316-318).  With more than two classes it is this one, which looks for the end itself.
-        """
-        if not isinstance(self.reference, str) or len(distinct_labels(y)) > 2:
-            return self
-        model = clone(self)
-        if self.solver == "sgd_c":
-            model.fit(X, y)
-            return clone(self).set_params(reference=None, n_epochs=model.n_iter_ / len(y))
-        problem, _ = model.prepare(X, y)
-        return clone(self).set_params(reference=model._reference_objective(model._with_lam(problem)))
-
-    def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
-        last, first = length(self, n_samples)
-        return last * (1 + self.two_stage), first
-
-    def stand_in(self):
-        """Return an estimator with the same solver, whose fit compiles and loads it."""
-        return type(self)(solver=self.solver)
-
-    def _feature_map(self, X, random):
-        if self.features == "linear":
-            return LinearFeatures.of(X)
-        if self.features == "kernel":
-            return KernelFeatures.of(X, self._kernel(X))
-        drawn = getattr(self, "_map", None)
-        if (
-            self.warm_start
-            and isinstance(drawn, FourierFeatures)
-            and drawn.omega.shape == (X.shape[1], self.n_components)
-        ):
-            return drawn
-        return FourierFeatures.of(X, self.n_components, self._kernel(X).gamma, random)
-
-
-def checked_lambda_max(problem):
-    """Return the smallest lambda for which w = 0; refuse features that are not finite."""
-    largest = problem.lambda_max()
-    if not np.isfinite(largest):
-        message = (
-            "L1KLR: the features z_i of some rows are not finite; scale X, or choose another kernel "
-            "(a degree that is not whole has no value below 0)."
-        )
-        raise ValueError(message)
-    return largest

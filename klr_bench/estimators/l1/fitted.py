@@ -1,16 +1,19 @@
-"""What a fit of L1KLR has led to: fitted attributes, what it reports to an experiment, and predictions."""
+"""L1KLR apart from its fit: feature maps, fitted attributes, what it reports to an experiment, and predictions."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.classifier import decides, distinct_labels
+from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.one_against_rest import begun, gather, spread
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.l1.matrix import rows_of_a_block
+from klr_bench.estimators.l1.solvers import length
 
 
 class L1Classifier(BinaryKernelClassifier):
@@ -110,3 +113,71 @@ class L1Classifier(BinaryKernelClassifier):
     def predict_proba(self, X):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._probabilities(X)
+
+    def rehearse(self, X, y):
+        """Return an estimator whose fit ends where that of this one does, without the work that tells where.
+
+        It knows the reference objective; "sgd_c" knows the number of examples, and takes no objectives: the paper times
+        that second run (lines 316-318).  With more than two classes it is this one, which looks for the end itself.
+        """
+        if not isinstance(self.reference, str) or len(distinct_labels(y)) > 2:
+            return self
+        model = clone(self)
+        if self.solver == "sgd_c":
+            model.fit(X, y)
+            return clone(self).set_params(reference=None, n_epochs=model.n_iter_ / len(y))
+        problem, _ = model.prepare(X, y)
+        return clone(self).set_params(reference=model._reference_objective(model._with_lam(problem)))
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
+        last, first = length(self, n_samples)
+        return last * (1 + self.two_stage), first
+
+    def stand_in(self):
+        """Return an estimator with the same solver, whose fit compiles and loads it."""
+        return type(self)(solver=self.solver)
+
+    def _last(self):
+        """Return the coefficients and the intercept of the last fit for a warm start, else None."""
+        return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
+
+    def _start(self, before):
+        """Return a start (P,) that has the coefficients of the last fit, None if it had other features."""
+        if before is None or before[0].shape != (self._map.n_features,):
+            return None
+        coef, intercept = before
+        return np.append(coef[self._columns], intercept) if self.fit_intercept else coef[self._columns]
+
+    def adopt(self, other):
+        """Take the classes and the features of another estimator that has been prepared on the same rows."""
+        self.classes_, self.n_features_in_ = other.classes_, other.n_features_in_
+        self._map, self._columns = other._map, other._columns
+        if "feature_names_in_" in vars(other):
+            self.feature_names_in_ = other.feature_names_in_
+
+    def _feature_map(self, X, random):
+        if self.features == "linear":
+            return LinearFeatures.of(X)
+        if self.features == "kernel":
+            return KernelFeatures.of(X, self._kernel(X))
+        drawn = getattr(self, "_map", None)
+        if (
+            self.warm_start
+            and isinstance(drawn, FourierFeatures)
+            and drawn.omega.shape == (X.shape[1], self.n_components)
+        ):
+            return drawn
+        return FourierFeatures.of(X, self.n_components, self._kernel(X).gamma, random)
+
+
+def checked_lambda_max(problem):
+    """Return the smallest lambda for which w = 0; refuse features that are not finite."""
+    largest = problem.lambda_max()
+    if not np.isfinite(largest):
+        message = (
+            "L1KLR: the features z_i of some rows are not finite; scale X, or choose another kernel "
+            "(a degree that is not whole has no value below 0)."
+        )
+        raise ValueError(message)
+    return largest

@@ -9,7 +9,8 @@ import numpy as np
 from klr_bench.estimators.core.classifier import refuse_not_finite
 from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.core.threads import working
-from klr_bench.estimators.l1.estimator import L1KLR, checked_lambda_max
+from klr_bench.estimators.l1.estimator import L1KLR
+from klr_bench.estimators.l1.fitted import checked_lambda_max
 
 
 @working()

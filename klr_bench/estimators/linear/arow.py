@@ -57,10 +57,8 @@ class AROW(Progressive, Weighted, ConfidenceLearner):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = AROW(r=1.0).fit(X, y)
-    >>> model.score(X, y) > 0.95
-    True
-    >>> model.coef_.shape, model.covariance_.shape
-    ((20,), (20, 20))
+    >>> model.score(X, y) > 0.95, model.coef_.shape, model.covariance_.shape
+    (True, (20,), (20, 20))
     """
 
     _parameter_constraints = (
@@ -122,10 +120,8 @@ class NAROW(Progressive, ConfidenceLearner):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = NAROW(b=1.0).fit(X, y)
-    >>> model.score(X, y) > 0.95
-    True
-    >>> model.coef_.shape, model.covariance_.shape
-    ((20,), (20, 20))
+    >>> model.score(X, y) > 0.95, model.coef_.shape, model.covariance_.shape
+    (True, (20,), (20, 20))
     """
 
     _parameter_constraints = ConfidenceLearner._parameter_constraints | {"b": [POSITIVE]}

@@ -108,10 +108,8 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = BatchConfidenceWeighted(C=1.0, q=2).fit(X, y)
-    >>> model.score(X, y) > 0.95
-    True
-    >>> model.n_batches_, model.covariance_.shape
-    (1, (20, 20))
+    >>> model.score(X, y) > 0.95, model.n_batches_, model.covariance_.shape
+    (True, 1, (20, 20))
     """
 
     _parameter_constraints = {  # noqa: RUF012

@@ -117,10 +117,8 @@ class ConfidenceWeighted(ConfidenceLearner):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = ConfidenceWeighted(confidence=0.7).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.coef_.shape, model.covariance_.shape
-    ((20,), (20, 20))
+    >>> model.score(X, y) > 0.9, model.coef_.shape, model.covariance_.shape
+    (True, (20,), (20, 20))
     """
 
     _fixed = (*ConfidenceLearner._fixed, "safeguard")
@@ -198,10 +196,8 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = SoftConfidenceWeighted(covariance="diagonal").fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.coef_.shape, model.covariance_.shape
-    ((20,), (20,))
+    >>> model.score(X, y) > 0.9, model.coef_.shape, model.covariance_.shape
+    (True, (20,), (20,))
     """
 
     _parameter_constraints = (

@@ -58,10 +58,8 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = PassiveAggressive(variant=1, C=0.1).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_updates_ < model.t_
-    True
+    >>> model.score(X, y) > 0.9, model.n_updates_ < model.t_
+    (True, True)
     """
 
     _parameter_constraints = (

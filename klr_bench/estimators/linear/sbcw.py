@@ -235,10 +235,8 @@ class SparseBatchConfidenceWeighted(GroupSelector):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = SparseBatchConfidenceWeighted(n_features_to_select=4, n_group=2).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.selected_features_.shape, model.n_iter_
-    ((4,), 2)
+    >>> model.score(X, y) > 0.9, model.selected_features_.shape, model.n_iter_
+    (True, (4,), 2)
     """
 
 

@@ -154,10 +154,8 @@ class SOFS(Weighted, IncrementalClassifier):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = SOFS(n_features_to_select=5).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.selected_features_.shape, len(np.flatnonzero(model.coef_))
-    ((5,), 5)
+    >>> model.score(X, y) > 0.9, model.selected_features_.shape, len(np.flatnonzero(model.coef_))
+    (True, (5,), 5)
     """
 
     _fixed = ("n_features_to_select",)

@@ -67,10 +67,8 @@ class SecondOrderPerceptron(ConfidenceLearner):
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
     >>> model = SecondOrderPerceptron().fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_updates_ == model.n_mistakes_
-    True
+    >>> model.score(X, y) > 0.9, model.n_updates_ == model.n_mistakes_
+    (True, True)
     """
 
     _fixed = (*ConfidenceLearner._fixed, "a")

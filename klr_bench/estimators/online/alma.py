@@ -69,10 +69,8 @@ class ALMA(OneVsRestKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = ALMA(gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_ == model.n_updates_ < model.t_
-    True
+    >>> model.score(X, y) > 0.9, model.n_support_ == model.n_updates_ < model.t_
+    (True, True)
     """
 
     _strategy = step_inside_the_ball

@@ -96,10 +96,8 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = AuxiliaryKLR(h="hard_cutoff", aux_delta=0.5, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.t_
-    (25, 1000)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.t_
+    (True, 25, 1000)
     """
 
     _rule = step_on_auxiliary

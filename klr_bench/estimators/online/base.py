@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.classifier import decides
 from klr_bench.estimators.core.parameters import Number
 from klr_bench.estimators.online import engine
-from klr_bench.estimators.online.many import SharedFit, order_key
+from klr_bench.estimators.online.many import SharedFit, Update, grouped, order_key
 from klr_bench.estimators.online.passes import OnlineClassifier
 
 RADIUS = Number(Real, 0, None, closed="right")
@@ -137,7 +137,7 @@ class OnlineKernelClassifier(OnlineClassifier):
     def _update(self, stream=0):
         """Return what the engine needs of this learner, which takes its draws from the stream of this number."""
         parameters, radius = self._rule_arguments()
-        return engine.Update(type(self)._rule, parameters, radius, stream)
+        return Update(type(self)._rule, parameters, radius, stream)
 
     def _dtype_of_rows(self):
         return self._state.support.dtype
@@ -150,7 +150,7 @@ class OnlineKernelClassifier(OnlineClassifier):
 
         With more than two classes the signs are (n_classes, b).
         """
-        groups = engine.grouped([self._update()] * len(self._state.row))
+        groups = grouped([self._update()] * len(self._state.row))
 
         def learn(X, signs, draws, numbers, weights):
             draws, factors = self._weighted(draws, weights)

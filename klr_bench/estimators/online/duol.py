@@ -14,7 +14,7 @@ from klr_bench.estimators.core.parameters import POSITIVE, SHARE
 from klr_bench.estimators.core.rows import Growing, growing_like
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
-from klr_bench.estimators.online.strategies import LAST, MISTAKES, REFUSED, BlockState, T
+from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
 
 ROUNDING = 1e-9
 """Margins, which steps set to 1, are 1 if they differ by this at most."""

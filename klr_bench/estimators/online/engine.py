@@ -20,10 +20,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,24 +42,6 @@ rule = compiled(RULE_SIGNATURE)
 
 FOLD_BELOW = 1e-3
 _SMALLEST = 1e-290  # smaller coefficients become 0: subnormal numbers are slow and do not affect f(x)
-
-
-@dataclass(frozen=True)
-class Update:
-    """What the engine needs of a learner: its compiled rule, the rule's parameters, the radius R.
-
-    Learners with the same `stream` get the same random draws.
-    """
-
-    rule: Any
-    parameters: Sequence[float]
-    radius: float
-    stream: int = 0
-
-    @property
-    def but_radius(self):
-        """Grouping key: everything but R."""
-        return id(self.rule), *self.parameters, self.stream
 
 
 def _fold_signature(real):
@@ -334,27 +312,3 @@ class OnlineState:
         state.t, state.averaged_from = self.t, self.averaged_from
         state.counts[0, 1] = 0  # the places are numbered anew
         return state
-
-
-def grouped(updates):
-    """Return (rule, numbers of its learners, parameters, radii) per rule, so that each rule is called once per block.
-
-    Learners that differ only in their radius are adjacent, by decreasing radius.
-    """
-    order = sorted(range(len(updates)), key=lambda i: (updates[i].but_radius, -updates[i].radius))
-    groups = [list(numbers) for _, numbers in groupby(order, key=lambda i: id(updates[i].rule))]
-    return [
-        (
-            updates[numbers[0]].rule,
-            np.array(numbers),
-            np.array([updates[number].parameters for number in numbers], dtype=np.float64),
-            np.array([updates[number].radius for number in numbers], dtype=np.float64),
-        )
-        for numbers in groups
-    ]
-
-
-def shared_rows(updates):
-    """Return the first row of each learner, (n_learners,): learners that differ only in their radius share one."""
-    rows = {}
-    return [rows.setdefault(update.but_radius, len(rows)) for update in updates]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -12,6 +15,48 @@ from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_fin
 from klr_bench.estimators.core.threads import working
 from klr_bench.estimators.online import engine
 from klr_bench.protocols import declares
+
+
+@dataclass(frozen=True)
+class Update:
+    """What the engine needs of a learner: its compiled rule, the rule's parameters, the radius R.
+
+    Learners with the same `stream` get the same random draws.
+    """
+
+    rule: Any
+    parameters: Sequence[float]
+    radius: float
+    stream: int = 0
+
+    @property
+    def but_radius(self):
+        """Grouping key: everything but R."""
+        return id(self.rule), *self.parameters, self.stream
+
+
+def grouped(updates):
+    """Return (rule, numbers of its learners, parameters, radii) per rule, so that each rule is called once per block.
+
+    Learners that differ only in their radius are adjacent, by decreasing radius.
+    """
+    order = sorted(range(len(updates)), key=lambda i: (updates[i].but_radius, -updates[i].radius))
+    groups = [list(numbers) for _, numbers in groupby(order, key=lambda i: id(updates[i].rule))]
+    return [
+        (
+            updates[numbers[0]].rule,
+            np.array(numbers),
+            np.array([updates[number].parameters for number in numbers], dtype=np.float64),
+            np.array([updates[number].radius for number in numbers], dtype=np.float64),
+        )
+        for numbers in groups
+    ]
+
+
+def shared_rows(updates):
+    """Return the first row of each learner, (n_learners,): learners that differ only in their radius share one."""
+    rows = {}
+    return [rows.setdefault(update.but_radius, len(rows)) for update in updates]
 
 
 def _streams(learners):
@@ -140,9 +185,9 @@ class SharedFit:
             raise ValueError(message)
         self.learners = list(learners)
         updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
-        self.state = engine.OnlineState(first._kernel(X), X, engine.shared_rows(updates))
+        self.state = engine.OnlineState(first._kernel(X), X, shared_rows(updates))
         self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
-        groups, signs = engine.grouped(updates), first._signs(y)
+        groups, signs = grouped(updates), first._signs(y)
         n_passes = first._passes(len(y))
         for epoch in range(n_passes):
             if epoch:

@@ -71,10 +71,8 @@ class MarginKLR(SoftmaxKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = MarginKLR(eta=1.9, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.t_
-    (60, 1000)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.t_
+    (True, 60, 1000)
     """
 
     _rule = gradient_step_by_margin

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import softmax
 
 from klr_bench.estimators.core.parameters import COUNT
-from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.many import Update
 from klr_bench.estimators.online.softmax import SoftmaxState
 
 ENOUGH = 100_000
@@ -101,7 +101,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         if not self._is_softmax():
             return super()._learning()
         parameters, radius = self._rule_arguments()
-        update = engine.Update(type(self)._rule_of_many, parameters, radius)
+        update = Update(type(self)._rule_of_many, parameters, radius)
 
         def learn(X, codes, draws, numbers, weights):
             draws, factors = self._weighted(draws, weights)

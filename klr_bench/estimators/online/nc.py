@@ -60,10 +60,8 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = NonConservativeKLR(gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.predict_proba(X).shape, model.n_support_
-    ((200, 2), 200)
+    >>> model.score(X, y) > 0.9, model.predict_proba(X).shape, model.n_support_
+    (True, (200, 2), 200)
     """
 
     _rule = gradient_step

@@ -59,10 +59,8 @@ class KernelOGD(OnlineKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = KernelOGD(eta=0.5, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.t_
-    (42, 200)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.t_
+    (True, 42, 200)
     """
 
     _rule = loss_gradient_step

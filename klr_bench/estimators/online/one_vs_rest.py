@@ -11,7 +11,8 @@ from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import begun, in_common, one_against_rest, spread
 from klr_bench.estimators.online.base import OnlineKernelClassifier
-from klr_bench.estimators.online.strategies import BLOCK, CHUNK, StrategyState
+from klr_bench.estimators.online.state import BLOCK
+from klr_bench.estimators.online.strategies import CHUNK, StrategyState
 
 
 class OneVsRestKernelClassifier(OnlineKernelClassifier):

@@ -88,10 +88,8 @@ class OSKL(SoftmaxKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = OSKL(G=2.0, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.t_
-    (56, 2000)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.t_
+    (True, 56, 2000)
     """
 
     _rule = sampled_sign_step

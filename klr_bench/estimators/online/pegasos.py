@@ -57,10 +57,8 @@ class KernelPegasos(OnlineKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = KernelPegasos(lam=0.01, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_, model.t_
-    (40, 200)
+    >>> model.score(X, y) > 0.9, model.n_support_, model.t_
+    (True, 40, 200)
     """
 
     _rule = hinge_step

@@ -48,10 +48,8 @@ class KernelPerceptron(OnlineKernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = KernelPerceptron(gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_ == model.n_mistakes_ == 9
-    True
+    >>> model.score(X, y) > 0.9, model.n_support_ == model.n_mistakes_ == 9
+    (True, True)
     """
 
     _rule = step_on_mistake

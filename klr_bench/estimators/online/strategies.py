@@ -33,9 +33,8 @@ from klr_bench.estimators.core.kernels import KERNELS, finish
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.online.engine import FOLD_BELOW
+from klr_bench.estimators.online.state import BLOCK, LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
 
-BLOCK = 128
-"""Examples per block."""
 CHUNK = 4096
 """Rows whose operands are prepared at once."""
 LARGE = 16_384
@@ -56,11 +55,10 @@ entered                 numbers of the inserted examples of the chunk
 counts                  T, MISTAKES, REFUSED, N, TURNS, EVER, FIRST
 scalars                 SCALE, SUM, LAST, SQUARED, and two for the strategy
 """
-T, MISTAKES, REFUSED, N, TURNS, EVER, FIRST = range(7)
-"""Examples seen; mistakes; where f(x) was not finite, or 0; slots in use, support vectors replaced, inserted ever; the
-first column of the block."""
-SCALE, SUM, LAST, SQUARED, MEMORY = range(5)
-"""The scale, the sum C, the last f(x), the squared norm of f, and the first of the strategy's own."""
+N, TURNS, EVER, FIRST = range(REFUSED + 1, REFUSED + 5)
+"""Slots in use, support vectors replaced, inserted ever; the first column of the block."""
+SQUARED, MEMORY = LAST + 1, LAST + 2
+"""The squared norm of f, and the first of the strategy's own scalars."""
 
 
 def _book(real):
@@ -241,43 +239,6 @@ def _learn(
         done = strategy(book, parameters)
         _commit(book, right, left, rows)
         start += done
-
-
-class BlockState:
-    """A state whose `counts` begin with T, MISTAKES and REFUSED, and its `scalars` with SCALE, SUM and LAST.
-
-    A subclass with the method `learn` of this class has `_learn_block(X, y, *parameters)`.
-    """
-
-    block = BLOCK
-    """Examples per block."""
-
-    def learn(self, X, y, *parameters):
-        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
-        for start in range(0, len(y), self.block):
-            if self.refused:
-                break
-            self._learn_block(X[start : start + self.block], y[start : start + self.block], *parameters)
-
-    @property
-    def t(self):
-        """Examples seen."""
-        return int(self.counts[T])
-
-    @property
-    def n_mistakes(self):
-        """Number of examples with y f(x) <= 0 at their own step."""
-        return int(self.counts[MISTAKES])
-
-    @property
-    def refused(self):
-        """The example at which f(x) was not finite, or 0."""
-        return int(self.counts[REFUSED])
-
-    @property
-    def last_value(self):
-        """The last f(x)."""
-        return self.scalars[LAST]
 
 
 class StrategyState(BlockState):

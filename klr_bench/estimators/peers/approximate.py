@@ -78,10 +78,8 @@ class ApproximateKernelLR(Classifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = ApproximateKernelLR(n_components=30, C=10.0, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.predict_proba(X).shape
-    (200, 2)
+    >>> model.score(X, y) > 0.9, model.predict_proba(X).shape
+    (True, (200, 2))
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -69,36 +69,23 @@ class L1Peer(L1KLR):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = L1Peer(solver="liblinear", lam=1.0, gamma=2.0, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.n_support_ < len(X) / 4, model.intercept_
-    (True, 0.0)
+    >>> model.score(X, y) > 0.9, model.n_support_ < len(X) / 4, model.intercept_
+    (True, True, 0.0)
     """
 
     _parameter_constraints = {
         name: constraint for name, constraint in L1KLR._parameter_constraints.items() if name not in OTHERS
     } | {"solver": [StrOptions(set(PEERS))]}
-    fit_intercept, two_stage, warm_start, memory_limit, reference, verbose = False, False, False, float("inf"), None, 0
 
     def __init__(
         self, solver="liblinear", lam=1.0, lam_relative=False, features="kernel", n_components=500, kernel="rbf",
         gamma="scale", degree=3, coef0=1.0, tol=1e-4, max_iter=10_000, random_state=None, dtype=None,
         class_weight=None,
     ):  # fmt: skip
-        self.solver = solver
-        self.lam = lam
-        self.lam_relative = lam_relative
-        self.features = features
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.dtype = dtype
-        self.class_weight = class_weight
+        super().__init__(
+            solver, lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, False, tol, max_iter,
+            random_state=random_state, dtype=dtype, memory_limit=float("inf"), class_weight=class_weight,
+        )  # fmt: skip
 
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first: the end is all there is."""

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.classifier import distinct_labels, learns, refuse_single, verbose_callback
+from klr_bench.estimators.core.classifier import distinct_labels, learns, verbose_callback
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.parameters import (
@@ -25,10 +25,9 @@ from klr_bench.estimators.core.parameters import (
     VERBOSE,
     Number,
 )
-from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.prototype.joint import adam, coefficients, lbfgs
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
-from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
+from klr_bench.estimators.prototype.model import Layout, Model, Rows
 from klr_bench.estimators.prototype.passes import by_gradient, in_batches, on_all_rows
 from klr_bench.estimators.prototype.prediction import PrototypeClassifier
 from klr_bench.estimators.prototype.start import first_point, unit_of
@@ -145,10 +144,8 @@ class PrototypeKLR(PrototypeClassifier):
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = PrototypeKLR(n_prototypes=6, tol=1e-2, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
-    >>> model.prototypes_.shape
-    (6, 2)
+    >>> model.score(X, y) > 0.9, model.prototypes_.shape
+    (True, (6, 2))
     """
 
     _parameter_constraints = {  # noqa: RUF012
@@ -249,40 +246,6 @@ class PrototypeKLR(PrototypeClassifier):
             self._learn(x, rows, held_out, random, callback)
         self.objective_ = self._model.objective(self._x, rows)
         return self
-
-    def _check(self, X):
-        refuse_single(self.classes_, self, "two classes or more")
-        if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
-            message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
-            raise ValueError(message)
-        if not self._parts():
-            message = "learn_coef, learn_prototypes and learn_width are False, or of no use: nothing is left to learn."
-            raise ValueError(message)
-
-    def _parts(self):
-        """Return what is learned: some of "b", "u", "theta"."""
-        wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
-        return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
-
-    def _weights(self, sample_weight, X, y):
-        """Return the weights of the rows (n,), with a mean of 1, or None."""
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
-        if weights is None:
-            return None
-        refuse_weightless(self, weights, y)
-        return weights / weights.mean()
-
-    def _rows(self, X, codes, weights, random):
-        """Return the rows to learn from and those held out, the same share of each class."""
-        origin = None
-        if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
-            origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        rows, held_out = Rows(X, codes, origin, weights).split(self.validation_fraction, random)
-        if self.n_prototypes is not None and self.n_prototypes > len(rows):
-            excess = f"more prototypes than the {len(rows)} training rows"
-            message = f"n_prototypes={self.n_prototypes}: {excess}; ask for fewer."
-            raise ValueError(message)
-        return rows, held_out
 
     def _start(self, rows, random):
         n, d = rows.X.shape

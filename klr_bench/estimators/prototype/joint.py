@@ -104,15 +104,8 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
     lower[positive] = lower[negative] = 0
     bounds = np.column_stack([lower, np.full(len(start), np.inf)])
     options = {"maxiter": max_iter, "maxfun": 4 * max_iter, "ftol": tol, "gtol": 1e-9}
-    found = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds if len(split) else None,
-        callback=lambda z: callback(whole(z)),
-        options=options,
-    )
+    limits = {"bounds": bounds if len(split) else None, "callback": lambda z: callback(whole(z)), "options": options}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", **limits)
     return whole(found.x), found.status in {0, 2}
 
 

@@ -1,4 +1,4 @@
-"""Predictions of a fitted classifier on prototypes for new rows."""
+"""A classifier on prototypes apart from its fit: checks of rows and parameters, fitted attributes, predictions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from klr_bench.estimators.core.classifier import Classifier, decides
+from klr_bench.estimators.core.classifier import Classifier, decides, refuse_single
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.rows import in_layout, restricted, without_duplicates
-from klr_bench.estimators.prototype.model import Rows
+from klr_bench.estimators.core.weights import refuse_weightless, row_weights
+from klr_bench.estimators.prototype.model import PARTS, Rows
 
 
 class PrototypeClassifier(Classifier):
@@ -106,3 +107,37 @@ class PrototypeClassifier(Classifier):
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
+
+    def _check(self, X):
+        refuse_single(self.classes_, self, "two classes or more")
+        if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
+            message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
+            raise ValueError(message)
+        if not self._parts():
+            message = "learn_coef, learn_prototypes and learn_width are False, or of no use: nothing is left to learn."
+            raise ValueError(message)
+
+    def _parts(self):
+        """Return what is learned: some of "b", "u", "theta"."""
+        wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
+        return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
+
+    def _weights(self, sample_weight, X, y):
+        """Return the weights of the rows (n,), with a mean of 1, or None."""
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        if weights is None:
+            return None
+        refuse_weightless(self, weights, y)
+        return weights / weights.mean()
+
+    def _rows(self, X, codes, weights, random):
+        """Return the rows to learn from and those held out, the same share of each class."""
+        origin = None
+        if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
+            origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        rows, held_out = Rows(X, codes, origin, weights).split(self.validation_fraction, random)
+        if self.n_prototypes is not None and self.n_prototypes > len(rows):
+            excess = f"more prototypes than the {len(rows)} training rows"
+            message = f"n_prototypes={self.n_prototypes}: {excess}; ask for fewer."
+            raise ValueError(message)
+        return rows, held_out
