@@ -1,4 +1,4 @@
-"""Attacks by classifiers of other libraries: what they change, and what their classes, attributes and answers may be.
+"""Third-party classifiers: what they change, and what their classes, attributes and answers may be.
 
 Each ends in the right result, in a message, or in an exception, which is a row with its reason.
 """
@@ -9,7 +9,6 @@ import copy
 import gc
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,50 +76,6 @@ def data(sparse: bool) -> Prepared:
 # what is lent is not changed
 
 
-def rebound(X: Any, name: str, value: Any) -> None:
-    setattr(X, name, value)
-
-
-CHANGES: dict[str, Callable[[Any, Any], object]] = {
-    "X is 0": lambda X, y: X.__setitem__(slice(None), 0),
-    "X is doubled": lambda X, y: np.multiply(getattr(X, "data", X), 2, out=X.data if sp.issparse(X) else X),
-    "X is sorted": lambda X, y: X.sort(axis=0),
-    "X is shuffled": lambda X, y: np.random.RandomState(0).shuffle(X),
-    "X is made writable": lambda X, y: rebound(X.flags, "writeable", True),
-    "X is made writable by setflags": lambda X, y: X.setflags(write=True),
-    "the shape of X": lambda X, y: rebound(X, "shape", (-1,)),
-    "the type of X": lambda X, y: rebound(X, "dtype", np.int32),
-    "y is 1": lambda X, y: y.__setitem__(slice(None), 1),
-    "y is sorted": lambda X, y: y.sort(),
-    "y is made writable": lambda X, y: y.setflags(write=True),
-    "the values": lambda X, y: X.data.fill(0),
-    "the columns": lambda X, y: X.indices.fill(0),
-    "the places": lambda X, y: X.indptr.fill(0),
-    "other values": lambda X, y: rebound(X, "data", X.data * 0),
-    "other columns": lambda X, y: rebound(X, "indices", X.indices * 0),
-    "fewer rows": lambda X, y: X.resize((3, 2)),
-    "no zeros": lambda X, y: X.eliminate_zeros(),
-    "values made writable": lambda X, y: X.data.setflags(write=True),
-    "an entry": lambda X, y: X.__setitem__((0, 0), 5.0),
-}
-
-
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_learner_cannot_change_the_rows_of_the_next_one(change: Callable[..., object], sparse: bool) -> None:
-    """Whether it raises or not: test rows and training rows stay what they were."""
-    kept = data(sparse)
-    for rows, labels in ((lent := kept.lent()).X_train, lent.y_train), (lent.X_test, lent.y_test):
-        with suppress(ValueError, TypeError, AttributeError, IndexError, NotImplementedError):
-            change(rows, labels)
-    again = kept.lent()
-    for rows in (again.X_train, again.X_test):
-        assert rows.shape == X.shape
-        np.testing.assert_array_equal(rows.toarray() if sparse else rows, X)
-    np.testing.assert_array_equal(again.y_train, Y)
-    np.testing.assert_array_equal(again.y_test, Y)
-
-
 class Spoiling(Nearest):
     """Changes X and y in place, in `fit` and in `predict`."""
 
@@ -186,71 +141,24 @@ def raising(error: BaseException) -> Callable[..., Any]:
     return raise_it
 
 
-class Own(BaseException):
-    """No Exception."""
-
-
-class Silent(Exception):
-    """Has no text."""
-
-    def __str__(self) -> str:
-        raise RuntimeError
-
-
-class Meta(type):
-    """A metaclass that answers no question."""
-
-    def __getattr__(cls, name: str) -> Any:
-        if name == "_parameter_constraints":
-            raise RuntimeError
-        raise AttributeError(name)
-
-
-class MetaSignature(type):
-    @property
-    def __signature__(cls) -> Any:
-        raise RuntimeError
-
-
-class MetaEqual(type):
-    def __eq__(cls, other: object) -> bool:
-        raise RuntimeError
-
-    __hash__ = type.__hash__
-
-
-def new(base: Any = object, metaclass: Any = type, **attributes: Any) -> Any:
+def new(base: Any = object, **attributes: Any) -> Any:
     bases = (Nearest,) if base is object else (Nearest, base)
-    return metaclass("Odd", bases, attributes)
+    return type("Odd", bases, attributes)
 
 
-CONSTRAINTS: list[Any] = [None, [], [1], {}, {"a": 5}, {5: None}, {"a": [object()]}, "x", {"a": "no_validation"}, 5]
 BUILT: dict[str, Any] = {
     "plain": new(),
     "no constraints": new(BaseEstimator),
-    **{f"constraints {one!r:.12} {i}": new(_parameter_constraints=one) for i, one in enumerate(CONSTRAINTS)},
-    "constraints raise": new(_parameter_constraints=property(raising(RuntimeError()))),
-    "a metaclass": new(metaclass=Meta),
+    "constraints of another kind": new(_parameter_constraints=5),
     "*args": new(__init__=lambda self, *args: None),
     "**kwargs": new(__init__=lambda self, **kwargs: None),
-    "positional": new(__init__=lambda self, a=1, /: None),
     "tags raise": new(ClassifierMixin, __sklearn_tags__=raising(RuntimeError())),
-    "tags None": new(BaseEstimator, __sklearn_tags__=lambda self: None),
-    "tags of another kind": new(__sklearn_tags__=lambda self: 5),
     "a mixin without tags": new(ClassifierMixin),
-    "get_params raises": new(BaseEstimator, get_params=raising(RuntimeError())),
     "a signature of compiled code": new(fit=np.frompyfunc(lambda *_: None, 3, 1)),
 }
 NOT_BUILT: dict[str, Any] = {
     "raises": new(__init__=raising(RuntimeError("no\n" * 1000))),
-    "raises no Exception": new(__init__=raising(Own("own"))),
-    "raises SystemExit": new(__init__=raising(SystemExit(3))),
-    "raises GeneratorExit": new(__init__=raising(GeneratorExit())),
     "a needed parameter": new(__init__=lambda self, a: None),
-    "a needed position": new(__init__=lambda self, a, /: None),
-    "a signature that is text": new(__signature__="text"),
-    "a signature that raises": new(metaclass=MetaSignature),
-    "a class that cannot be compared": new(metaclass=MetaEqual),
 }
 odd: Any = None
 RUN = composed_values("algorithm=[nc]", "dataset=[moons]") | {"sweep": {}}
@@ -285,13 +193,6 @@ def test_a_class_that_cannot_be_constructed_is_one_message(place: dict[str, Any]
         configured(place)
 
 
-@pytest.mark.parametrize(
-    "target", ["os.system", "antigravity.x", "this.s", "builtins.eval", "shutil.rmtree", "sys.exit"]
-)
-def test_nothing_of_python_itself_is_called_or_imported(target: str) -> None:
-    rejected(lambda: configured({"_target_": target}), "part of Python itself")
-
-
 # odd answers
 
 
@@ -324,7 +225,7 @@ def predicting(change: Callable[[Any], Any]) -> dict[str, Any]:
 
 RANKED = {"auc", "average_precision"}
 LOSS = {"log_loss", "brier", "ece", *RANKED}
-NUMBERS: list[Any] = ["many", math.nan, math.inf, {1: 2}, [[1], [2, 3]], [], object(), len, None, [None], 1j, b"x"]
+NUMBERS: list[Any] = ["many", math.nan, math.inf, [[1], [2, 3]], [], None]
 ANSWERS: list[tuple[str, dict[str, Any], set[str]]] = [
     ("labels as a list", predicting(lambda y: y.tolist()), set()),
     ("labels as floats", predicting(lambda y: y.astype(float)), set()),
@@ -392,16 +293,14 @@ def test_lists_and_sparse_matrices_of_weights_are_counted() -> None:
 # scores, and metrics of the user
 
 
-@pytest.mark.parametrize(
-    "score", [True, False, [1], {}, "0.9", math.nan, math.inf, -math.inf, 10**400, 1e300, 7, -5, 1.01]
-)
+@pytest.mark.parametrize("score", [True, [1], "0.9", math.nan, -math.inf, 1e300, 7, -5, 1.01])
 def test_a_score_file_is_believed_only_where_the_metric_can_have_it(score: Any) -> None:
     assert not is_score(score, METRICS["accuracy"])
     assert not is_score(score, METRICS["error_rate"])
     assert not is_score(score, METRICS["log_loss"]) or score == -5  # the negative of a loss of 5
 
 
-@pytest.mark.parametrize("found", [1j, "0.9", [1.0], np.ones(2), math.inf, -math.inf, 10**400, True, {}, object()])
+@pytest.mark.parametrize("found", ["0.9", [1.0], np.ones(2), math.inf, True])
 def test_a_metric_of_the_user_that_returns_no_number_is_one_message(found: Any) -> None:
     message = rejected(
         lambda: guarded("mine", lambda _: found)(None), "metric mine: its function is to return a finite"
@@ -409,7 +308,7 @@ def test_a_metric_of_the_user_that_returns_no_number_is_one_message(found: Any) 
     check_message(message)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("x" * 10**6), Own("own"), SystemExit(3), Silent(), GeneratorExit()])
+@pytest.mark.parametrize("error", [RuntimeError("x" * 10**6), SystemExit(3)])
 def test_a_metric_of_the_user_that_raises_is_one_message(error: BaseException) -> None:
     rejected(lambda: guarded("mine", raising(error))(None), f"its function raised {type(error).__name__}: ")  # type: ignore[arg-type]
 
@@ -446,14 +345,3 @@ def test_a_candidate_whose_code_fails_is_one_candidate() -> None:
     assert choose(by_candidate[:2]) is None
     assert all(is_score(score, METRICS["accuracy"]) for row in scores for score in row)
     assert not is_score({"failed": 5}, METRICS["accuracy"])
-
-
-@pytest.mark.parametrize("number", [10**400, -(10**400), 10**5000], ids=["400 digits", "negative", "5,000"])
-def test_a_whole_number_that_no_float_holds_is_one_message(number: int) -> None:
-    class Large:
-        def summary(self) -> dict[str, int]:
-            return {"n_support": number}
-
-    rejected(
-        lambda: fitted(Large(), 10), "Large.summary(): n_support: expected a whole number", "got a whole number of"
-    )

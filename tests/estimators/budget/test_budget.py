@@ -144,23 +144,6 @@ def test_in_single_precision_up_to_rounding(case):
     assert_same_learner(learner, X, f, rtol=1e-3, atol=1e-4)
 
 
-@settings(max_examples=30)
-@given(st.sampled_from(sorted(CASES)), st.integers(1, 50), st.lists(st.integers(5, 395), max_size=4))
-def test_cuts_into_calls_do_not_matter(case, budget, cuts):
-    """With projections the kernel matrix has a condition of 1e17: rounding shows in the coefficients, not in f."""
-    X, y = toy(n=400)
-    whole = fitted(case, X, y, budget, gamma=1.0, average=True)
-    parts = clone(whole)
-    for rows in np.split(np.arange(400), sorted(set(cuts))):
-        parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
-    np.testing.assert_array_equal(parts.support_vectors_, whole.support_vectors_)
-    exact = case in REPLACING
-    scale = 1e-9 if exact else 1e-4 * np.abs(whole.dual_coef_).max(initial=0.0)
-    np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_, rtol=1e-6 if exact else 1e-4, atol=scale)
-    f, of_parts = whole.decision_function(X), parts.decision_function(X)
-    np.testing.assert_allclose(of_parts, f, rtol=1e-6, atol=1e-9 if exact else 1e-7)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_a_large_budget_with_short_blocks_is_the_same(case, monkeypatch):
     X, y = toy(n=500)
@@ -317,12 +300,6 @@ def test_oskl_with_a_budget_and_delta():
     assert learner.decision_function(X[:1]) == pytest.approx(0.5 + 0.25 * 2 * 0.5)
 
 
-def test_only_the_logit_loss_of_oskl_with_a_budget_gives_probabilities():
-    assert hasattr(BudgetOSKL(), "predict_proba")
-    assert not hasattr(BudgetOSKL(loss="exponential"), "predict_proba")
-    assert not hasattr(BudgetOSKL(loss="square"), "predict_proba")
-
-
 def test_the_basic_forgetron_shrinks_at_any_finite_budget():
     X, y = toy(n=300)
     learner = fitted("forgetron", X, y, 10_000, gamma=2.0)
@@ -417,50 +394,12 @@ def test_last_and_average_come_from_one_fit(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_decision_values_are_the_expansion(case):
-    X, y = toy(n=300)
-    learner = fitted(case, X, y, 20, gamma=2.0, average=True)
-    K = reference.kernel_matrix(learner.support_vectors_, X, gamma=2.0)
-    np.testing.assert_allclose(learner.decision_function(X), learner.dual_coef_ @ K, rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_several_epochs_are_several_passes(case):
-    X, y = toy(n=200)
-    twice = fitted(case, X, y, 20, gamma=2.0, n_epochs=2, **({"lam": 0.0} if "bogd" in case else {}))
-    calls = clone(twice).set_params(n_epochs=1).partial_fit(X, y).partial_fit(X, y)
-    np.testing.assert_allclose(twice.dual_coef_, calls.dual_coef_, rtol=1e-6, atol=1e-9)
-    assert twice.t_ == 400
-
-
-@pytest.mark.parametrize("case", CASES)
 def test_values_that_overflow_are_refused(case):
     X, y = toy(n=100)
     X[:7] *= 1e-3
     X[7:] *= 1e200
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
         fitted(case, X, y, 10, kernel="poly", gamma=1.0, degree=3)
-
-
-def test_the_callback_can_stop():
-    X, y = toy(n=600)
-    seen = []
-
-    def callback(learner, t):
-        seen.append((t, learner.n_support_, learner.score(X, y)))
-        return t >= 300
-
-    learner = Forgetron(budget=10, gamma=1.0).fit(X, y, callback=callback)
-    assert learner.t_ == seen[-1][0] == 384
-    assert all(n <= 10 for _, n, _ in seen)
-
-
-@pytest.mark.parametrize("budget", [0, -3, 2.5, "many", None])
-@pytest.mark.parametrize("case", CASES)
-def test_a_budget_is_a_positive_whole_number(case, budget):
-    X, y = toy(n=20)
-    with pytest.raises(ValueError, match="'budget' parameter of"):
-        clone(CASES[case][0]).set_params(budget=budget).fit(X, y)
 
 
 def test_other_parameters_are_checked():

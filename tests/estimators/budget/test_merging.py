@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 from klr_bench.estimators.budget import merging
 from tests.estimators.one_pass import BSGD, KernelPegasos
@@ -103,18 +100,6 @@ def test_merging_keeps_more_than_removal():
     assert distance(maintenance="merging") < 0.7 * distance(maintenance="removal")
 
 
-@settings(max_examples=20)
-@given(st.integers(1, 50), st.lists(st.integers(5, 395), max_size=4))
-def test_cuts_into_calls_do_not_matter(budget, cuts):
-    X, y = toy(n=400, empty_rows=False)
-    whole = learner_of(budget, average=True).fit(X, y)
-    parts = clone(whole)
-    for rows in np.split(np.arange(400), sorted(set(cuts))):
-        parts = pickle.loads(pickle.dumps(parts)).partial_fit(X[rows], y[rows], classes=[-1, 1])
-    np.testing.assert_allclose(parts.support_vectors_, whole.support_vectors_, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), rtol=1e-6, atol=1e-8)
-
-
 @pytest.mark.parametrize("average", [False, True])
 def test_more_classes_have_points_of_their_own(average):
     X, _ = toy(n=400, empty_rows=False)
@@ -137,19 +122,6 @@ def test_single_precision_is_that_of_the_rows():
     again = learner_of(20).fit(X.astype(np.float32).astype(np.float64), y)
     np.testing.assert_allclose(learner.dual_coef_, again.dual_coef_, rtol=1e-12)
     np.testing.assert_allclose(learner.decision_function(X), again.decision_function(X), rtol=1e-3, atol=1e-3)
-
-
-def test_the_callback_sees_what_is_learned_and_can_stop():
-    X, y = toy(n=600)
-    seen = []
-
-    def callback(learner, t):
-        seen.append((t, learner.n_support_, learner.score(X, y)))
-        return t >= 300
-
-    learner = learner_of(10).fit(X, y, callback=callback)
-    assert learner.t_ == seen[-1][0] == 384
-    assert all(n <= 10 for _, n, _ in seen)
 
 
 def test_merging_is_for_the_gaussian_kernel_from_the_first_call_on():

@@ -89,10 +89,3 @@ def test_after_many_replacements_the_factor_is_still_that_of_the_kernel_matrix()
     rows, factor = learner.support_vectors_, np.triu(learner._state.factor[:40, :40])
     K = reference.kernel_matrix(rows, rows, gamma=0.3)
     np.testing.assert_allclose(factor.T @ factor, K, atol=1e-12)
-
-
-def test_the_way_of_making_room_stays_from_the_first_call_on():
-    X, y = toy(n=40)
-    learner = learner_of(10).partial_fit(X, y)
-    with pytest.raises(ValueError, match="maintenance"):
-        learner.set_params(maintenance="removal").partial_fit(X, y)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import expit
-from sklearn.base import clone
 
 from klr_bench import protocols
 from klr_bench.estimators.features import fogd
@@ -58,18 +55,6 @@ def test_in_single_precision_up_to_rounding(loss, average):
     assert learner.decision_function(X.astype(np.float32)).dtype == np.float64
 
 
-@settings(max_examples=40)
-@given(st.sampled_from(LOSSES), st.booleans(), st.lists(st.integers(1, 399), max_size=5))
-def test_cuts_into_calls_do_not_matter(loss, average, cuts):
-    X, y = toy(n=400)
-    whole = FOGD(30, loss=loss, average=average, gamma=0.7, random_state=0).fit(X, y)
-    parts = clone(whole)
-    for rows in np.split(np.arange(400), sorted(set(cuts))):
-        parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
-    assert (parts.t_, parts.n_mistakes_, parts.n_updates_) == (400, whole.n_mistakes_, whole.n_updates_)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_with_more_features_it_comes_closer_to_kernel_gradient_descent(loss):
     X, y = toy(n=200)
@@ -108,15 +93,6 @@ def test_many_classes_share_the_features(monkeypatch):
     assert learner.n_updates_ == 600
 
 
-def test_a_row_of_weight_zero_changes_nothing():
-    X, y = toy(n=200)
-    weights = weights_of(200, weighted=True)
-    learner = FOGD(30, gamma=0.7, random_state=0).fit(X, y, sample_weight=weights)
-    kept = weights > 0
-    fewer = FOGD(30, gamma=0.7, random_state=0).fit(X[kept], y[kept], sample_weight=weights[kept])
-    np.testing.assert_allclose(learner.coef_, fewer.coef_, rtol=1e-12)
-
-
 def test_probabilities_are_those_of_the_logistic_loss():
     X, y = toy(n=100)
     learner = FOGD(30, gamma=0.7, random_state=0).fit(X, y)
@@ -132,30 +108,7 @@ def test_what_an_experiment_is_told():
     assert protocols.selected_features(learner) is None
 
 
-def test_the_callback_can_stop():
-    X, y = toy(n=600)
-    seen = []
-    learner = FOGD(2**11, gamma=0.7, random_state=0).fit(X, y, callback=lambda _, t: seen.append(t) or t >= 100)
-    assert learner.t_ == seen[-1] == 128
-    assert seen[0] == 64
-
-
 def test_a_step_that_is_too_large_is_refused():
     X, y = toy(n=300)
     with pytest.raises(ValueError, match=r"FOGD: f\(x\) = .* at example \d+, .* is not finite; use a smaller step"):
         FOGD(30, eta=1e4, loss="square", gamma=0.7, random_state=0).fit(X, y)
-
-
-def test_features_cannot_change_between_calls():
-    X, y = toy(n=20)
-    learner = FOGD(30, gamma=0.7, random_state=0).partial_fit(X, y)
-    with pytest.raises(ValueError, match="'n_components' parameter of FOGD was 30 in the first call"):
-        learner.set_params(n_components=40).partial_fit(X, y)
-
-
-def test_there_are_at_most_a_million_features():
-    X, y = toy(n=20)
-    with pytest.raises(
-        ValueError, match="n_components: expected at most 1,000,000 Fourier features, got 2,000,000,000"
-    ):
-        FOGD(2_000_000_000).fit(X, y)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from klr_bench.estimators.features import nystroem
@@ -80,23 +76,6 @@ def test_in_single_precision_up_to_rounding(average):
     assert learner.support_vectors_.dtype == np.float32
     exact = clone(learner).fit(X, y)
     np.testing.assert_allclose(learner.decision_function(X), exact.decision_function(X), rtol=0, atol=1e-3)
-
-
-@settings(max_examples=40)
-@given(
-    st.sampled_from(LOSSES), st.integers(1, 60), st.floats(0, 1), st.lists(st.integers(1, 399), max_size=5),
-    st.booleans(),
-)  # fmt: skip
-def test_cuts_into_calls_do_not_matter(loss, budget, share, cuts, average):
-    X, y = toy(n=400)
-    rank = max(round(0.2 * share * budget), 1)
-    whole = NOGD(budget, rank, loss=loss, average=average, gamma=0.7).fit(X, y)
-    parts = clone(whole)
-    for rows in np.split(np.arange(400), sorted(set(cuts))):
-        parts = pickle.loads(pickle.dumps(parts)).partial_fit(X[rows], y[rows], classes=[-1, 1])
-    np.testing.assert_array_equal(parts.support_vectors_, whole.support_vectors_)
-    np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_, rtol=1e-6, atol=1e-9)
-    assert (parts.t_, parts.n_mistakes_, parts.n_updates_) == (400, whole.n_mistakes_, whole.n_updates_)
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -194,16 +173,6 @@ def test_the_average_of_several_passes_is_that_of_the_last_one(budget, average):
     assert twice.summary()["sparsity"] == 1 - len(places) / 200
 
 
-@pytest.mark.parametrize("budget", [30, 1000])
-def test_last_and_average_come_from_one_fit(budget):
-    X, y = toy(n=300)
-    both = NOGD(budget, gamma=0.7, average=True).fit(X, y)
-    last, alone = both.last_classifier(), NOGD(budget, gamma=0.7).fit(X, y)
-    np.testing.assert_array_equal(last.decision_function(X), alone.decision_function(X))
-    assert both.average
-    assert np.abs(both.dual_coef_ - last.dual_coef_).max() > 1e-3
-
-
 @pytest.mark.parametrize("budget", [4, 200])
 def test_values_that_overflow_are_refused(budget):
     X, y = toy(n=100)
@@ -219,14 +188,6 @@ def test_a_kernel_matrix_that_overflows_is_refused():
     X[7:] *= 1e200
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
         NOGD(8, loss="square", kernel="linear").fit(X, y)
-
-
-def test_the_callback_can_stop():
-    X, y = toy(n=900)
-    seen = []
-    learner = NOGD(30, gamma=0.7).fit(X, y, callback=lambda model, t: seen.append((t, model.n_support_)) or t >= 300)
-    assert seen == [(256, 30), (512, 30)]
-    assert learner.t_ == 512
 
 
 def test_the_rank_is_at_most_the_budget():

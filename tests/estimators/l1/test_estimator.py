@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
@@ -314,46 +313,11 @@ def test_column_major_features_are_not_copied_and_may_be_read_only(tmp_path):
         np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"lam": 0.0},
-        {"lam": -1.0},
-        {"n_components": 0},
-        {"solver": "saga"},
-        {"threshold": 0.0},
-        {"threshold": 1.5},
-        {"growth": 0.9},
-        {"reference": "sgd_c"},
-        {"n_epochs": 0},
-    ],
-    ids=str,
-)
-def test_refuses_parameters(parameters):
-    with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter of L1KLR"):
-        L1KLR(**parameters).fit(*toy())
-
-
-def test_refuses_one_class():
-    X, _ = toy()
-    with pytest.raises(ValueError, match="needs two classes; got one class"):
-        L1KLR().fit(X, np.ones(len(X)))
-
-
 def test_says_when_it_has_not_converged():
     X, y = toy()
     with pytest.warns(ConvergenceWarning, match="after 5 iterations"):
         model = L1KLR(solver="fista", max_iter=5, lam=0.01).fit(X, y)
     assert not model.converged_
-
-
-def test_labels_of_any_kind_and_pickles():
-    X, y = toy()
-    plain = L1KLR().fit(X, y)
-    model = pickle.loads(pickle.dumps(L1KLR().fit(X, np.where(y > 0, "yes", "no"))))
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
-    np.testing.assert_array_equal(model.predict(X) == "yes", plain.predict(X) == 1)
-    assert (model.objective_, model.duality_gap_) == (plain.objective_, plain.duality_gap_)
 
 
 def test_features_that_are_not_finite_are_refused():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -196,20 +195,6 @@ def test_the_covariance_stays_symmetric_and_positive_definite(seed, d, scale, le
     assert (clone(learner).set_params(covariance="diagonal").fit(X, y).covariance_ > 0).all()
 
 
-@settings(max_examples=30)
-@given(cuts=st.lists(st.integers(1, 299), unique=True, max_size=5), learner=st.sampled_from(LEARNERS))
-def test_partial_fit_in_any_chunks_equals_fit(cuts, learner):
-    X, y = toy()
-    for limit in (0, 256):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(confidence, "IN_CACHE", limit)
-            whole, parts = clone(learner).fit(X, y), clone(learner)
-            for rows in np.split(np.arange(300), sorted(cuts)):
-                parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
-        np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
-        assert (parts.t_, parts.n_updates_, parts.n_mistakes_) == (300, whole.n_updates_, whole.n_mistakes_)
-
-
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 def test_blocks_in_single_precision_make_the_same_decisions(learner, monkeypatch):
     """Those of a loop in double, on data without noise: with it, S of CW shrinks beyond single precision."""
@@ -239,23 +224,6 @@ def _changed(learner, X, y):
 
 
 @pytest.mark.parametrize("learner", ALL, ids=str)
-def test_dense_and_sparse_rows_give_the_same(learner):
-    X, y = toy()
-    dense = clone(learner).fit(X, y)
-    csr = sp.csr_matrix(X)
-    sparse = clone(learner).fit(csr, y)
-    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-10)
-    np.testing.assert_allclose(sparse.decision_function(csr), dense.decision_function(X), rtol=1e-9, atol=1e-12)
-    halves = sp.csr_matrix(
-        (np.repeat(csr.data / 2, 2), np.repeat(csr.indices, 2), 2 * csr.indptr), shape=csr.shape
-    )  # each feature of a row twice
-    np.testing.assert_allclose(clone(learner).fit(halves, y).coef_, dense.coef_, rtol=1e-10)
-    assert halves.nnz == 2 * csr.nnz
-    longer = sp.csr_matrix((csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64)), shape=csr.shape)
-    np.testing.assert_array_equal(clone(learner).fit(longer, y).coef_, sparse.coef_)
-
-
-@pytest.mark.parametrize("learner", ALL, ids=str)
 def test_the_callback_sees_a_fitted_learner_and_ends_the_fit(learner, monkeypatch):
     monkeypatch.setattr(confidence, "IN_CACHE", 0)
     monkeypatch.setattr(engine.Gaussian, "rows", 128)
@@ -272,53 +240,9 @@ def test_the_callback_sees_a_fitted_learner_and_ends_the_fit(learner, monkeypatc
     assert learner.t_ == 256
 
 
-@pytest.mark.parametrize("learner", ALL, ids=str)
-def test_a_learner_goes_on_after_pickling(learner):
-    X, y = toy()
-    half = clone(learner).partial_fit(X[:150], y[:150])
-    other = pickle.loads(pickle.dumps(half)).partial_fit(X[150:], y[150:])
-    np.testing.assert_array_equal(other.coef_, half.partial_fit(X[150:], y[150:]).coef_)
-
-
 def test_epochs_go_on_where_the_last_one_ended():
     X, y = toy()
     np.testing.assert_array_equal(AROW(n_epochs=2).fit(X, y).coef_, AROW().fit(X, y).partial_fit(X, y).coef_)
-
-
-@pytest.mark.parametrize(
-    ("learner", "message"),
-    [
-        (PassiveAggressive(1, C=0), "'C' parameter"),
-        (PassiveAggressive(3), "'variant' parameter"),
-        (ConfidenceWeighted(0.5), "'confidence' parameter"),
-        (ConfidenceWeighted(1.0), "'confidence' parameter"),
-        (SoftConfidenceWeighted(C=-1.0), "'C' parameter"),
-        (SoftConfidenceWeighted(confidence=0.3), "'confidence' parameter"),
-        (BatchConfidenceWeighted(C=0.0), "'C' parameter"),
-        (BatchConfidenceWeighted(q=3), "'q' parameter"),
-        (AROW(r=0), "'r' parameter"),
-        (NAROW(b=0), "'b' parameter"),
-        (AROW(covariance="half"), "'covariance' parameter"),
-    ],
-)
-def test_refuses_parameters(learner, message):
-    X, y = toy(20)
-    with pytest.raises(ValueError, match=message):
-        learner.fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("learner", "instead"), [(AROW(), 'covariance="diagonal"'), (BatchConfidenceWeighted(), "Sparse")]
-)
-def test_refuses_a_covariance_that_is_too_large_and_names_its_size(learner, instead):
-    X = sp.csr_matrix(np.eye(4, 40_000))
-    y = [0, 1, 0, 1]
-    with pytest.raises(
-        ValueError, match=r"40,000 features takes 12,800 MB in float64, more than memory_limit=4000"
-    ) as e:
-        learner.fit(X, y)
-    assert instead in str(e.value)
-    AROW(covariance="diagonal").fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -329,16 +253,6 @@ def test_refuses_what_overflows(learner, way):
     X[5] = 1e200
     with pytest.raises(ValueError, match=r"not finite .*scale the features"):
         learner.fit(X, y)
-
-
-@pytest.mark.parametrize("learner", ALL, ids=str)
-def test_partial_fit_refuses_other_classes(learner):
-    X, y = toy(40)
-    learner = clone(learner).partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"classes=\[1, 2\]: the first call was with \[-1, 1\]"):
-        learner.partial_fit(X, y, classes=[1, 2])
-    with pytest.raises(ValueError, match="y has labels"):
-        learner.partial_fit(X, y + 5)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -55,14 +53,3 @@ def test_sofs_with_room_for_all_is_arow_with_a_diagonal():
     arow = AROW(r=0.3, covariance="diagonal").fit(unit, y)
     np.testing.assert_allclose(sofs.coef_, arow.coef_, rtol=1e-10)
     np.testing.assert_allclose(sofs.variance_, arow.covariance_, rtol=1e-10)
-
-
-def test_sofs_in_parts_is_sofs_at_once():
-    X, y = toy(300)
-    whole, parts = SOFS(5).fit(X, y), SOFS(5)
-    for start in range(0, 300, 70):
-        parts.partial_fit(X[start : start + 70], y[start : start + 70], classes=[-1.0, 1.0])
-    np.testing.assert_array_equal(parts.coef_, whole.coef_)
-    assert (parts.t_, parts.n_mistakes_) == (whole.t_, whole.n_mistakes_)
-    gone_on = pickle.loads(pickle.dumps(parts)).partial_fit(X, y)
-    np.testing.assert_array_equal(gone_on.coef_, parts.partial_fit(X, y).coef_)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import nnls
-from sklearn.base import clone
 
 from klr_bench.estimators.online import strategies
 from tests.cover import cover
@@ -76,31 +73,3 @@ def test_where_it_makes_no_errors_the_margin_is_that_of_the_theorem(alpha):
     a, _ = nnls(L.T, np.linalg.solve(L, np.ones(len(y))))  # the dual problem of the SVM, without slack and intercept
     largest = 1 / np.sqrt(a @ signed @ a)
     assert np.min(y * learner.decision_function(X)) / norm >= (1 - alpha) * largest
-
-
-@settings(max_examples=20)
-@given(st.lists(st.integers(5, 395), max_size=4), st.booleans())
-def test_cuts_into_calls_do_not_matter(cuts, average):
-    X, y = toy(n=400)
-    whole = ALMA(gamma=2.0, average=average).fit(X, y)
-    parts = clone(whole)
-    for rows in np.split(np.arange(400), sorted(set(cuts))):
-        parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
-    np.testing.assert_array_equal(parts.support_vectors_, whole.support_vectors_)
-    np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_, rtol=1e-9)
-
-
-def test_each_of_more_classes_has_updates_of_its_own():
-    X, _ = toy(n=300, empty_rows=False)
-    y = np.digitize(X[:, 0], [-0.2, 0.3])
-    learner = ALMA(gamma=2.0).fit(X, y)
-    for k, one in enumerate(learner.estimators_):
-        alone = ALMA(gamma=2.0).fit(X, y == k)
-        np.testing.assert_allclose(one.decision_function(X), alone.decision_function(X), rtol=1e-9, atol=1e-12)
-
-
-def test_parameters_are_checked():
-    X, y = toy(n=20)
-    for wrong in ({"alpha": 0.0}, {"alpha": 1.5}, {"B": 0.0}, {"C": -1.0}):
-        with pytest.raises(ValueError, match=f"'{next(iter(wrong))}' parameter of ALMA"):
-            ALMA(**wrong).fit(X, y)

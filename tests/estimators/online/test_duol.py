@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 from klr_bench.estimators.online import duol
 from tests.cover import cover
@@ -71,38 +70,9 @@ def test_the_dual_objective_never_falls():
         before = dual
 
 
-@settings(max_examples=20)
-@given(st.lists(st.integers(5, 395), max_size=4))
-def test_cuts_into_calls_do_not_matter(cuts):
-    X, y = toy(n=400, empty_rows=False)
-    whole = DUOL(gamma=2.0, average=True).fit(X, y)
-    parts = clone(whole)
-    for rows in np.split(np.arange(400), sorted(set(cuts))):
-        parts.partial_fit(X[rows], y[rows], classes=[-1, 1])
-    np.testing.assert_array_equal(parts.support_vectors_, whole.support_vectors_)
-    np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_, rtol=1e-6, atol=1e-9)
-
-
-def test_more_classes_and_the_last_classifier():
-    X, _ = toy(n=300, empty_rows=False)
-    y = np.digitize(X[:, 0], [-0.2, 0.3])
-    learner = DUOL(gamma=2.0, average=True).fit(X, y)
-    values = np.column_stack([one.decision_function(X) for one in learner.estimators_])
-    np.testing.assert_allclose(learner.decision_function(X), values, rtol=1e-9, atol=1e-9)
-    last, alone = learner.last_classifier(), DUOL(gamma=2.0).fit(X, y)
-    np.testing.assert_allclose(last.decision_function(X), alone.decision_function(X), rtol=1e-9, atol=1e-9)
-
-
 def test_values_that_overflow_are_refused():
     X, y = toy(n=100)
     X[:7] *= 1e-3
     X[7:] *= 1e200
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
         DUOL(kernel="poly", gamma=1.0, degree=3).fit(X, y)
-
-
-@pytest.mark.parametrize(("name", "value"), [("C", 0), ("rho", 0), ("rho", 1.5)])
-def test_parameters_are_checked(name, value):
-    X, y = toy(n=20)
-    with pytest.raises(ValueError, match=f"'{name}' parameter of DUOL"):
-        DUOL(**{name: value}).fit(X, y)

@@ -112,29 +112,6 @@ def test_equals_the_reference_on_any_data(data, n, d, seed, spread):
     assert_same_learner(learner, X, y, step, radius, rtol=1e-9)
 
 
-@settings(max_examples=25)
-@given(cuts=st.lists(st.integers(1, 299), unique=True, max_size=6), case=st.sampled_from(sorted(CASES)))
-def test_partial_fit_in_any_chunks_equals_fit(cuts, case):
-    X, y = toy()
-    learner = clone(CASES[case][0]).set_params(gamma=0.7, dtype="float64", random_state=0)
-    whole = clone(learner).fit(X, y)
-    for rows in np.split(np.arange(len(y)), sorted(cuts)):
-        learner.partial_fit(X[rows], y[rows], classes=[-1, 1])
-    np.testing.assert_array_equal(learner.support_vectors_, whole.support_vectors_)
-    np.testing.assert_allclose(learner.dual_coef_, whole.dual_coef_, rtol=1e-10, atol=1e-280)
-    assert (learner.t_, learner.n_mistakes_) == (whole.t_, whole.n_mistakes_)
-    assert learner.summary() == pytest.approx(whole.summary(), rel=1e-10)
-
-
-def test_partial_fit_row_by_row_equals_fit():
-    X, y = sp.csr_matrix(toy()[0]), toy()[1]
-    learner = OSKL(random_state=3, dtype="float64")
-    for i in range(len(y)):
-        learner.partial_fit(X[i], y[i : i + 1], classes=[-1, 1])
-    whole = OSKL(random_state=3, dtype="float64").fit(X, y)
-    np.testing.assert_allclose(learner.dual_coef_, whole.dual_coef_, rtol=1e-10)
-
-
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_decision_function_is_the_expansion(kernel, layout, monkeypatch):
@@ -145,14 +122,6 @@ def test_decision_function_is_the_expansion(kernel, layout, monkeypatch):
     learner.fit(laid_out(X, layout, monkeypatch), y)
     data = laid_out(Z, layout, monkeypatch)
     np.testing.assert_allclose(learner.decision_function(data), learner.dual_coef_ @ K, rtol=1e-10, atol=1e-12)
-
-
-def test_dense_and_csr_may_meet_at_prediction():
-    X, y = toy()
-    dense, csr = OSKL(random_state=0).fit(X, y), OSKL(random_state=0).fit(sp.csr_matrix(X), y)
-    expected = dense.decision_function(X)
-    for learner, data in [(csr, X), (dense, sp.csr_matrix(X)), (csr, sp.csr_matrix(X))]:
-        np.testing.assert_allclose(learner.decision_function(data), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_translation_leaves_rbf_alone_even_in_single_precision():
@@ -205,15 +174,6 @@ def test_one_far_row_does_not_cost_the_others_their_digits(place, size):
     double = NonConservativeKLR(gamma=0.7).fit(X.astype(np.float32).astype(np.float64), y)
     near = np.delete(X, place, axis=0).astype(np.float32)
     np.testing.assert_allclose(single.decision_function(near), double.decision_function(near), rtol=1e-3, atol=1e-4)
-
-
-def test_sparse_matrices_with_long_indices():
-    X, y = toy()
-    long = sp.csr_matrix(X)
-    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
-    expected = OSKL(random_state=0).fit(sp.csr_matrix(X), y)
-    np.testing.assert_array_equal(OSKL(random_state=0).fit(long, y).dual_coef_, expected.dual_coef_)
-    np.testing.assert_array_equal(expected.decision_function(long), expected.decision_function(sp.csr_matrix(X)))
 
 
 def test_what_decays_beyond_precision_becomes_zero():
@@ -296,11 +256,3 @@ def test_a_pass_that_is_stopped_counts_each_row_once_too():
     stopped = NonConservativeKLR(n_epochs=3).fit(X, y, callback=lambda learner, t: t >= 900)
     assert stopped.n_support_ == 600
     assert stopped.n_updates_ == stopped.t_ > 900
-
-
-def test_read_only_memory_maps_are_fine(tmp_path):
-    X, y = toy()
-    np.save(tmp_path / "X.npy", X.astype(np.float32))
-    X_mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    learner = OSKL(random_state=0).fit(X_mapped, y)
-    np.testing.assert_array_equal(learner.dual_coef_, OSKL(random_state=0).fit(X, y).dual_coef_)

@@ -145,12 +145,3 @@ def test_learners_must_share_the_kernel():
         fit_many([OSKL(gamma=1.0), OSKL(gamma=2.0)], X, y)
     with pytest.raises(ValueError, match="'eta' parameter"):
         fit_many([OSKL(), NonConservativeKLR(eta=-1.0)], X, y)
-
-
-def test_feature_names_are_everybodys():
-    pandas = pytest.importorskip("pandas")
-    X, y = toy()
-    table = pandas.DataFrame(X, columns=list("abcd"))
-    for learner in fit_many([OSKL(), KernelPegasos()], table, y):
-        assert learner.feature_names_in_.tolist() == list("abcd")
-        learner.predict(table)

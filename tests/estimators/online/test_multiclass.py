@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,8 +17,6 @@ from klr_bench.estimators.online.many import SharedFit
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.oskl import sampled_direction_step
 from klr_bench.experiment.measure.quality import measure
-from klr_bench.experiment.selection import score_fold
-from klr_bench.experiment.splits import Prepared, fold_rows
 from tests.cover import cover
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 from tests.estimators.online.cases import CASES as BINARY_CASES
@@ -145,30 +141,6 @@ def test_two_classes_equal_the_binary_learner(case, kernel, average, monkeypatch
     np.testing.assert_allclose(learner.predict_proba(X), probabilities, rtol=1e-9)
 
 
-@settings(max_examples=20)
-@given(cuts=st.lists(st.integers(1, 299), unique=True, max_size=6), case=st.sampled_from(sorted(CASES)))
-def test_partial_fit_in_any_chunks_equals_fit(cuts, case):
-    X, y = toy()
-    learner = clone(CASES[case][0]).set_params(gamma=0.7, dtype="float64", random_state=0)
-    whole = clone(learner).fit(X, y)
-    for rows in np.split(np.arange(len(y)), sorted(cuts)):
-        learner.partial_fit(X[rows], y[rows], classes=range(4))
-    np.testing.assert_array_equal(learner.support_vectors_, whole.support_vectors_)
-    np.testing.assert_allclose(learner.dual_coef_, whole.dual_coef_, rtol=1e-9, atol=1e-15)
-    assert (learner.t_, learner.n_mistakes_) == (whole.t_, whole.n_mistakes_)
-
-
-def test_pickle_goes_on_and_epochs_go_on():
-    X, y = toy()
-    twice = OSKL(n_epochs=2, random_state=0, dtype="float64").fit(X, y)
-    again = OSKL(random_state=0, dtype="float64").partial_fit(X, y)
-    first = again.decision_function(X)
-    again = pickle.loads(pickle.dumps(again)).partial_fit(X, y)
-    assert twice.t_ == again.t_ == 600
-    expected = 2 * again.decision_function(X) - first  # the average of the second pass alone
-    np.testing.assert_allclose(twice.decision_function(X), expected, rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 def test_values_and_probabilities(learner):
     X, y = toy()
@@ -185,13 +157,6 @@ def test_values_and_probabilities(learner):
     assert measured["accuracy"] == learner.score(X, y) > 0.5
     p = learner.predict_proba(X)
     assert measured["log_loss"] == pytest.approx(-np.mean(np.log(p[np.arange(len(y)), y])))
-
-
-def test_equal_values_go_to_the_first_class():
-    X, y = toy()
-    learner = OSKL(random_state=0).fit(X, np.array(list("dbca"))[y])
-    learner.dual_coef_ = np.zeros_like(learner.dual_coef_)
-    assert set(learner.predict(X)) == {"a"}
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
@@ -224,14 +189,6 @@ def test_projection_holds_the_norm():
         assert learner._state.scalars[0, 2] == pytest.approx(squared, rel=1e-10)
 
 
-def test_auxiliary_with_gamma_one_is_non_conservative():
-    X, y = toy()
-    expected = NonConservativeKLR(dtype="float64").fit(X, y).dual_coef_
-    for h in ("log_gamma", "log_one_plus_gamma"):
-        one = AuxiliaryKLR(h=h, aux_gamma=1.0, random_state=0, dtype="float64").fit(X, y)
-        np.testing.assert_allclose(one.dual_coef_, expected, rtol=1e-12)
-
-
 @given(z=st.floats(-800, 690), r=st.floats(0.7072, 1), G=st.floats(1, 20), eta=st.floats(1e-3, 20))
 def test_the_sampled_step_is_the_gradient_step_on_average(z, r, G, eta):
     parameters = np.array(OSKL(G=G, eta=eta)._rule_arguments()[0])
@@ -249,19 +206,6 @@ def test_rules_at_extreme_odds(learner, z):
     inserted, c = type(learner)._rule_of_many(z, 0.8, 0.5, parameters)
     assert 0 <= c <= 2
     assert inserted or z >= 0 or isinstance(learner, MarginKLR)
-
-
-def test_callback_sees_a_fitted_learner_and_stops_it():
-    X, y = toy(n=2000)
-    seen = []
-
-    def callback(learner, t):
-        seen.append((t, learner.t_, learner.dual_coef_.shape, learner.score(X[:50], y[:50])))
-        return t >= 512
-
-    learner = NonConservativeKLR(n_epochs=3).fit(X, y, callback=callback)
-    assert [(t, t_, shape) for t, t_, shape, _ in seen] == [(256, 256, (4, 256)), (512, 512, (4, 512))]
-    np.testing.assert_array_equal(learner.dual_coef_, NonConservativeKLR().fit(X[:512], y[:512]).dual_coef_)
 
 
 def test_refuses_what_it_cannot_learn():
@@ -296,22 +240,3 @@ def test_many_learners_are_fitted_one_by_one():
         np.testing.assert_array_equal(together.dual_coef_, clone(together).fit(X, y).dual_coef_)
     with pytest.raises(ValueError, match="share a pass over two classes only; got 4: fit them one by one"):
         SharedFit(learners, X, y)
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("score", ["accuracy", "log_loss"])
-def test_selection_of_a_width(n_classes, score):
-    X, y = toy(n_classes=4)
-    y = y % n_classes if n_classes > 2 else 2 * (y % 2) - 1
-    once = {"_target_": "klr_bench.OSKL", "n_epochs": 1, "shuffle": False}
-    learners = [{**once, "gamma": gamma, "R": R} for gamma in (0.1, 2.0) for R in (5.0, 50.0)]
-    found = score_fold(
-        [*learners, {"_target_": "klr_bench.OSKL", "loss": "exponential"}],
-        {"kernel": "rbf", "percentile": 20},
-        Prepared(X, y, X, y), 1, folds=3, seed=4, score=score,
-    )  # fmt: skip
-    rows, out = fold_rows(len(y), 3, 1)
-    fitted = [OSKL(gamma=s["gamma"], R=s["R"], random_state=4).fit(X[rows], y[rows]) for s in learners]
-    measured = [measure(learner, X[out], y[out])[0][score] for learner in fitted]
-    np.testing.assert_allclose(found[:4], np.array(measured) * (1 if score == "accuracy" else -1), rtol=1e-12)
-    assert found[4] is None

@@ -67,17 +67,6 @@ def test_the_kernel_reaches_the_features():
         configured("lr_fourier", poly).fit(X, Y)
 
 
-@pytest.mark.parametrize("features", ["nystroem", "fourier"])
-def test_sparse_rows_and_single_precision(features):
-    kept = np.where(np.abs(X) > 0.5, X, 0).astype(np.float32)
-    model = ApproximateKernelLR(features, gamma=0.3, n_components=50, random_state=0)
-    dense = model.fit(kept, Y).decision_function(kept)
-    np.testing.assert_allclose(
-        model.fit(sp.csr_matrix(kept), Y).decision_function(sp.csr_matrix(kept)), dense, rtol=1e-2, atol=1e-2
-    )
-    assert model.pipeline_[0].transform(kept).dtype == np.float32
-
-
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
 def test_the_kernel_error_is_that_of_the_worst_pair(kernel, layout):

@@ -1,0 +1,84 @@
+"""What is learned depends on the sequence of rows only: `partial_fit` in any chunks equals `fit`."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from klr_bench import SOFS
+from klr_bench.estimators.linear import confidence
+from tests.estimators.budget.test_budget import CASES as BUDGET
+from tests.estimators.budget.test_budget import PROJECTING
+from tests.estimators.linear.test_engine import LEARNERS as LINEAR
+from tests.estimators.one_pass import ALMA, BSGD, DUOL, FOGD, NOGD
+from tests.estimators.online.cases import CASES as ONLINE
+from tests.estimators.online.test_multiclass import CASES as SOFTMAX
+from tests.estimators.samples import toy
+
+OTHERS = {
+    "alma": ALMA(),
+    "duol": DUOL(),
+    "bsgd merging": BSGD(20, 0.02, maintenance="merging"),
+    **{f"fogd {loss}": FOGD(30, loss=loss, random_state=0) for loss in ("logit", "hinge", "square")},
+    **{f"nogd {loss}": NOGD(60, loss=loss) for loss in ("logit", "hinge", "square")},
+    "sofs": SOFS(3),
+}
+LEARNERS = (
+    {f"online {name}": learner for name, (learner, *_) in ONLINE.items()}
+    | {f"budget {name}": learner for name, (learner, _) in BUDGET.items()}
+    | {f"linear {i}": learner for i, learner in enumerate(LINEAR)}
+    | {f"softmax {name}": learner for name, (learner, *_) in SOFTMAX.items()}
+    | OTHERS
+)
+
+
+def prepared(name, n_classes, budget, average):
+    """Return an unfitted learner, and rows of as many classes."""
+    X, y = toy(n=400, empty_rows=False)
+    y = y if n_classes == 2 else np.digitize(X[:, 0], [-0.3, 0.4])
+    given = {"gamma": 0.7, "dtype": "float64", "random_state": 0, "budget": budget, "average": average}
+    learner = clone(LEARNERS[name])
+    known = learner.get_params()
+    return learner.set_params(**{key: value for key, value in given.items() if key in known}), X, y
+
+
+def assert_same(parts, whole, X, tolerance):
+    expected = whole.decision_function(X)
+    np.testing.assert_allclose(parts.decision_function(X), expected, rtol=0, atol=tolerance * np.abs(expected).max())
+    for name in ("t_", "n_mistakes_", "n_updates_"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+    if hasattr(whole, "support_vectors_"):
+        np.testing.assert_allclose(parts.support_vectors_, whole.support_vectors_, rtol=1e-6, atol=1e-8)
+
+
+@settings(max_examples=250)
+@given(
+    name=st.sampled_from(sorted(LEARNERS)), cuts=st.lists(st.integers(1, 399), unique=True, max_size=5),
+    budget=st.integers(1, 50), average=st.booleans(), blocks=st.booleans(), stored=st.booleans(),
+)  # fmt: skip
+def test_any_chunks_equal_fit(name, cuts, budget, average, blocks, stored):
+    learner, X, y = prepared(name, 3 if name.startswith("softmax") else 2, budget, average)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(confidence, "IN_CACHE", 0 if blocks else 256)  # a full covariance in blocks, or not
+        whole, parts = clone(learner).fit(X, y), learner
+        for rows in np.split(np.arange(400), sorted(cuts)):
+            parts = pickle.loads(pickle.dumps(parts)) if stored else parts
+            parts.partial_fit(X[rows], y[rows], classes=np.unique(y))
+    loose = name.removeprefix("budget ") in PROJECTING or name in ("bsgd merging", "duol")
+    assert_same(parts, whole, X, 1e-6 if loose else 1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name.split()[0] in ("online", "softmax")])
+def test_rows_one_by_one_equal_fit(name):
+    learner, X, y = prepared(name, 3 if name.startswith("softmax") else 2, 20, average=True)
+    X, y = sp.csr_matrix(X[:100]), y[:100]
+    whole = clone(learner).fit(X, y)
+    for i in range(100):
+        learner.partial_fit(X[i], y[i : i + 1], classes=np.unique(y))
+    np.testing.assert_allclose(learner.dual_coef_, whole.dual_coef_, rtol=1e-9, atol=1e-14)
