@@ -23,7 +23,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.variants import value_text
 from klr_bench.report.figures.core.drawing import plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import LARGEST, dataset_name
+from klr_bench.report.figures.core.plot import LARGEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ class Classifier:
 
 def _draw(inputs: Inputs) -> dict[str, Drawing]:
     titles = {
-        (block.dataset, line.algorithm): f"{dataset_name(block)}, {line.algorithm_label}"
+        (block.dataset, line.algorithm): f"{block.label}, {line.algorithm_label}"
         for block in inputs.table.blocks
         for line in block.lines
     }
@@ -199,5 +199,9 @@ def _array(values: Mapping[str, float], name: str, n_axes: int) -> NDArray[np.fl
 
 
 FIGURE = Figure(
-    needs=Needs(traces=("u_0_0", "b_0_0", "b0_0", "gamma"), rows=True), draw=_draw, kinds=("png",), dpi=110.0
+    needs=Needs(traces=("u_0_0", "b_0_0", "b0_0", "gamma"), rows=True),
+    draw=_draw,
+    title="Prototypes in the plane, pass by pass",
+    kinds=("png",),
+    dpi=110.0,
 )

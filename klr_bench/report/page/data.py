@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from klr_bench.report.figures.core.drawing import Axis, Look
-from klr_bench.report.figures.core.plot import Plot, Series
+from klr_bench.report.figures.core.plot import Axis, Look, Plot, Series
 
 SYMBOLS = {
     **{"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross", "X": "x"},

@@ -15,7 +15,7 @@ from klr_bench.experiment.config.files import config_dir
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.curves import along_path, path_of
 from klr_bench.report.figures import Needs, check_names, draw_all, find, names
-from klr_bench.report.figures.excess_objective_time import excess_objectives
+from klr_bench.report.figures.curves import excess_objectives
 from tests.report.figures import made
 
 SHIPPED = names([config_dir()])
@@ -204,9 +204,9 @@ def test_a_diagram_leaves_out_who_has_no_probabilities(tmp_path: Path) -> None:
 
 def test_a_hollow_marker_is_a_published_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = made.everything(tmp_path)
-    figure = "klr_bench.report.figures.accuracy_support"
     without = draw_all(inputs, ["accuracy_support"]).files["accuracy_support.svg"]
-    monkeypatch.setattr(f"{figure}.published", lambda line, metric: {"n_support": 50.0, "accuracy": 0.9}[metric])
+    values = {"n_support": 50.0, "accuracy": 0.9}
+    monkeypatch.setattr("klr_bench.report.figures.core.plot.published", lambda line, metric: values[metric])
     beside = draw_all(inputs, ["accuracy_support"]).files["accuracy_support.svg"]
     assert b"<!-- published -->" in beside
     assert b"<!-- published -->" not in without

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from klr_bench.experiment.variants import Variant
-from klr_bench.report.figures.core.drawing import SUPPORT, count_axis
+from klr_bench.report.figures.core.drawing import scale_axis
 from klr_bench.report.figures.core.labels import MOST_LABELS, Label, shared, together, write_labels
+from klr_bench.report.figures.core.plot import SUPPORT
 
 
 def test_points_that_lie_on_each_other_share_a_label() -> None:
@@ -63,7 +64,7 @@ def test_of_very_many_labels_those_are_written_that_cover_nothing() -> None:
 def test_an_axis_of_counts_has_some_ticks_and_not_too_many(values: tuple[float, float]) -> None:
     axes = Figure(figsize=(5.2, 3.5)).add_subplot()
     axes.plot(values, values)
-    count_axis(axes.xaxis, SUPPORT)
+    scale_axis(axes.xaxis, SUPPORT)
     axes.margins(0.08)
     low, high = axes.get_xlim()
     assert 2 <= sum(low <= tick <= high for tick in axes.get_xticks()) <= 6
