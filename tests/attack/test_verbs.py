@@ -121,7 +121,7 @@ def test_odd_arguments(capsys: pytest.CaptureFixture[str], place: Path, draw: Ra
 
 # What runs when
 
-TRAP = "import pathlib\npathlib.Path('ran').touch()\nraise SystemExit(0)\n"
+TRAP = "import pathlib\npathlib.Path('ran').touch()\nraise RuntimeError\n"
 CALL = {"_target_": "os.system", "_args_": ["touch ran"], "command": "touch ran"}
 WATCHED = """
 import json, os, sys
