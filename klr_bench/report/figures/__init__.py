@@ -33,35 +33,30 @@ LONGEST = 120
 """Characters of the name of a file without its suffix."""
 
 
-def names(folders: Sequence[Path] | None = None) -> list[str]:
-    """Return the sorted names of all figures: the shipped ones, and those of figure/ in the user's configs.
-
-    `folders` are those of the configs, by default the usual ones, the shipped one first.
-    """
-    return sorted(_files(folders))
+def names() -> list[str]:
+    """Return the sorted names of all figures: the shipped ones, and those of ./configs/figure."""
+    return sorted(_files())
 
 
-def check_names(asked: Iterable[Any], folders: Sequence[Path] | None = None) -> None:
+def check_names(asked: Iterable[Any]) -> None:
     """Raise KlrBenchError for the first that is no name of a figure, with the nearest name."""
-    known = _files(folders)
+    known = _files()
     for name in asked:
         if not isinstance(name, str) or name not in known:
             message = f"figures: unknown value {name!r}.{nearest(str(name), known)}"
             raise KlrBenchError(message)
 
 
-def find(name: str, folders: Sequence[Path] | None = None) -> Figure:
+def find(name: str) -> Figure:
     """Return the figure of this name.
 
     Raises KlrBenchError if there is none, and if a user's own file cannot be imported or holds no figure.
     """
-    check_names([name], folders)
-    if name in CURVES:
-        return CURVES[name]
-    path = _files(folders)[name]
+    check_names([name])
+    path = _files()[name]
     if path.parent != HERE:
         return _own(path)
-    figure = importlib.import_module(f"{__name__}.{name}").FIGURE
+    figure = CURVES[name] if name in CURVES else importlib.import_module(f"{__name__}.{name}").FIGURE
     assert isinstance(figure, Figure)
     return figure
 
@@ -135,14 +130,14 @@ def _too_many(inputs: Inputs) -> str:
     )
 
 
-def _files(folders: Sequence[Path] | None = None) -> dict[str, Path]:
+def _files() -> dict[str, Path]:
     """Return the file of each figure by its name, sorted.
 
     Raises KlrBenchError if a user's own has the name of a shipped one.
     """
     modules = {path.stem: path for path in HERE.glob("*.py") if path.name not in ("__init__.py", "curves.py")}
     found = dict(sorted((modules | dict.fromkeys(CURVES, HERE / "curves.py")).items()))
-    for folder in (config_files.folders() if folders is None else folders)[1:]:
+    for folder in config_files.folders()[1:]:
         for path in sorted((folder / "figure").glob("[!_]*.py")):
             if path.stem in found:
                 message = f"two figures are called {path.stem}: {found[path.stem]} would hide {path}. Rename yours."
