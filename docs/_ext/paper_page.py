@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from html import escape
 from pathlib import Path
 
@@ -171,6 +170,5 @@ def said_of(stem: str, asked: list[str]) -> str:
     name = stem if stem in known else next((one for one in asked if one in known and stem != one), "")
     if not name:
         return ""
-    module = importlib.import_module(f"klr_bench.report.figures.{name}")
-    said = (module.__doc__ or "").strip().splitlines()[0]
-    return f"{said.partition(': ')[0].rstrip('.')}."
+    title = figures.find(name).title
+    return f"{title.partition(': ')[0]}." if title else ""

@@ -28,7 +28,7 @@ def page(values: Mapping[str, str], formats: Sequence[str]) -> None:
     opened = is_true("open", values.get("open", "false"))
     columns = items("columns", values["columns"]) if "columns" in values else None
     target = _target(values, formats, folders[0], names)
-    from klr_bench.report.page import page_against, write_page
+    from klr_bench.report.page.files import page_against, write_page
 
     if "against" in values or len(folders) > 1:
         pairs = [(folders[0] / name, other_run(values, folders, name)) for name in names]
@@ -65,7 +65,7 @@ def site(arguments: Sequence[str]) -> int:
         message = f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site"
         raise KlrBenchError(message)
     opened = is_true("open", values.get("open", "false"))
-    from klr_bench.report.page import write_site
+    from klr_bench.report.page.files import write_site
 
     *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))
     _tell(first, opened=opened)

@@ -25,14 +25,12 @@ def main(arguments: Sequence[str]) -> int:
         message = f"watch: expected experiment=<name>, got {got}. Try klr-bench watch experiment=oskl_magic"
         raise KlrBenchError(message)
     port, opened = _port(values.get("port", "0")), is_true("open", values.get("open", "false"))
-    from klr_bench.report.watch.beside import yield_to_fits
-    from klr_bench.report.watch.server import LOOPBACK, Server
-    from klr_bench.report.watch.table import held
-    from klr_bench.report.watch.watched import Watched
+    from klr_bench.report.watch.server import LOOPBACK, Server, yield_to_fits
+    from klr_bench.report.watch.state import Watched
 
     folder = Path(values.get("results_dir", "results")) / name
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-    with Server(Watched(folder, held), values.get("host", LOOPBACK), port) as server:
+    with Server(Watched(folder), values.get("host", LOOPBACK), port) as server:
         _say(f"{folder} at {server.url}  (Ctrl-C ends it)")
         if not server.is_loopback:
             _say(f"Everybody who reaches this machine by host={values['host']} can read it.")
@@ -50,10 +48,10 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def watching(folder: Path, port: int) -> Iterator[int]:
-    """Serve the page of a run on this machine while the block runs; yield its port, 0 where it cannot be served."""
-    from klr_bench.report.watch.beside import beside
+    """Serve the page of a run on this machine while the block runs; yield its port, or 0 if it cannot be served."""
+    from klr_bench.report.watch.server import serve_beside
 
-    with beside(folder, port) as url:
+    with serve_beside(folder, port) as url:
         if url:
             _say(f"Watch it at {url}")
         yield int(url.rstrip("/").rpartition(":")[2]) if url else 0
@@ -67,7 +65,7 @@ def _port(text: str) -> int:
 
 
 def _hint(name: str) -> str:
-    """Return the name that may be meant, where there is no experiment of this name."""
+    """Return a hint if there is no experiment of this name, with the name that may be meant."""
     from klr_bench.experiment.config.files import folders, names
 
     known = names("experiment", folders())

@@ -46,7 +46,8 @@ def inputs(folder: Path, draw: Random, n_datasets: int, n_algorithms: int) -> In
     return made.read(made.write(folder, cells, algorithms=algorithms, datasets=datasets))
 
 
-@pytest.mark.drawn(0.001)
+@pytest.mark.exhaustive
+@pytest.mark.drawn(0.01)
 def test_extreme_records_are_drawn_or_left_out(tmp_path: Path, draw: Random) -> None:
     given = inputs(tmp_path, draw, draw.choice([1, 2]), draw.choice([1, 3]))
     asked = draw.choice(names())

@@ -17,26 +17,8 @@ from tests.attack.promise import check_message, files_in, refused
 from tests.report.folders import record, write
 
 ROOT = Path(__file__).resolve().parents[2]
-LONG = "x" * 5000
-NO_NAMES = ["", " ", ".", "..", "../config", "/etc/passwd", "a/b", "a\0b", "a\nb", "\ud800", "[/b]", "*", "~", LONG]
-ODD = [
-    *NO_NAMES,
-    "-x",
-    "--foo",
-    "=",
-    "=x",
-    "x=",
-    "a=b=c",
-    "ü",
-    ":smile:",
-    "\x1b[31m",
-    "-",
-    "--",
-    "{}",
-    "${x}",
-    "0",
-    "-1",
-]
+NO_NAMES = ["", "..", "../config", "/etc/passwd", "a\0b", "a\nb", "\ud800", "[/b]", "x" * 5000]
+ODD = [*NO_NAMES, "-x", "--foo", "=", "=x", "x=", "a=b=c", "ü", "\x1b[31m", "-", "--", "{}", "${x}", "-1"]
 
 
 @pytest.fixture(autouse=True)
@@ -50,43 +32,27 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", NO_NAMES, ids=lambda name: ascii(name)[:20])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_name_stays_in_its_group(capsys: pytest.CaptureFixture[str], kind: str, name: str) -> None:
-    refused(capsys, ["show", kind, name], f"unknown {kind}")
-
-
-@pytest.mark.parametrize("name", NO_NAMES, ids=lambda name: ascii(name)[:20])
-@pytest.mark.parametrize("verb", ["info", "verify", "fetch"])
-def test_a_name_of_a_data_set_stays_in_its_group(capsys: pytest.CaptureFixture[str], verb: str, name: str) -> None:
-    refused(capsys, ["data", verb, name])
-
-
-@pytest.mark.parametrize(
-    "name", [*NO_NAMES, ",", "[]", "[,]", ",,", "mine,../mine", "none"], ids=lambda name: ascii(name)[:20]
-)
-def test_a_report_of_no_experiment(capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_a_name_stays_in_its_group(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    for kind in KINDS:
+        refused(capsys, ["show", kind, name], f"unknown {kind}")
+    for verb in ("info", "verify", "fetch"):
+        refused(capsys, ["data", verb, name])
     refused(capsys, ["report", f"experiment={name}"])
 
 
 @pytest.mark.parametrize(
     "argument",
     [
-        *("format=[]", "format=,", "format=", "format=docx", "format=md,docx", "format=MD", "table=", "output="),
-        *("table=9", "table=[/b]", "tables=1", "=x", "-x", "--quiet", "experiment=mine", "results_dir=~nobody-x/y"),
-        *(f"results_dir={LONG}", "results_dir=/dev/null", "output=results/mine/records.csv", f"output={LONG}"),
+        *("format=[]", "format=", "format=docx", "format=md,docx", "table=", "output=", "table=9", "tables=1", "-x"),
+        *("results_dir=~nobody-x/y", "results_dir=/dev/null", "output=results/mine/records.csv", "experiment=mine"),
     ],
-    ids=lambda argument: ascii(argument)[:30],
 )
 def test_a_report_with_a_wrong_argument(capsys: pytest.CaptureFixture[str], argument: str) -> None:
     arguments = ["report", "experiment=mine", argument]
-    refused(capsys, [*arguments, "format=md"] if argument.startswith("output=") and len(argument) > 7 else arguments)
+    refused(capsys, [*arguments, "format=md"] if argument.startswith("output=r") else arguments)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["run", "x"], ["run", "-5"], ["run", ""], ["run", "9" * 5000], ["run", "1.5"], [], ["run"], ["a", "b", "c"]],
-    ids=lambda words: " ".join(words)[:20],
-)
+@pytest.mark.parametrize("words", [["run", "x"], ["run", "-5"], ["run", "9" * 5000], [], ["run"], ["a", "b", "c"]])
 def test_completion_of_no_position(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     refused(capsys, ["completion", "--words", *words], "completion: expected ")
 
@@ -95,6 +61,7 @@ VERBS = [verb for verb in HELP if verb not in ("run", "watch")]  # watch goes on
 KEYS = [*REPORT_KEYS, *DATA_KEYS]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.05)
 def test_odd_arguments(capsys: pytest.CaptureFixture[str], place: Path, draw: Random) -> None:
     """Any words behind a verb are answered: with exit status 2 and a message, or with what was asked for."""
@@ -121,7 +88,7 @@ def test_odd_arguments(capsys: pytest.CaptureFixture[str], place: Path, draw: Ra
 
 # What runs when
 
-TRAP = "import pathlib\npathlib.Path('ran').touch()\nraise SystemExit(0)\n"
+TRAP = "import pathlib\npathlib.Path('ran').touch()\nraise RuntimeError\n"
 CALL = {"_target_": "os.system", "_args_": ["touch ran"], "command": "touch ran"}
 WATCHED = """
 import json, os, sys

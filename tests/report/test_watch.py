@@ -24,13 +24,10 @@ from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.progress import NAME, Count, Failed, Progress, Running, birth
 from klr_bench.files import write_json
-from klr_bench.report.page.spelling import SHARED, asset, layout
-from klr_bench.report.watch import watched as watched_module
-from klr_bench.report.watch.beside import beside
-from klr_bench.report.watch.server import Server, is_loopback_name
-from klr_bench.report.watch.table import held
-from klr_bench.report.watch.watched import Watched
-from klr_bench.report.watch.words import described, sentence, span
+from klr_bench.report.page.html import SHARED, asset
+from klr_bench.report.watch import state as state_module
+from klr_bench.report.watch.server import Server, is_loopback_name, serve_beside
+from klr_bench.report.watch.state import Watched, describe, span
 from tests.experiment.runner.test_interruptions import LEARNERS, Workplace, patiently
 from tests.report.folders import record, write
 
@@ -64,7 +61,7 @@ LIVE = Progress(
 @contextmanager
 def served(folder: Path, **options: Any) -> Iterator[Server]:
     """Serve the page of a folder while the block runs."""
-    with Server(Watched(folder, held), **options) as server:
+    with Server(Watched(folder), **options) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         yield server
@@ -123,72 +120,58 @@ def demo(tmp_path: Path) -> Path:
     return write(tmp_path / "demo", rows, CONFIG)
 
 
+def results(server: Server | str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(ask(server, "/results.json")[2])
+    return found
+
+
 # What is answered
 
 
-def test_the_page_has_the_table_and_nothing_from_elsewhere(demo: Path) -> None:
+def test_the_page_asks_for_its_own_files_alone(demo: Path) -> None:
     with served(demo) as server:
         status, headers, text = ask(server, "/")
+        assert "81.0" in results(server)["html"]
     assert status == 200
-    assert headers["Content-Type"] == "text/html; charset=utf-8"
     found = Tags(text)
-    assert "81.0" in text
-    assert "Demo &amp; co" in text
     addresses = {value for name, value in found.attributes if name in ("src", "href", "srcset", "action")}
     own = {*SHARED, "watch.js", "watch.css"}
     assert addresses - {"data:,", "#content"} == {f"/assets/{name}" for name in own}
     assert [name for name, _ in found.attributes if name.startswith("on")] == []
     assert not re.search(r"https?://|@import|url\(", text)
-
-
-def test_the_policy_allows_the_scripts_of_the_server_and_no_others(demo: Path) -> None:
-    with served(demo) as server:
-        _, headers, text = ask(server, "/")
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
     assert policy["connect-src"] == policy["script-src"] == "'self'"
-    assert [text for text in Tags(text).inline["script"] if not text.startswith('{"tables":')] == []
+    assert found.inline["script"] == []
 
 
-@pytest.mark.parametrize("name", ["page.js", "watch.js", "watch.css", "plotly-basic.min.js"])
-def test_scripts_and_styles_are_served_as_such(demo: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/state.json", "application/json"),
+        ("/results.json", "application/json"),
+        ("/nothing", "text/plain; charset=utf-8"),
+        *((f"/assets/{name}", "text/javascript; charset=utf-8") for name in ("page.js", "watch.js")),
+        ("/assets/watch.css", "text/css; charset=utf-8"),
+    ],
+)
+def test_no_answer_is_kept_or_guessed_at(demo: Path, path: str, kind: str) -> None:
     with served(demo) as server:
-        status, headers, text = ask(server, f"/assets/{name}")
-    assert status == 200
-    assert headers["Content-Type"].startswith("text/css" if name.endswith("css") else "text/javascript")
-    assert text == asset(name)
-
-
-@pytest.mark.parametrize("path", ["/", "/state.json", "/table", "/nothing"])
-def test_no_answer_is_kept_or_guessed_at(demo: Path, path: str) -> None:
-    with served(demo) as server:
-        _, headers, _ = ask(server, path)
+        _, headers, text = ask(server, path)
+    assert headers["Content-Type"] == kind
     assert headers["Cache-Control"] == "no-store"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert "Access-Control-Allow-Origin" not in headers
-
-
-def test_head_is_get_without_the_content(demo: Path) -> None:
-    with served(demo) as server:
-        status, headers, text = ask(server, "/table", "HEAD")
-        assert (status, text) == (200, "")
-        assert int(headers["Content-Length"]) == len(ask(server, "/table")[2].encode())
+    assert not path.startswith("/assets") or text == asset(Path(path).name)
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "/records.csv",
-        "/assets/",
-        "/assets/../page.js",
-        "/assets/watch.html",
-        "/../demo/records.csv",
-        "/%2e%2e/demo/manifest.yaml",
-        "//etc/passwd",
-        "/table/",
-        "*",
-        "x",
+        *("/records.csv", "/assets/", "/assets/../page.js", "/assets/watch.html", "/../demo/records.csv", "*", "x"),
+        *("/%2e%2e/demo/manifest.yaml", "//etc/passwd", "/results.json/"),
     ],
 )
 def test_nothing_else_is_served(demo: Path, path: str) -> None:
@@ -196,22 +179,23 @@ def test_nothing_else_is_served(demo: Path, path: str) -> None:
         assert ask(server, path)[0] == 404
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "BREW"])
 def test_nothing_can_be_changed(demo: Path, method: str) -> None:
     with served(demo) as server:
-        status, headers, _ = ask(server, "/state.json", method)
-    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+        status, _, text = ask(server, "/state.json", method)
+    assert status == 501
+    assert "81.0" not in text
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[", "10.0.0.1"]
 )
-@pytest.mark.parametrize("path", ["/", "/state.json", "/table"])
-def test_a_site_whose_name_leads_here_reads_nothing(demo: Path, host: str, path: str) -> None:
+def test_a_site_whose_name_leads_here_reads_nothing(demo: Path, host: str) -> None:
     with served(demo) as server:
-        status, _, text = ask(server, path, Host=host)
-    assert status == 403
-    assert "81.0" not in text
+        for path in ("/", "/state.json", "/results.json"):
+            status, _, text = ask(server, path, Host=host)
+            assert status == 403
+            assert "demo" not in text
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "127.0.0.2"])
@@ -228,92 +212,80 @@ def test_a_request_that_is_none_is_refused_and_the_server_goes_on(
             with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as connection:
                 connection.sendall(request + b"\r\n\r\n")
                 connection.shutdown(socket.SHUT_WR)
-                answer = connection.recv(100)
-                assert not answer.startswith(b"HTTP/1.0 200")
+                assert not connection.recv(100).startswith(b"HTTP/1.0 200")
         assert ask(server, "/")[0] == 200
     assert "Traceback" not in capfd.readouterr().err
 
 
-# What strangers have written
+# Text from elsewhere
 
 
 def test_hostile_names_stay_text(demo: Path) -> None:
     write_json(demo / NAME, LIVE.model_dump())
     with served(demo) as server:
-        _, _, text = ask(server, "/")
-        _, headers, told = ask(server, "/state.json")
-    found = Tags(text).tags
-    assert found.count("script") == Tags(layout("", "demo", shared="/assets/", watched="")).tags.count("script") + 1
-    assert {"img", "b"} & {*found} == set()
-    assert "&lt;script&gt;alert(&#39;set&#39;)&lt;/script&gt;" in text
-    assert "&lt;script&gt;alert(5)" in text
-    assert headers["Content-Type"] == "application/json"
-    assert json.loads(told)["failures"] == [[f"nc on {HOSTILE}, repeat 0", "error", "<script>alert(4)</script>"]]
+        html, failures = results(server)["html"], state(server)["failures"]
+    tags = Tags(html).tags
+    assert tags.count("script") == 1, "the data"
+    assert {"img", "b"} & {*tags} == set()
+    assert "&lt;script&gt;alert(&#39;set&#39;)&lt;/script&gt;" in html
+    assert "&lt;script&gt;alert(5)" in html
+    assert failures == [[f"nc on {HOSTILE}, repeat 0", "error", "<script>alert(4)</script>"]]
 
 
-def test_the_header_sets_text_as_text() -> None:
-    script = asset("watch.js")
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", script)
+def test_scripts_set_text_as_text() -> None:
+    """Only the report, which is escaped when it is made, is set as HTML."""
+    setters = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function"
+    assert not re.search(setters, asset("watch.js"))
+    assert re.findall(setters, asset("page.js")) == ["innerHTML"]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("content", "message"),
     [
-        (NAME, b"{", "got no JSON"),
-        (NAME, b"[" * 100_000, "got no JSON"),
-        (NAME, b"[1]", "expected keys and values"),
-        (NAME, b'{"pid": -1}', "expected"),
-        (NAME, json.dumps(LIVE.model_dump() | {"pid": -1}).encode(), "pid: expected from 1"),
-        (NAME, json.dumps(LIVE.model_dump() | {"left_s": 1e300}).encode(), "left_s: expected from 0"),
-        (NAME, json.dumps(LIVE.model_dump() | {"running": [{"what": 3, "started": 1}]}).encode(), "running[0].what"),
+        (b"{", "got no JSON"),
+        (b"[" * 100_000, "got no JSON"),
+        (b"[1]", "expected keys and values"),
+        (json.dumps(LIVE.model_dump() | {"pid": -1}).encode(), "pid: expected from 1"),
+        (json.dumps(LIVE.model_dump() | {"left_s": 1e300}).encode(), "left_s: expected from 0"),
+        (json.dumps(LIVE.model_dump() | {"running": [{"what": 3, "started": 1}]}).encode(), "running[0].what"),
     ],
 )
-def test_a_broken_word_of_a_run_is_said_and_the_table_is_there(
-    demo: Path, name: str, content: bytes, said: str
-) -> None:
-    (demo / name).write_bytes(content)
-    with served(demo) as server:
-        found = state(server)
-        assert (found["standing"], said in found["problem"]) == ("unknown", True), found
-        assert "81.0" in ask(server, "/table")[2]
+def test_a_broken_progress_file_has_a_message_and_the_table_is_there(demo: Path, content: bytes, message: str) -> None:
+    (demo / NAME).write_bytes(content)
+    watched = Watched(demo)
+    found = watched.state()
+    assert (found["standing"], message in found["problem"]) == ("unknown", True), found
+    assert "81.0" in watched.results()["html"]
 
 
-def test_a_broken_table_is_said_and_made_as_soon_as_it_is_whole(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched_module, "INTERVAL_S", 0.0)
-    monkeypatch.setattr(watched_module, "SHARE", 1e9)
+def test_broken_records_have_a_message_until_they_are_whole(demo: Path) -> None:
     whole = (demo / "records.csv").read_text()
-    with served(demo) as server:
-        (demo / "records.csv").write_text(whole.replace("0.81", "<i>81</i>"))
-        status, headers, text = ask(server, "/table")
-        assert status == 200
-        assert "&lt;i&gt;81&lt;/i&gt;" in text
-        assert headers["X-Version"] != state(server)["version"]  # so that the page asks again
-        (demo / "records.csv").write_text(whole)
-        _, headers, text = ask(server, "/table")
-        assert "81.0" in text
-        assert headers["X-Version"] == state(server)["version"]
+    watched = Watched(demo)
+    (demo / "records.csv").write_text(whole.replace("0.81", "<i>81</i>"))
+    found = watched.results()
+    assert (found["html"], "<i>81</i>" in found["message"]) == ("", True)
+    assert found["version"] != watched.state()["version"], "so that the page asks again"
+    (demo / "records.csv").write_text(whole)
+    found = watched.results()
+    assert "81.0" in found["html"]
+    assert found["version"] == watched.state()["version"]
 
 
-def test_a_folder_that_is_removed_while_it_is_read_is_said(demo: Path) -> None:
-    def body(folder: Path) -> str:
-        raise FileNotFoundError(2, "<gone>", str(folder))
+def test_a_folder_that_is_removed_while_it_is_read_has_a_message(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def vanish(folder: Path) -> None:
+        raise FileNotFoundError(2, "gone", str(folder))
 
-    version, html = Watched(demo, body).table()
-    assert "FileNotFoundError" in html
-    assert "&lt;gone&gt;" in html
-    assert version.startswith("failed")
+    monkeypatch.setattr("klr_bench.report.page.content.experiment_part", vanish)
+    assert "FileNotFoundError" in Watched(demo).results()["message"]
 
 
 def test_a_pipe_in_place_of_the_records_is_not_waited_for(demo: Path) -> None:
     (demo / "records.csv").unlink()
     os.mkfifo(demo / "records.csv")
-    with served(demo) as server:
-        assert "a named pipe" in ask(server, "/table")[2]
+    assert "a named pipe" in Watched(demo).results()["message"]
 
 
-def test_records_are_replaced_while_they_are_read(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched_module, "INTERVAL_S", 0.0)
-    monkeypatch.setattr(watched_module, "SHARE", 1e9)
+def test_records_are_replaced_while_they_are_read(demo: Path) -> None:
     texts = [(demo / "records.csv").read_text(), (demo / "records.csv").read_text().replace("0.81", "0.82")]
     ended = threading.Event()
 
@@ -324,14 +296,13 @@ def test_records_are_replaced_while_they_are_read(demo: Path, monkeypatch: pytes
             (demo / "new").write_text(texts[number % 2])
             (demo / "new").replace(demo / "records.csv")
 
-    writer = threading.Thread(target=replace)
-    with served(demo) as server:
-        writer.start()
-        try:
-            found = [ask(server, "/table")[2] for _ in range(40)]
-        finally:
-            ended.set()
-            writer.join()
+    writer, watched = threading.Thread(target=replace), Watched(demo)
+    writer.start()
+    try:
+        found = [watched.results()["html"] for _ in range(40)]
+    finally:
+        ended.set()
+        writer.join()
     assert all("81.0" in text or "82.0" in text for text in found)
     assert len({*found}) == 2
 
@@ -339,48 +310,39 @@ def test_records_are_replaced_while_they_are_read(demo: Path, monkeypatch: pytes
 # How a run stands
 
 
-def test_the_page_waits_for_the_first_result_and_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched_module, "INTERVAL_S", 0.0)
-    monkeypatch.setattr(watched_module, "SHARE", 1e9)
+def test_the_page_waits_for_the_first_result_and_fills(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    with served(folder) as server:
-        nothing = state(server)
-        assert nothing["sentence"] == "Waiting for a run: klr-bench run experiment=demo"
-        assert "Waiting for the first result" in ask(server, "/table")[2]
-        write(folder, [], CONFIG)
-        assert "Waiting for the first result" in ask(server, "/table")[2]
-        write(folder, [record("nc", "", 0, dataset="set", accuracy=0.5)], CONFIG)
-        one = state(server)
-        assert one["version"] != nothing["version"]
-        text = ask(server, "/table")[2]
-        assert "50.0" in text
-        assert "75.0" not in text
-        write(folder, [record("nc", "", 1, dataset="set", accuracy=1.0)], CONFIG)
-        assert state(server)["version"] != one["version"]
-        assert "75.0" in ask(server, "/table")[2]
+    watched = Watched(folder)
+    nothing = watched.state()
+    assert nothing["sentence"] == "Waiting for a run: klr-bench run experiment=demo"
+    assert watched.results()["message"] == "Waiting for the first result."
+    write(folder, [], CONFIG)
+    assert watched.results()["message"] == "Waiting for the first result."
+    versions = [nothing["version"]]
+    for repeat, (accuracy, mean) in enumerate([(0.5, "50.0"), (1.0, "75.0")]):
+        write(folder, [record("nc", "", repeat, dataset="set", accuracy=accuracy)], CONFIG)
+        versions.append(watched.state()["version"])
+        assert mean in watched.results()["html"]
+    assert len({*versions}) == 3
 
 
-def test_tables_that_take_long_are_made_seldom(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version is not told before its table is due, and until then the earlier table is the answer."""
-    monkeypatch.setattr(watched_module, "INTERVAL_S", 3600.0)
-    made = []
-
-    def body(folder: Path) -> str:
-        made.append(folder)
-        return f"{len(made)}"
-
-    watched = Watched(demo, body)
-    first = watched.table()
-    (demo / "records.csv").write_text("changed")
-    assert watched.version() == first[0]
-    assert watched.table() == first
-    watched.hurry()
-    assert watched.version() != first[0]
-    assert watched.table() == (watched.version(), "2")
+def test_tables_are_made_seldom_beside_a_run(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a run goes on a version is not told before its table is due; when it has ended the last one is made."""
+    monkeypatch.setattr(state_module, "INTERVAL_S", 3600.0)
+    write_json(demo / NAME, LIVE.model_dump())
+    watched = Watched(demo)
+    first = watched.results()
+    records = (demo / "records.csv").read_text()
+    (demo / "records.csv").write_text(records.replace("0.81", "0.83"))
+    assert watched.state()["version"] == first["version"]
+    assert watched.results() == first
+    write_json(demo / NAME, LIVE.model_dump() | {"state": "finished"})
+    assert watched.state()["version"] != first["version"]
+    assert "83.0" in watched.results()["html"]
 
 
 def test_a_run_at_work_in_words() -> None:
-    found = described(LIVE, LIVE.updated + 30)
+    found = describe(LIVE, LIVE.updated + 30)
     assert found["standing"] == "running"
     assert found["numbers"] == {
         "cells done": "4 of 12", "cells failed": "1", "tasks running": "101", "time left": "about 60 s",
@@ -418,8 +380,8 @@ ELSEWHERE = LIVE.model_dump() | {
 )
 def test_how_a_run_stands(changes: dict[str, Any], after: float, standing: str, said: str) -> None:
     progress = Progress(**(ELSEWHERE | changes))
-    assert described(progress, progress.updated + after)["standing"] == standing
-    assert said in sentence(progress, progress.updated + after)
+    found = describe(progress, progress.updated + after)
+    assert (found["standing"], said in found["sentence"]) == (standing, True), found["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -461,15 +423,15 @@ def test_nothing_but_the_loopback_listens(demo: Path, monkeypatch: pytest.Monkey
 def test_a_port_that_is_taken_is_said(demo: Path) -> None:
     with (
         served(demo) as server,
-        pytest.raises(KlrBenchError, match=rf"port={server.server_port}: another process has it"),
+        pytest.raises(KlrBenchError, match=rf"port={server.server_port}: cannot be served \(Address already in use\)"),
     ):
-        Server(Watched(demo, held), port=server.server_port)
+        Server(Watched(demo), port=server.server_port)
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.1", "a" * 300, "\udcff"])
 def test_an_address_of_another_machine_is_said(demo: Path, host: str) -> None:
-    with pytest.raises(KlrBenchError, match="expected an address of this machine"):
-        Server(Watched(demo, held), host)
+    with pytest.raises(KlrBenchError, match="Expected an address of this machine"):
+        Server(Watched(demo), host)
 
 
 def test_all_addresses_are_served_only_if_asked_for(demo: Path) -> None:
@@ -532,6 +494,7 @@ def becomes(url: str, what: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     return found[-1]
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_watched_killed_and_gone_on_with(tmp_path: Path) -> None:
     learners = {"first": f"{LEARNERS}.Watched", "failing": f"{LEARNERS}.Failing"}
     place = Workplace(tmp_path, {name: {"_target_": target} for name, target in learners.items()})
@@ -544,7 +507,7 @@ def test_a_run_is_watched_killed_and_gone_on_with(tmp_path: Path) -> None:
         assert found["standing"] == "running"
         assert found["numbers"]["cells done"] == "2 of 8"
         assert all(re.fullmatch(r"(first|failing) on small, repeat \d", what) for what, _ in found["running"])
-        patiently(lambda: "50" in ask(url, "/table")[2] or "first" in ask(url, "/table")[2])
+        patiently(lambda: "50" in results(url)["html"] or "first" in results(url)["html"])
         run.kill()
         run.wait()
         killed = becomes(url, lambda state: state["standing"] != "running")
@@ -556,7 +519,7 @@ def test_a_run_is_watched_killed_and_gone_on_with(tmp_path: Path) -> None:
         ended = becomes(url, lambda state: state["standing"] == "finished")
         assert (ended["done"], ended["failed"], ended["total"]) == (4, 4, 8)
         assert [failure[1:] for failure in ended["failures"]] == [["error", "RuntimeError: this learner is broken"]] * 4
-        patiently(lambda: "4 of 4" in ask(url, "/table")[2] or "4/4" in ask(url, "/table")[2])
+        patiently(lambda: "4 of 4" in results(url)["html"] or "4/4" in results(url)["html"])
         watcher.send_signal(signal.SIGINT)
         assert watcher.wait(60) == 0
         assert watcher.stdout
@@ -582,6 +545,7 @@ def test_a_run_serves_its_own_page_and_ends_it(tmp_path: Path) -> None:
         run.communicate()
 
 
+@pytest.mark.exhaustive
 def test_the_runs_of_a_sweep_are_watched_at_one_address(tmp_path: Path) -> None:
     place = Workplace(tmp_path, {"first": {"_target_": f"{LEARNERS}.Watched"}})
     output = place.finish("-m", "repeats=1,2", "watch=true")
@@ -609,10 +573,11 @@ def test_what_a_run_refuses(capsys: pytest.CaptureFixture[str], arguments: list[
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from klr_bench.report.watch.beside import beside\n"
-        "with beside(Path(sys.argv[1])) as url: print(url, flush=True); time.sleep(600)"
+        "import sys, time; from pathlib import Path; from klr_bench.report.watch.server import serve_beside\n"
+        "with serve_beside(Path(sys.argv[1])) as url: print(url, flush=True); time.sleep(600)"
     )
     run = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert run.stdout
@@ -632,6 +597,6 @@ def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_served_leaves_the_block_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with served(tmp_path) as server, beside(tmp_path, server.server_port) as url:
+    with served(tmp_path) as server, serve_beside(tmp_path, server.server_port) as url:
         assert url == ""
-    assert f"error: port={server.server_port}: another process has it" in capfd.readouterr().err
+    assert f"port={server.server_port}: cannot be served" in capfd.readouterr().err

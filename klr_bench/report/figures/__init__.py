@@ -1,17 +1,16 @@
-"""The figures: one file each, found by its name; which declares what it needs, and says so where that is missing.
+"""Figures: each declares what it needs, and says so if that is missing.
 
-Each module of this folder holds a `FIGURE`; so does a user's own `./configs/figure/<name>.py`, which is run and drawn
-where an experiment asks for it by name and the report is told to.  Figures are read without colour too: an algorithm is
-a marker, a line of a curve a marker and a dash, a published value a hollow marker.  The same rows give the same bytes.
+`curves` holds the figures that are curves; every other module of this folder holds one as `FIGURE`, and so does a
+user's own `./configs/figure/<name>.py`, which is run if an experiment names it and the report allows it.  Figures are
+read without colour too: an algorithm is a marker, a curve a marker and a dash, a published value a hollow marker.  The
+same rows give the same bytes.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import re
-import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,49 +19,44 @@ from typing import Any
 
 from klr_bench.errors import KlrBenchError, nearest, raised
 from klr_bench.experiment.config import files as config_files
-from klr_bench.files import regular
-from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs
-from klr_bench.report.figures.core.needs import lacking
+from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs, lacking
+from klr_bench.report.figures.curves import FIGURES as CURVES
 
 __all__ = ["Drawn", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names"]
 
 HERE = Path(__file__).parent
 MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
-"""Of what one figure shows."""
+"""The most that one figure shows."""
 PAGE_DPI = 80
-"""Dots an inch of a picture on a page."""
+"""Dots per inch of a picture on a page."""
 LONGEST = 120
-"""Characters of the name of a file, without what says its format."""
+"""Characters of the name of a file without its suffix."""
 
 
-def names(folders: Sequence[Path] | None = None) -> list[str]:
-    """Return the sorted names of all figures: the shipped ones, and those of figure/ in the user's configs.
-
-    `folders` are those of the configs, by default the usual ones, the shipped one first.
-    """
-    return sorted(_files(folders))
+def names() -> list[str]:
+    """Return the sorted names of all figures: the shipped ones, and those of ./configs/figure."""
+    return sorted(_files())
 
 
-def check_names(asked: Iterable[Any], folders: Sequence[Path] | None = None) -> None:
-    """Refuse the first that is no name of a figure, and say which is near."""
-    known = _files(folders)
+def check_names(asked: Iterable[Any]) -> None:
+    """Raise KlrBenchError for the first that is no name of a figure, with the nearest name."""
+    known = _files()
     for name in asked:
         if not isinstance(name, str) or name not in known:
             message = f"figures: unknown value {name!r}.{nearest(str(name), known)}"
             raise KlrBenchError(message)
 
 
-def find(name: str, folders: Sequence[Path] | None = None) -> Figure:
+def find(name: str) -> Figure:
     """Return the figure of this name.
 
-    KlrBenchError where there is none, and where the file of a user's own cannot be imported or holds no figure.
+    Raises KlrBenchError if there is none, and if a user's own file cannot be imported or holds no figure.
     """
-    check_names([name], folders)
-    _import_matplotlib()
-    path = _files(folders)[name]
+    check_names([name])
+    path = _files()[name]
     if path.parent != HERE:
         return _own(path)
-    figure = importlib.import_module(f"{__name__}.{name}").FIGURE
+    figure = CURVES[name] if name in CURVES else importlib.import_module(f"{__name__}.{name}").FIGURE
     assert isinstance(figure, Figure)
     return figure
 
@@ -76,13 +70,18 @@ def draw_all(
     explored: bool = False,
     pictures: bool = True,
 ) -> Drawn:
-    """Draw the figures that are asked for; None: the usual ones, those of them that there is something for.
+    """Draw the figures that are asked for.
 
-    Where one that is asked for lacks what it needs, or cannot be drawn for every algorithm, a note says so.  So it
-    does where a user's own figure raises, and without `own`, for then no file of the user's is run.  KlrBenchError for
-    a name that is unknown.  `also` are formats of the files beside those that a figure has by itself.  `explored`: for
-    a page; figures that can be are left as plain data, of the others there is one file for each picture, of few dots.
-    Without `pictures` these others are left out.
+    A figure that was asked for and lacks what it needs, or cannot be drawn for every algorithm, has a note.
+
+    Parameters
+    ----------
+    inputs : what they are drawn from
+    asked : names; None draws the usual ones, as far as there is something for them
+    own : run and draw the user's own figures; without it a note says how
+    also : further formats of the files
+    explored : return figures that can be explored as plain data, and the others as one file each, with few dots
+    pictures : whether those others are drawn
     """
     check_names(asked or ())
     files = _files()
@@ -111,30 +110,18 @@ def draw_all(
                 if plot is not None or not pictures:
                     continue
             made, notes = _drawn(name, figure, inputs, drawn.files, also)
-        except BaseException as error:  # a figure of the user's own may raise anything
-            if isinstance(error, KeyboardInterrupt) or (name in shipped and not isinstance(error, KlrBenchError)):
+        except Exception as error:
+            if name in shipped and not isinstance(error, KlrBenchError):
                 raise
-            said = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {raised(error)}"
-            made, notes = {}, [f"not drawn: {said}"]
+            reason = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {raised(error)}"
+            made, notes = {}, [f"not drawn: {reason}"]
         drawn.files.update(made)
         drawn.notes.extend(f"figure {name}: {note}" for note in notes if asked and name in asked)
     return drawn
 
 
-def _import_matplotlib() -> None:
-    """Import matplotlib from another folder: it would take the settings, and the back end, of ./matplotlibrc."""
-    if "matplotlib" in sys.modules:
-        return
-    here = os.getcwd()
-    os.chdir(HERE)
-    try:
-        importlib.import_module("matplotlib")
-    finally:
-        os.chdir(here)
-
-
 def _too_many(inputs: Inputs) -> str:
-    """Return what there is more of than a picture can show, "" for nothing."""
+    """Return what there is more of than a picture can show, or ""."""
     blocks = inputs.table.blocks
     counts = {"data sets": len(blocks), "lines of the table": sum(len(block.lines) for block in blocks)}
     counts["checkpoints"] = len(inputs.traces)
@@ -143,13 +130,14 @@ def _too_many(inputs: Inputs) -> str:
     )
 
 
-def _files(folders: Sequence[Path] | None = None) -> dict[str, Path]:
-    """Return the file of each figure by its name, in the order of the names.
+def _files() -> dict[str, Path]:
+    """Return the file of each figure by its name, sorted.
 
-    KlrBenchError where a user's own would have the name of a shipped one.
+    Raises KlrBenchError if a user's own has the name of a shipped one.
     """
-    found = {path.stem: path for path in sorted(HERE.glob("*.py")) if path.name != "__init__.py"}
-    for folder in (config_files.folders() if folders is None else folders)[1:]:
+    modules = {path.stem: path for path in HERE.glob("*.py") if path.name not in ("__init__.py", "curves.py")}
+    found = dict(sorted((modules | dict.fromkeys(CURVES, HERE / "curves.py")).items()))
+    for folder in config_files.folders()[1:]:
         for path in sorted((folder / "figure").glob("[!_]*.py")):
             if path.stem in found:
                 message = f"two figures are called {path.stem}: {found[path.stem]} would hide {path}. Rename yours."
@@ -160,27 +148,18 @@ def _files(folders: Sequence[Path] | None = None) -> dict[str, Path]:
 
 def _own(path: Path) -> Figure:
     """Import a user's own file and return its figure."""
-    with regular(path):
-        pass  # or it is refused: Python would wait for a pipe
     spec = importlib.util.spec_from_file_location(f"klr_bench_own_figure_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
+    except Exception as error:
         message = f"{path}: cannot be imported ({raised(error)})."
         raise KlrBenchError(message) from error
     figure = getattr(module, "FIGURE", None)
     if not isinstance(figure, Figure):
         message = f"{path}: expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got {figure!r}."
-        raise KlrBenchError(message)
-    if figure.usual or figure.comes_with:
-        message = (
-            f"{path}: a figure of your own is drawn where it is asked for by name; leave usual and comes_with out."
-        )
         raise KlrBenchError(message)
     return figure
 
@@ -188,7 +167,7 @@ def _own(path: Path) -> Figure:
 def _drawn(
     name: str, figure: Figure, inputs: Inputs, taken: Mapping[str, bytes], also: Sequence[str]
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return the files of one figure, none of them one of those `taken`, and what there is to note."""
+    """Return the files of one figure, whose names are not yet `taken`, and notes."""
     import matplotlib.style
 
     from klr_bench.report.figures.core.drawing import STYLE, saved
@@ -198,7 +177,7 @@ def _drawn(
         return {}, notes
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that no font has, and of axes without positive values
-        drawings = figure.draw(inputs)
+        drawings = figure.drawings(inputs)
         if not drawings:
             return {}, ["there is no value that can be drawn."]
         files: dict[str, bytes] = {}
@@ -210,7 +189,7 @@ def _drawn(
 
 
 def _free_name(stem: str, taken: Iterable[str]) -> str:
-    """Return a name for a file, of characters that are plain everywhere, that no other file has yet."""
+    """Return a name for a file, of plain characters, that no other file has yet."""
     plain = re.sub(r"[^A-Za-z0-9_.=+-]", "-", stem)[:LONGEST].lstrip(".") or "figure"
     number, free = 1, plain
     while free in taken:

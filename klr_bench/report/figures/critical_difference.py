@@ -1,7 +1,7 @@
 """The average rank of each line over the data sets; a bar joins lines that are not distinguishable.
 
-Which ones are is told by Wilcoxon's signed-rank test with Holm's adjustment, as in klr_bench.report.pairwise.  A dot on
-a bar is a line of its group: one between two dots that has none is distinguishable from some of them.
+Wilcoxon's signed-rank test with Holm's adjustment decides, as in klr_bench.report.pairwise.  A dot on a bar is a line
+of its group: one between two dots that has none is distinguishable from some of them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.transforms import blended_transform_factory
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.report.figures.core.drawing import COLOURS, plain
+from klr_bench.report.figures.core.drawing import plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import line_name
+from klr_bench.report.figures.core.plot import COLOURS
 from klr_bench.report.pairwise import OverDatasets, chosen_metrics, over_data_sets
+from klr_bench.report.render.labels import line_label
 from klr_bench.report.significance import LEVEL
 from klr_bench.report.statistics.across import smallest_p
 
@@ -42,7 +43,7 @@ def _drawn(found: OverDatasets) -> Drawing:
     """Draw the ranks on a line from 1 to the number of lines, the better half labelled on the left."""
     k = len(found.lines)
     left = math.ceil(k / 2)
-    names = [plain(line_name(line)) for line in found.lines]
+    names = [plain(line_label(line)) for line in found.lines]
     side = 0.07 * max(map(len, names)) + 0.6  # inches, for a label
     across = min(max(4.2, 0.5 * (k - 1)), 9.0)
     width = across + 2 * side
@@ -91,4 +92,8 @@ def _label(axes: Axes, name: str, rank: float, y: float, *, left: bool, gap: flo
     axes.text(end + (-gap if left else gap), y, text, ha="right" if left else "left", va="center", transform=across)
 
 
-FIGURE = Figure(needs=Needs(metrics=("accuracy",)), draw=_draw)
+FIGURE = Figure(
+    needs=Needs(metrics=("accuracy",)),
+    draw=_draw,
+    title="The average rank of each line over the data sets; a bar joins lines that are not distinguishable",
+)

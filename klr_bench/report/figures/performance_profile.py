@@ -18,9 +18,9 @@ import numpy as np
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.records import FINISHED
 from klr_bench.report.conditions import conditions_of
-from klr_bench.report.figures.core.drawing import Axis, Panel, count_axis, dashed, looks_of, side_by_side
+from klr_bench.report.figures.core.drawing import Panel, handle, scale_axis, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import Curve, curve_of
+from klr_bench.report.figures.core.plot import Axis, Curve, curve_of, looks_of
 from klr_bench.report.render.labels import column_label
 from klr_bench.report.statistics.paired import Array
 from klr_bench.report.statistics.profiles import profile, ratios
@@ -52,7 +52,7 @@ def _draw(inputs: Inputs) -> Drawing | None:
         for block in inputs.table.blocks
         for line in block.lines
     }
-    looks = dashed(looks_of({solver: labels[solver] for solver in found.solvers}))
+    looks = looks_of({solver: labels[solver] for solver in found.solvers}, dashed=True)
     largest = max(float(values[np.isfinite(values)].max(initial=2.0)) for values in found.ratios.values())
     factors = np.geomspace(1.0, 1.1 * largest, N_FACTORS)
 
@@ -63,14 +63,14 @@ def _draw(inputs: Inputs) -> Drawing | None:
             first = number * N_FACTORS // N_MARKERS // len(looks)  # no marker hides another
             line.set(linestyle=look.dashes, marker=look.marker, markersize=4, markevery=(first, N_FACTORS // N_MARKERS))
         axes.set(xlim=(factors[0], factors[-1]), ylim=(-3, 103))
-        count_axis(axes.xaxis, FACTOR)
+        scale_axis(axes.xaxis, FACTOR)
 
     panels = [
         Panel(f"gap {gap:g}: {len(values)} problem{'' if len(values) == 1 else 's'}", partial(draw, values=values))
         for gap, values in found.ratios.items()
         if len(values)
     ]
-    handles = [look.handle(dashes=look.dashes) for look in looks.values()]
+    handles = [handle(look, look.dashes) for look in looks.values()]
     return side_by_side(panels, handles, FACTOR.label, "Problems solved (%)")
 
 
@@ -131,4 +131,8 @@ def _times(fits: list[Fit], solvers: list[Curve], gap: float) -> Array:
     return values
 
 
-FIGURE = Figure(needs=Needs(traces=("objective",)), draw=_draw)
+FIGURE = Figure(
+    needs=Needs(traces=("objective",)),
+    draw=_draw,
+    title="Performance profiles (Dolan and More, 2002)",
+)

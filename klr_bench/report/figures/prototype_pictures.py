@@ -23,7 +23,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.variants import value_text
 from klr_bench.report.figures.core.drawing import plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.lines import LARGEST, dataset_name
+from klr_bench.report.figures.core.plot import LARGEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,12 +49,11 @@ class Classifier:
 
     @classmethod
     def of(cls, values: Mapping[str, float]) -> Classifier | None:
-        """Return the classifier whose numbers a checkpoint holds, None where they do not make one."""
+        """Return the classifier whose entries a checkpoint holds, or None if they do not make one."""
         u, b, b0 = _array(values, "u", 2), _array(values, "b", 2), _array(values, "b0", 1)
-        if u is None or b is None or b0 is None or "gamma" not in values:
+        if "gamma" not in values or u.shape[1] != 2 or b.shape != (len(b0), len(u)) or not u.size:
             return None
-        fits = u.shape[1] == 2 and b.shape == (len(b0), len(u)) and np.isfinite([u.sum(), b.sum(), b0.sum()]).all()
-        return cls(b0, b, u, values["gamma"]) if fits else None
+        return cls(b0, b, u, values["gamma"]) if all(np.isfinite(one).all() for one in (u, b, b0)) else None
 
     def kernel(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return the kernel values (n, J) of rows X (n, 2)."""
@@ -69,7 +68,7 @@ class Classifier:
 
 def _draw(inputs: Inputs) -> dict[str, Drawing]:
     titles = {
-        (block.dataset, line.algorithm): f"{dataset_name(block)}, {line.algorithm_label}"
+        (block.dataset, line.algorithm): f"{block.label}, {line.algorithm_label}"
         for block in inputs.table.blocks
         for line in block.lines
     }
@@ -158,15 +157,12 @@ def _explain(drawing: Drawing, labels: list[str], colours: NDArray[Any], *, beyo
         Line2D([], [], linestyle="", marker="o", color=colour, label=plain(f"class {label}"))
         for label, colour in zip(labels[:MOST_NAMED], colours, strict=False)
     ]
-    squares = [Line2D([], [], linestyle="", marker="s", color="black", label="prototype")]
-    if beyond:
-        squares.append(
-            Line2D(
-                [], [], linestyle="", marker="s", color="black", markerfacecolor="white",
-                label="prototype beyond the data, at their edge",
-            )
-        )  # fmt: skip
-    drawing.legend(handles=[*points, *squares], loc="outside lower center", ncols=len(points) + len(squares))
+    squares = {"prototype": "black"} | ({"prototype beyond the data, at their edge": "white"} if beyond else {})
+    points += [
+        Line2D([], [], linestyle="", marker="s", color="black", markerfacecolor=face, label=label)
+        for label, face in squares.items()
+    ]
+    drawing.legend(handles=points, loc="outside lower center", ncols=len(points))
 
 
 def _inside(u: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.bool_]:
@@ -175,29 +171,28 @@ def _inside(u: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[n
 
 def _mark(axes: Axes, u: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> None:
     """Draw the prototypes as black squares; those beyond the data at its edge, hollow."""
-    inside = _inside(u, low, high)
-    at = np.clip(u, low, high)
-    axes.scatter(at[inside, 0], at[inside, 1], s=26, marker="s", color="black", clip_on=False, zorder=3)
-    axes.scatter(
-        at[~inside, 0], at[~inside, 1], s=26, marker="s", facecolor="white", edgecolor="black", clip_on=False, zorder=3
-    )
+    inside, at = _inside(u, low, high), np.clip(u, low, high)
+    for shown, face in ((inside, "black"), (~inside, "white")):
+        style: dict[str, Any] = {"marker": "s", "facecolor": face, "edgecolor": "black", "clip_on": False, "zorder": 3}
+        axes.scatter(at[shown, 0], at[shown, 1], s=26, **style)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[])
 
 
-def _array(values: Mapping[str, float], name: str, n_axes: int) -> NDArray[np.float64] | None:
-    """Return the array whose entries are called name_0_0, name_0_1, ...; None where they fill none."""
+def _array(values: Mapping[str, float], name: str, n_axes: int) -> NDArray[np.float64]:
+    """Return the array whose entries are called name_0_0, name_0_1, ...; an empty one if they do not fill one."""
     pattern = re.compile(name + r"_([0-9]{1,9})" * n_axes)
-    entries = [(match, value) for key, value in values.items() if (match := pattern.fullmatch(key))]
-    found = {tuple(map(int, match.groups())): value for match, value in entries}
-    shape = [1 + max((at[k] for at in found), default=0) for k in range(n_axes)]
-    if not found or np.prod(shape, dtype=float) != len(found):
-        return None
-    array = np.zeros(shape)
-    for at, value in found.items():
-        array[at] = value
-    return array
+    matches = {key: match for key in values if (match := pattern.fullmatch(key))}
+    entries = {tuple(map(int, match.groups())): values[key] for key, match in matches.items()}
+    shape = [1 + max((at[k] for at in entries), default=-1) for k in range(n_axes)]
+    if np.prod(shape, dtype=float) != len(entries):
+        return np.empty([0] * n_axes)
+    return np.array([entries[at] for at in np.ndindex(*shape)]).reshape(shape)
 
 
 FIGURE = Figure(
-    needs=Needs(traces=("u_0_0", "b_0_0", "b0_0", "gamma"), rows=True), draw=_draw, kinds=("png",), dpi=110.0
+    needs=Needs(traces=("u_0_0", "b_0_0", "b0_0", "gamma"), rows=True),
+    draw=_draw,
+    title="Prototypes in the plane, pass by pass",
+    kinds=("png",),
+    dpi=110.0,
 )

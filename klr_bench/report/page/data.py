@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from klr_bench.report.figures.core.drawing import Axis, Look
-from klr_bench.report.figures.core.plot import Plot, Series
+from klr_bench.report.figures.core.plot import Axis, Plot, Series
 
 SYMBOLS = {
     **{"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross", "X": "x"},
@@ -60,53 +59,41 @@ class DataTable:
         }
 
 
-def plain_plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain:
-    """Return a plot as values of JSON; `places` are the rows of the `table` of records, by key."""
+def plain_plot(name: str, plot: Plot, table: str, rows: Mapping[str, int]) -> Plain:
+    """Return a plot as values of JSON; `rows` are the numbers of the rows of the `table` of records, by key."""
+    sides = ", ".join(dict.fromkeys(facet.y.label for facet in plot.facets))
     return {
         "name": name,
-        "title": _title(plot),
+        "title": f"{sides} against {plot.x.label[:1].lower()}{plot.x.label[1:]}",
         "table": table,
         "x": _axis(plot.x),
         "diagonal": plot.diagonal,
         "facets": [
-            {
-                "title": facet.title,
-                "y": _axis(facet.y),
-                "series": [_series(one, places) for one in facet.series],
-            }
+            {"title": facet.title, "y": _axis(facet.y), "series": [_series(one, rows) for one in facet.series]}
             for facet in plot.facets
         ],
     }
-
-
-def _title(plot: Plot) -> str:
-    """Return what is drawn against what: "Test accuracy (%) against training time (s)"."""
-    sides = ", ".join(dict.fromkeys(facet.y.label for facet in plot.facets))
-    return f"{sides} against {plot.x.label[:1].lower()}{plot.x.label[1:]}"
 
 
 def _axis(axis: Axis) -> Plain:
     return {"label": axis.label, "log": axis.counted or axis.logarithmic}
 
 
-def _series(series: Series, places: Mapping[str, int]) -> Plain:
+def _series(series: Series, rows: Mapping[str, int]) -> Plain:
+    look = series.look
+    dash = DASHES[look.dashes] if isinstance(look.dashes, str) else ",".join(f"{one}px" for one in look.dashes[1])
     return {
         "id": json.dumps([series.curve[0], dict(series.curve[1])]),
-        **_look(series.look),
+        **{"name": look.label, "symbol": SYMBOLS[look.marker], "dash": dash, "colour": look.colour},
         "kind": series.kind,
         "connected": series.connected,
         "x": _rounded(series.x),
         "y": _rounded(series.y),
         "xSpread": _rounded(series.x_spread) if any(series.x_spread) else [],
         "spread": _rounded(series.spread) if any(series.spread) else [],
-        "fits": [[places[key] for key in keys if key in places] for keys in series.keys],
+        "fits": [[rows[key] for key in keys if key in rows] for keys in series.keys],
         "names": series.names,
     }
-
-
-def _look(look: Look) -> dict[str, str]:
-    dash = DASHES[look.dashes] if isinstance(look.dashes, str) else ",".join(f"{one}px" for one in look.dashes[1])
-    return {"name": look.label, "symbol": SYMBOLS[look.marker], "dash": dash, "colour": look.colour}
 
 
 def _rounded(numbers: Sequence[float]) -> list[float | None]:

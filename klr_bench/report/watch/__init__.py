@@ -1,5 +1,4 @@
-"""A page that shows a run while it goes on, served on this machine from nothing but the files of its results folder.
+"""The live view of a run: a page served on this machine from the files of a results folder alone.
 
-`watched` reads the folder, `words` says how the run stands, `table` spells the table as HTML, `page` puts a header on
-top of it, `server` answers browsers, and `beside` does so in a process beside a run.
+`state` reads the folder, and `server` answers browsers, by itself or in a process beside a run.
 """

@@ -13,7 +13,7 @@ import pytest
 from klr_bench.estimators.online import bounds
 from klr_bench.experiment.cells import CellFile
 from klr_bench.report.figures import Inputs, draw_all
-from klr_bench.report.figures.core.bounded import DELTA, bounded, bounds_of
+from klr_bench.report.figures.bound_examples import DELTA, FIGURE, bounded, bounds_of
 from tests.report.figures import made
 
 ONCE = {"n_epochs": 1, "shuffle": False, "gamma": 8.0}
@@ -135,8 +135,6 @@ def test_without_a_comparator_support_vectors_are_drawn(tmp_path: Path) -> None:
 def test_the_legend_says_from_where_on(tmp_path: Path) -> None:
     _, inputs = curves_of(tmp_path, *(fit(name, 2_500) for name in PARAMS))
     assert draw_all(inputs, ["bound_examples"]).notes == []
-    from klr_bench.report.figures.bound_examples import FIGURE
-
     drawing = FIGURE.draw(inputs)
     legends = [
         [text.get_text() for text in axes.get_legend().get_texts()]

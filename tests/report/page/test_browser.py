@@ -19,10 +19,9 @@ from playwright.sync_api import Locator, Page
 
 from klr_bench.experiment.records import Record
 from klr_bench.report.load import read_texts
-from klr_bench.report.page import write_page, write_site
+from klr_bench.report.page.files import write_page, write_site
 from klr_bench.report.watch.server import Server
-from klr_bench.report.watch.table import held
-from klr_bench.report.watch.watched import Watched
+from klr_bench.report.watch.state import Watched
 from tests.report.folders import record, write
 from tests.report.page.conftest import Open
 
@@ -413,7 +412,7 @@ def test_a_page_that_watches_a_run_fills_and_keeps_what_was_chosen(open_page: Op
         ]  # fmt: skip
 
     folder = write(tmp_path / "demo", fits(0), config)
-    with Server(Watched(folder, held)) as server:
+    with Server(Watched(folder)) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         opened = open_page(server.url)
         page, table = opened.page, table_of(opened.page, "demo")

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from klr_bench.cli import main
 from klr_bench.report.load import read_texts
-from klr_bench.report.page import html_page
 from klr_bench.report.page.data import DataTable, script_json
-from klr_bench.report.page.spelling import SCRIPTS
+from klr_bench.report.page.files import html_page
+from klr_bench.report.page.html import SCRIPTS
 from tests.report.folders import record, write
 
 REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"

@@ -1,29 +1,26 @@
-"""What the figures share: looks that are read without colour too, axes of counts, a panel a data set."""
+"""Drawing with matplotlib: a plot as files, panels side by side, axes of counts."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from klr_bench.printing import shortened
-from klr_bench.report.figures.core.lines import Block, Curve, dataset_name
+from klr_bench.report.figures.core.plot import Axis, Facet, Look, Plot, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import XAxis, YAxis
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
-DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
-# Okabe and Ito's: told apart by the colour-blind, and of different lightness in print.
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 STYLE = {
     **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.spines.top": False, "axes.spines.right": False},
     **{"axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "axes.axisbelow": True},
@@ -32,91 +29,15 @@ STYLE = {
 PANELS_PER_ROW = 3
 NARROW, MOST_TICKS = 0.8, 5
 """An axis of counts of fewer decades has evenly spaced counts, so many at most: 1, 2 and 5 would be one or none."""
+FEW_DECADES = 2.0
+"""A logarithmic axis of fewer decades has ticks at 1, 2 and 5 times powers of ten, written out."""
+MOST_VALUES = 7
+"""A logarithmic axis over so few different values has its ticks at these."""
 LONGEST_LABEL = 80
 """Characters."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """How an algorithm, or a curve, is drawn; the same in every panel."""
-
-    label: str
-    marker: str
-    dashes: Any
-    colour: str
-
-    def handle(self, *, dashes: Any) -> Line2D:
-        """Return its entry of the legend."""
-        return Line2D([], [], marker=self.marker, linestyle=dashes, color=self.colour, label=plain(self.label))
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One side of a figure: a metric, or "t" or "elapsed_s" of a checkpoint; shown times `factor`."""
-
-    metric: str
-    label: str
-    factor: float = 1.0
-    counted: bool = False
-    logarithmic: bool = False
-
-
-ACCURACY = Axis("accuracy", "Test accuracy (%)", 100.0)
-SUPPORT = Axis("n_support", "Support vectors", counted=True)
-EXAMPLES = Axis("t", "Examples seen", counted=True)
-TIME = Axis("elapsed_s", "Training time (s)", counted=True)
-FIT_TIME = Axis("fit_time_s", TIME.label, counted=True)
-OBJECTIVE = Axis("objective", "Objective")
-EXCESS = Axis("excess_objective", "Objective / smallest objective - 1", logarithmic=True)
-GAP = Axis("duality_gap", "Duality gap / objective", logarithmic=True)
-PROTOTYPES = Axis("n_prototypes", "Prototypes", counted=True)
-LOG_LOSS = Axis("log_loss", "Log loss on test rows")
-COMPONENTS = Axis("n_components", "Features", counted=True)
-KERNEL_ERROR = Axis("kernel_error", "Largest error of a kernel value")
-NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
-
-
-def looks_of(labels: Mapping[Curve, str]) -> dict[Curve, Look]:
-    """Give each curve a marker of its own, each algorithm a colour, its variants a dash each, all in their order.
-
-    The variants of a single algorithm have a colour each.
-    """
-    found: dict[Curve, Look] = {}
-    algorithms = list(dict.fromkeys(algorithm for algorithm, _ in labels))
-    of_one = len(algorithms) == 1
-    for number, ((algorithm, variant), label) in enumerate(labels.items()):
-        variants = [name for stem, name in labels if stem == algorithm]
-        found[algorithm, variant] = Look(
-            label,
-            MARKERS[number % len(MARKERS)],
-            DASHES[variants.index(variant) % len(DASHES)],
-            COLOURS[(number if of_one else algorithms.index(algorithm)) % len(COLOURS)],
-        )
-    return found
-
-
-def dashed(looks: Mapping[Curve, Look]) -> dict[Curve, Look]:
-    """Give each curve a dash of its own, for those that cross."""
-    return {
-        curve: replace(look, dashes=DASHES[number % len(DASHES)]) for number, (curve, look) in enumerate(looks.items())
-    }
-
-
-def count_axis(drawn: XAxis | YAxis, axis: Axis) -> None:
-    """Make an axis of counts logarithmic, with the counts written out and not more of them than fit."""
-    if not axis.counted:
-        return
-    axes_scale = drawn.axes.set_xscale if drawn.axis_name == "x" else drawn.axes.set_yscale
-    axes_scale("log")
-    low, high = drawn.get_view_interval()
-    decades = math.log10(high / low)
-    if decades < NARROW:
-        drawn.set_major_locator(MaxNLocator(MOST_TICKS, steps=[1, 2, 5, 10]))
-    else:
-        steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
-        drawn.set_major_locator(LogLocator(subs=steps, numticks=6))
-    drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    drawn.set_minor_formatter(NullFormatter())
+LIGHT_GREY = "#999999"
+PUBLISHED = Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published")
+"""The entry of the legend for hollow markers."""
 
 
 @dataclass(frozen=True)
@@ -126,23 +47,97 @@ class Panel:
     title: str
     draw: Callable[[Axes], None]
     label: Callable[[Axes], None] | None = None
-    """What writes labels beside points, when the axes have their size."""
+    """Writes labels beside points, once the axes have their size."""
     y: str = ""
-    """The label of its own vertical axis, where the panels of a row differ in it."""
+    """The label of its own vertical axis, if the panels of a row differ in it."""
 
 
-def panel_each(
-    blocks: Sequence[Block], draw: Callable[..., None], label: Callable[..., None] | None = None
-) -> list[Panel]:
-    """Return a panel for each data set; `draw` and `label` get the axes, and the data set as `block`."""
-    return [
-        Panel(dataset_name(block), partial(draw, block=block), label and partial(label, block=block))
-        for block in blocks
+def draw_plot(plot: Plot, label: Callable[..., None] | None = None) -> Drawing | None:
+    """Draw a plot: means with their spread, published values as hollow markers; `label` writes beside
+    the points, given axes and `facet`."""
+    same = len({facet.y.label for facet in plot.facets}) == 1
+    panels = [
+        Panel(
+            facet.title,
+            partial(_draw_facet, plot=plot, facet=facet),
+            label and partial(label, facet=facet),
+            "" if same else facet.y.label,
+        )
+        for facet in plot.facets
     ]
+    series = [one for facet in plot.facets for one in facet.series]
+    shown = {one.look: one.connected for one in series if one.kind == "mean"}
+    handles = [handle(look, look.dashes if connected else "none") for look, connected in shown.items()]
+    if any(one.kind == "published" for one in series):
+        handles.append(PUBLISHED)
+    if plot.diagonal:
+        handles.append(Line2D([], [], color=LIGHT_GREY, linewidth=0.8, label="calibrated"))
+    return side_by_side(panels, handles, plot.x.label, plot.facets[0].y.label) if shown else None
+
+
+def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
+    if plot.diagonal:
+        axes.plot([0, 1], [0, 1], color=LIGHT_GREY, linewidth=0.8)
+    for series in facet.series:
+        if series.kind == "mean":
+            _draw_means(axes, series, plot, facet.y)
+        elif series.kind == "published":
+            (hollow,) = axes.plot(series.x, series.y, color=series.look.colour, linestyle="none")
+            hollow.set(marker=series.look.marker, markersize=8, mfc="none")
+    means = [one for one in facet.series if one.kind == "mean"]
+    scale_axis(axes.xaxis, plot.x, {x for one in means for x in one.x})
+    scale_axis(axes.yaxis, facet.y)
+    if plot.diagonal:
+        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+
+
+def _draw_means(axes: Axes, series: Series, plot: Plot, y: Axis) -> None:
+    look, has_spread = series.look, any(series.spread)
+    style: dict[str, Any] = {"color": look.colour, "linestyle": look.dashes if series.connected else "none"}
+    style |= {"marker": "" if series.sizes else look.marker, "markersize": 4 if series.connected else 5}
+    y_errors = series.spread if has_spread and not plot.band else None
+    x_errors = series.x_spread if any(series.x_spread) and not series.connected else None
+    axes.errorbar(series.x, series.y, y_errors, x_errors, **style, linewidth=1.2, elinewidth=0.8)
+    if series.sizes:
+        axes.scatter(series.x, series.y, series.sizes, color=look.colour, marker=look.marker, linewidths=0)
+    if plot.band and has_spread and not y.logarithmic:
+        up, spread = np.array(series.y), np.array(series.spread)
+        axes.fill_between(series.x, up - spread, up + spread, color=look.colour, alpha=0.15, linewidth=0)
+
+
+def handle(look: Look, dashes: Any) -> Line2D:
+    """Return the entry of a look in the legend."""
+    return Line2D([], [], marker=look.marker, linestyle=dashes, color=look.colour, label=plain(look.label))
+
+
+def scale_axis(side: XAxis | YAxis, axis: Axis, values: set[float] | None = None) -> None:
+    """Make an axis logarithmic if it is to be, with no more ticks than fit; few different `values` have a tick each."""
+    if not (axis.counted or axis.logarithmic):
+        return
+    set_scale = side.axes.set_xscale if side.axis_name == "x" else side.axes.set_yscale
+    set_scale("log")
+    low, high = side.get_view_interval()
+    decades = math.log10(high / low)
+    if axis.counted:
+        if decades < NARROW:
+            side.set_major_locator(MaxNLocator(MOST_TICKS, steps=[1, 2, 5, 10]))
+        else:
+            steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
+            side.set_major_locator(LogLocator(subs=steps, numticks=6))
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        side.set_minor_formatter(NullFormatter())
+    elif values and len(values) <= MOST_VALUES:
+        side.set_ticks(sorted(values))
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
+        side.set_minor_formatter(NullFormatter())
+    elif decades < FEW_DECADES:
+        side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        side.set_minor_formatter(NullFormatter())
 
 
 def side_by_side(panels: Sequence[Panel], handles: Sequence[Line2D], x: str, y: str) -> Drawing | None:
-    """Draw panels in rows, with one legend beneath; None where there are none."""
+    """Draw panels in rows, with one legend beneath; None without panels."""
     if not panels or not handles:
         return None
     columns = 2 if len(panels) == 4 else min(PANELS_PER_ROW, len(panels))
@@ -167,10 +162,6 @@ def side_by_side(panels: Sequence[Panel], handles: Sequence[Line2D], x: str, y: 
         if panel.label:
             panel.label(axes)
     return drawing
-
-
-PUBLISHED = Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published")
-"""The entry of the legend for hollow markers."""
 
 
 def plain(text: str) -> str:

@@ -43,9 +43,15 @@
   };
 
   /* Puts newer content in the place of what is there; what is scrolled, unfolded or drawn stays so. */
-  const replace = (html) => {
+  const replace = (html, message) => {
     const place = document.createElement("template");
     place.innerHTML = html;
+    if (message) {
+      const line = document.createElement("p");
+      line.className = "note";
+      line.textContent = message;
+      place.content.append(line);
+    }
     const scrolled = [...content.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
     const unfolded = [...content.querySelectorAll("details")].map((one) => one.open);
     const focused = [...content.querySelectorAll("button, input, summary, .scroll")].indexOf(document.activeElement);
@@ -62,16 +68,18 @@
     scrollTo({ top: down, behavior: "instant" });
   };
 
-  /* A page that watches a run is told of newer results. */
+  /* A page that watches a run is told of newer results.  Their HTML is escaped by who made it, a message is not. */
   let fetching = false;
+  let version = null;
   document.addEventListener("klr-results", async (event) => {
-    if (fetching || event.detail === content.dataset.version) return;
+    if (fetching || event.detail === version) return;
     fetching = true;
     try {
-      const answer = await fetch("/table", { cache: "no-store" });
+      const answer = await fetch("/results.json", { cache: "no-store" });
       if (answer.ok) {
-        replace(await answer.text());
-        content.dataset.version = answer.headers.get("X-Version");
+        const results = await answer.json();
+        replace(results.html, results.message);
+        version = results.version;
       }
     } catch {
       // its header says that there is no answer, and asks again

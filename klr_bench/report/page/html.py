@@ -1,7 +1,4 @@
-"""From parts to HTML.  Texts are escaped, whoever wrote them; scripts and styles are ours and stand as they are.
-
-`inside` makes what a page holds, `layout` what is around it: so a page that is served can fetch the first anew.
-"""
+"""From parts to HTML: texts are escaped, whoever wrote them; scripts and styles are ours and stand as they are."""
 
 from __future__ import annotations
 
@@ -23,47 +20,49 @@ if TYPE_CHECKING:
 SCRIPTS = ("plotly-basic.min.js", "common.js", "tables.js", "figures.js", "page.js")
 """In the order in which a page runs them."""
 STYLE, LICENCE = "page.css", "plotly-LICENSE.txt"
-WATCH_SCRIPT, WATCH_STYLE, WATCH_HEADER = "watch.js", "watch.css", "watch.html"
 SHARED = (*SCRIPTS, STYLE, LICENCE)
 """What the pages of a site share."""
+MARKS = {"*": "off", "~": "compatible", "]": "explained", "‡": "best", "†": "alike"}
+"""The class of a table entry, by its last character."""
 
 
-def inside(parts: Sequence[Part], title: str) -> str:
-    """Return what a page of this title holds: its parts, and the data that its script shows."""
+def fragment(parts: Sequence[Part], title: str) -> str:
+    """Return the content of a page of this title: its parts, and the data that its script shows."""
     from klr_bench.report.page.data import script_json
 
     tables = {table.name: table.plain() for part in parts for table in part.tables}
     plots = {plot["name"]: plot for part in parts for plot in part.plots}
-    data = _trusted(script_json({"tables": tables, "plots": plots}))
-    return _environment().get_template("inside.html").render(parts=parts, title=title, data=data)
+    data = script_json({"tables": tables, "plots": plots})
+    return _environment().get_template("fragment.html").render(parts=parts, title=title, data=data)
 
 
-def layout(held: str, title: str, *, shared: str = "", home: str = "", watched: str | None = None) -> str:
-    """Return a page that holds HTML which `inside` has made.
+def layout(content: str, title: str, *, shared: str = "", home: str = "", watched: bool = False) -> str:
+    """Return a page.
 
     Parameters
     ----------
-    held : what stands on the page
+    content : HTML that `fragment` has made
     title : its title
     shared : the address of the folder of the script and the style, "" for a page that holds them
     home : the address of the first page of a site
-    watched : of a page that watches a run, the version of what it holds; None for any other
+    watched : whether the page shows a run and fetches its content
     """
     return (
         _environment()
         .get_template("layout.html")
         .render(
-            held=_trusted(held),
+            content=content,
             title=title,
             shared=shared,
             home=home,
             watched=watched,
-            policy=policy(shared=bool(shared), watched=watched is not None),
+            policy=policy(shared=bool(shared), watched=watched),
             made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         )
     )
 
 
+@cache
 def asset(name: str) -> str:
     """Return the text of a script, a style or a licence."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
@@ -91,35 +90,17 @@ def policy(*, shared: bool, watched: bool = False) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    found = Environment(
+    environment = Environment(
         loader=PackageLoader("klr_bench.report.page"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals.update(
-        asset=lambda name: _trusted(asset(name)),
-        marked=_marked,
-        version=klr_bench.__version__,
-        **{"SCRIPTS": SCRIPTS, "STYLE": STYLE, "LICENCE": LICENCE},
-        **{"WATCH_SCRIPT": WATCH_SCRIPT, "WATCH_STYLE": WATCH_STYLE, "WATCH_HEADER": WATCH_HEADER},
+    environment.globals.update(
+        asset=asset, marks=MARKS, version=klr_bench.__version__, SCRIPTS=SCRIPTS, STYLE=STYLE, LICENCE=LICENCE
     )
-    return found
-
-
-def _trusted(text: str) -> str:
-    """Return a text that is ours, or escaped already, as it is."""
-    from markupsafe import Markup
-
-    return Markup(text)
-
-
-def _marked(text: str) -> str:
-    """Return the class of a number by its mark: off, off with a cause, or compatible."""
-    marks = {"*": "off", "~": "compatible", "]": "explained", "‡": "best", "†": "alike"}
-    found = marks.get(text.strip()[-1:])
-    return _trusted(f' class="{found}"') if found else ""
+    return environment
 
 
 def _hash(text: str) -> str:
