@@ -335,7 +335,7 @@ SVMLIGHT: dict[str, tuple[bytes, str]] = {
     "the index 2^31": (b"1 2147483648:1\n-1 1:1\n", "the index 2147483648 is too large"),
     "the index 2^63": (b"1 9223372036854775808:1\n-1 1:1\n", "is too large"),
     "an index of 5,000 digits": (b"1 " + b"9" * 5000 + b":1\n-1 1:1\n", ""),
-    "the index 2147483647": (b"1 2147483647:1\n-1 1:1\n", "would make 2,147,483,647 features"),
+    "the index 2147483647": (b"1 2147483647:1\n-1 1:1\n", "index 2147483647 is not between 1 and 100000000"),
     "no label": (b"1:1 2:1\n-1 1:1\n", "a label is missing"),
     "two values": (b"1 1:1:2\n-1 1:1\n", "'1:2' in '1:1:2' is not a number"),
     "only comments": (b"# a\n# b\n", "no rows"),
@@ -655,7 +655,7 @@ def test_bombs_are_refused_quickly_and_with_little_memory(tmp_path: Path) -> Non
         "line.svm": (b"1 1:1\n-1 " + b"1:1 " * 2**21, "line 2: more than 4,194,304 characters"),
         "columns.csv": (b"1," * 1_000_000 + b"a\n1,b\n", "2 columns, the first line has 1000001"),
         "quote.csv": (b'x,c\n1,a\n"' + b"2,b\n" * 2**22, "not delimited text"),
-        "index.svm": (b"1 2147483647:1\n-1 1:1\n", "would make 2,147,483,647 features"),
+        "index.svm": (b"1 2147483647:1\n-1 1:1\n", "index 2147483647 is not between 1 and 100000000"),
     }
     for name, (content, _) in bombs.items():
         (tmp_path / f"bomb-{name}").write_bytes(content)

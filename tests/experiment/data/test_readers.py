@@ -20,8 +20,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import readers
-from klr_bench.experiment.data.delimited import layout_of
 from klr_bench.experiment.data.readers import Arrays, Reading, read, sniffed_format, stored
+from klr_bench.experiment.data.readers.layout import layout_of
 
 Write = Callable[..., Path]
 
@@ -239,9 +239,9 @@ def test_svmlight_names_the_test_file(write: Write) -> None:
 
 def test_svmlight_refuses_indices_beyond_the_declared_features(write: Write) -> None:
     message = refusal(svmlight, write("1 1:1\n\n-1 2:1 4:1\n"), n_features=3)
-    assert "line 3: index 4 is beyond n_features=3 (indices 1 to 3); mend the line or set data.n_features=" in message
+    assert "line 3: the index 4 is not between 1 and 3; mend the line, or set data.n_features=" in message
     message = refusal(svmlight, write("1 0:1\n-1 2:1 3:1\n"), n_features=3)
-    assert "line 2: index 3 is beyond n_features=3 (indices 0 to 2)" in message
+    assert "line 2: the index 3 is not between 0 and 2" in message
 
 
 @pytest.mark.parametrize(

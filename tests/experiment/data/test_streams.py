@@ -22,8 +22,9 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from klr_bench import OSKL, stream
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.readers import Reading, read
-from klr_bench.experiment.data.streams import blocks, checked, delimited, svmlight
+from klr_bench.experiment.data import stream_cache
+from klr_bench.experiment.data.readers import Reading, csv, read, svmlight
+from klr_bench.experiment.data.readers import chunks as reader_chunks
 
 Write = Callable[..., Path]
 
@@ -40,7 +41,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture(params=[3, 64, 1 << 21], ids=lambda size: f"blocks of {size}")
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(blocks, "BLOCK", request.param)
+    monkeypatch.setattr(reader_chunks, "BLOCK", request.param)
     return int(request.param)
 
 
@@ -155,8 +156,8 @@ def test_plain_numbers_are_read_by_compiled_code(write: Write, monkeypatch: pyte
     def refuse(self: Any) -> None:
         pytest.fail("a line was left to Python")
 
-    monkeypatch.setattr(svmlight._Reading, "_read_line", refuse)
-    monkeypatch.setattr(delimited._Reading, "_read_line", refuse)
+    monkeypatch.setattr(svmlight._BlockReader, "_read_line", refuse)
+    monkeypatch.setattr(csv._BlockReader, "_take", refuse)
     X = rows_of(stream(write(svmlight_text(2000))))[0]
     np.testing.assert_array_equal(X, rows_of(stream(write(csv_text(2000), "csv")))[0])
 
@@ -304,7 +305,7 @@ def test_rows_may_be_skipped(write: Write, tmp_path: Path, block: int, skip_rows
 
 def test_memory_stays_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the file, some blocks and one chunk are in memory."""
-    monkeypatch.setattr(blocks, "BLOCK", 1 << 16)
+    monkeypatch.setattr(reader_chunks, "BLOCK", 1 << 16)
     path = write(csv_text(500, 20) * 100)
     rows = stream(path, 500, format="csv", classes=[0, 1, 2])
     next(iter(rows))
@@ -328,7 +329,7 @@ def no_parsing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             pytest.fail("text was read again")
 
         monkeypatch.setattr(svmlight, "blocks", refuse)
-        monkeypatch.setattr(delimited, "blocks", refuse)
+        monkeypatch.setattr(csv, "blocks", refuse)
 
     return forbid
 
@@ -430,7 +431,7 @@ def flipped(path: Path, bit: int) -> None:
 
 @pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svmlight", "csv"])
 def test_no_flipped_bit_in_the_cache_changes_a_row(write: Write, tmp_path: Path, text: bytes, monkeypatch) -> None:
-    monkeypatch.setattr(checked, "BLOCK", 1000)
+    monkeypatch.setattr(stream_cache, "CHECKED_BYTES", 1000)
     path, cache = write(text), tmp_path / "cache"
     expected = rows_of(stream(path, cache=cache))
     (folder,) = [entry for entry in cache.iterdir() if entry.is_dir()]
@@ -447,7 +448,7 @@ def test_no_flipped_bit_in_the_cache_changes_a_row(write: Write, tmp_path: Path,
 def test_a_block_that_is_damaged_is_read_from_the_text_in_the_middle_of_a_pass(
     write: Write, tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(checked, "BLOCK", 100)
+    monkeypatch.setattr(stream_cache, "CHECKED_BYTES", 100)
     path, cache = write(svmlight_text()), tmp_path / "cache"
     expected = [X.toarray() for X, _ in stream(path, 7, cache=cache, skip_rows=5)]
     (codes,) = cache.glob("*/codes")
@@ -536,8 +537,7 @@ def test_svmlight_refuses_with_the_line(write: Write, block: int, line: str, rea
         ('1,2,""', "'' is not a label (column 3)"),
         ("1,2,NA", "'NA' is not a label (column 3)"),
         ("1,2,?", "'?' is not a label (column 3)"),
-        ('1,"2,1', "not delimited text, such as a line end within a field; a stream needs one row per line"),
-        ("1,2\r3,1", "not delimited text, such as a line end within a field"),
+        ("1,2\r3,1", "2 columns, the first line has 3; mend or remove the row."),
         ("#1,2,1", "column 1: '#1' is not a number"),
     ],
 )
@@ -578,7 +578,7 @@ def test_an_unknown_label(write: Write, block: int) -> None:
         ("# nothing\n\n", {"format": "svmlight"}, "no rows; lines like '+1 3:0.5 7:1' are expected."),
         ("1\n-1\n", {"format": "svmlight"}, "no row has a feature"),
         ("a,b\n", {}, "no rows."),
-        ('"a\nb",c\n1,2\n', {}, "a name in the header has a line break; a stream needs one row per line."),
+        ('1,2\n"3,1\n', {}, "not delimited text (a quote that opens in line 2 is not closed)"),
         ("1,2\n3,4\n", {"n_features": 5}, "1 columns of features, expected n_features=5"),
         ("1,2\n3,4\n", {"label_column": 2}, "no column 2 for the labels"),
         (GOOD_SVMLIGHT, {"positive": 7}, "no row has the label '7' (positive=)."),
@@ -620,8 +620,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
 
 
 def test_a_line_without_end_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 100)
-    monkeypatch.setattr(blocks, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(reader_chunks, "BLOCK", 100)
+    monkeypatch.setattr(reader_chunks, "LONGEST_LINE", 1000)
     path = write("1 1:1\n1 " + " ".join(f"{i}:1" for i in range(1, 1000)) + "\n")
     assert refusal(path).startswith(f"{path}, line 2: more than 1,000 characters")
 
