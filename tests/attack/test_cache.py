@@ -25,7 +25,7 @@ from klr_bench.experiment.data import cache as cache_module
 from klr_bench.experiment.data import parsed as parsed_module
 from klr_bench.experiment.data.cache import silent
 from klr_bench.experiment.data.dataset import dataset_hash, load
-from klr_bench.experiment.data.fetch import fetch, verify
+from klr_bench.experiment.data.download import fetch, verify
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import Arrays
 from klr_bench.files import read_json

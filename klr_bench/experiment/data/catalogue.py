@@ -12,7 +12,7 @@ from pathlib import Path
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.datasets import read_dataset
 from klr_bench.experiment.config.models import DatasetConfig, LabelsFile
-from klr_bench.experiment.data.fetch import cached_path
+from klr_bench.experiment.data.download import cached_path
 from klr_bench.files import no_file
 
 

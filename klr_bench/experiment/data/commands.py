@@ -25,7 +25,7 @@ from klr_bench.experiment.config.datasets import read_dataset
 from klr_bench.experiment.data import catalogue
 from klr_bench.experiment.data.cache import Progress as Callback
 from klr_bench.experiment.data.cache import noted_sha256
-from klr_bench.experiment.data.fetch import UNKNOWN, cached_path, fetch, verify
+from klr_bench.experiment.data.download import UNKNOWN, cached_path, fetch, verify
 from klr_bench.files import no_file
 
 BAD_INPUT = 2  # exit status

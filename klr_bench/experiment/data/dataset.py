@@ -28,7 +28,7 @@ from klr_bench.experiment.data.cache import (
 )
 from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError
-from klr_bench.experiment.data.fetch import UNKNOWN, fetch, verify
+from klr_bench.experiment.data.download import UNKNOWN, fetch, verify
 from klr_bench.experiment.data.labels import LARGEST, Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, read, stored

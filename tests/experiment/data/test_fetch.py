@@ -14,9 +14,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from select import select
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ from klr_bench.experiment.config.models import FileEntry
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.data import cache as cache_module
 from klr_bench.experiment.data import transfer
-from klr_bench.experiment.data.fetch import fetch, verify
+from klr_bench.experiment.data.download import fetch, verify
 from tests.experiment.data.loopback import Loopback, Reply
 
 PLAIN = random.Random(0).randbytes(300_000)
@@ -210,7 +212,7 @@ def test_waits_grow_from_attempt_to_attempt(server: Loopback, cache: Path, monke
     server.replies["/up"] = [Reply(status=500)]
     waits: list[float] = []
     monkeypatch.setattr(transfer, "BACKOFF_S", 0.5)
-    monkeypatch.setattr("klr_bench.experiment.data.transfer.time.sleep", waits.append)
+    monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=waits.append, monotonic=time.monotonic))
     refused(entry(server), cache)
     assert waits == [1.0, 2.0, 4.0]
 
@@ -465,7 +467,7 @@ def test_a_permission_error_is_refused(server: Loopback, cache: Path, monkeypatc
     def denied(*args: Any) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr("klr_bench.experiment.data.fetch.os.replace", denied)
+    monkeypatch.setattr("klr_bench.experiment.data.download.os.replace", denied)
     assert "could not be written: Permission denied. Make its folder writable" in refused(entry(server), cache)
 
 
@@ -510,7 +512,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from klr_bench.experiment.config.models import FileEntry
-from klr_bench.experiment.data.fetch import fetch
+from klr_bench.experiment.data.download import fetch
 entry = FileEntry.model_validate_json(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
