@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from klr_bench.errors import KlrBenchError, shown
-from klr_bench.experiment.config.models import LabelsFile
+from klr_bench.experiment.config.models import DatasetConfig, LabelsFile
 from klr_bench.experiment.data.cache import (
     Progress,
     beside,
@@ -44,6 +44,11 @@ logger = logging.getLogger(__name__)
 UNKNOWN = "unknown"
 MOST_BYTES = 1 << 36
 """The largest size of a file, where its entry has no ``max_bytes``."""
+
+
+def files(dataset: DatasetConfig) -> list[LabelsFile]:
+    """Return the files of a data set; if the labels are in a file of their own, it follows the one of the examples."""
+    return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
 def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
