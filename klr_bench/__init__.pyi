@@ -41,7 +41,7 @@ from .estimators.online.perceptron import KernelPerceptron as KernelPerceptron
 from .estimators.peers.approximate import ApproximateKernelLR as ApproximateKernelLR
 from .estimators.peers.l1 import L1Peer as L1Peer
 from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR
-from .experiment.data.streams.stream import stream as stream
+from .experiment.data.stream import stream as stream
 from .report.load import load_results as load_results
 
 __version__: str

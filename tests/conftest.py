@@ -12,8 +12,8 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.data import catalogue
 from klr_bench.experiment.data.compression import SUFFIXES
+from klr_bench.experiment.data.download import files as files_of
 
 settings.register_profile("no clock", deadline=None)
 settings.load_profile("no clock")
@@ -92,5 +92,5 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def missing_files(names: Iterable[str], folder: Path) -> list[str]:
     """Return the files of data sets that a mirror does not have, neither plain nor compressed."""
-    files = [file.name for name in names for file in catalogue.files(read_dataset(name, [ROOT / "configs"]))]
+    files = [file.name for name in names for file in files_of(read_dataset(name, [ROOT / "configs"]))]
     return [name for name in files if not any((folder / f"{name}{end}").is_file() for end in ("", *SUFFIXES))]

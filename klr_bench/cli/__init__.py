@@ -212,7 +212,7 @@ def _data(arguments: list[str]) -> int:
         raise KlrBenchError(message)
     from klr_bench.console import PlainConsole
     from klr_bench.experiment.config import files as config_files
-    from klr_bench.experiment.data import commands
+    from klr_bench.experiment.data import catalog
     from klr_bench.experiment.data.cache import default_cache
 
     console, searched = PlainConsole(), config_files.folders()
@@ -220,12 +220,12 @@ def _data(arguments: list[str]) -> int:
     cache = Path(values["data.cache"]) if "data.cache" in values else default_cache()
     mirror = values.get("data.mirror") or os.environ.get("KLR_BENCH_MIRROR") or None
     if verb == "list":
-        return commands.list_(searched, cache, console)
+        return catalog.list_(searched, cache, console)
     if verb == "fetch":
-        return commands.fetch_(names, searched, cache, mirror, console)
+        return catalog.fetch_(names, searched, cache, mirror, console)
     if verb == "verify":
-        return commands.verify_(names, searched, cache, console)
-    return commands.info(names[0], searched, cache, console)
+        return catalog.verify_(names, searched, cache, console)
+    return catalog.info(names[0], searched, cache, console)
 
 
 def _list(arguments: list[str]) -> int:

@@ -387,7 +387,7 @@ def test_each_function_that_makes_data_is_there_with_the_declared_parameters() -
         *("sklearn.datasets.fetch_openml", "sklearn.datasets.load_digits", "numpy.load", "joblib.load", "pickle.loads"),
         *("klr_bench.cli.main", "klr_bench.__main__.main", "klr_bench.experiment.data.synthetic.np", "klr_bench.OSKL"),
         *(
-            "klr_bench.experiment.data.commands.fetch_",
+            "klr_bench.experiment.data.catalog.fetch_",
             "klr_bench.experiment.data.synthetic.moonz",
             "nowhere.x",
             "a.b.c",

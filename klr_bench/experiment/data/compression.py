@@ -24,11 +24,12 @@ CHUNK = 1 << 18  # bytes
 MOST_RATIO = 200  # of the sizes of the content and of the file: 10 is usual, gzip reaches 1,000, bzip2 more
 LOOKAHEAD = 1 << 23  # bytes of content that are unpacked before the first is given out, and the ratio is known
 LONGEST_LINE = 1 << 22  # characters
+SMALL_READ = 1 << 13  # bytes
 
 BOMB = f"unpacks to more than {MOST_RATIO} times its size; if that is right, unpack it by hand"
 GZIP = b"\x1f\x8b"
 
-_OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
+_OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
     GZIP: gzip.open,
     b"BZh": bz2.open,
@@ -43,18 +44,27 @@ class DamagedFileError(Exception):
         self.path = path
 
 
+class _SmallReads:
+    """A file of which decompressors read little at a time, so that its position tells what they have used."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.seek, self.tell, self._read = file.seek, file.tell, file.read
+
+    def read(self, n: int = -1) -> bytes:
+        return self._read(SMALL_READ if n < 0 else min(n, SMALL_READ))
+
+
 class _Unpacked(io.RawIOBase):
     """The content of a compressed file; a bomb is a DamagedFileError."""
 
     def __init__(self, content: Any, stored: BinaryIO, path: Path) -> None:
         self._content, self._stored, self._path = content, stored, path
-        self._size = self._position = 0  # what was unpacked since the last comparison, and where that was
+        self._size = self._position = 0  # bytes unpacked since the last comparison, and the position of that
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer, unless the content ends."""
         view, n = memoryview(buffer), 0
         while n < len(view) and (got := self._content.readinto(view[n:])):
             n += got
@@ -104,7 +114,7 @@ def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
 
 
 def is_packed(start: bytes) -> bool:
-    """Say whether a file with these first bytes is compressed."""
+    """Return True if a file with these first bytes is compressed."""
     return start.startswith(tuple(_OPENERS))
 
 
@@ -120,7 +130,10 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
             _check_gzip(raw, start, path)
             raw.seek(0)
             opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
-            yield (io.BufferedReader(_Unpacked(opener(raw), raw, path), LOOKAHEAD) if opener else raw), raw
+            if opener:
+                yield io.BufferedReader(_Unpacked(opener(_SmallReads(raw)), raw, path), LOOKAHEAD), raw
+            else:
+                yield raw, raw
     except (EOFError, lzma.LZMAError, zlib.error) as error:
         raise DamagedFileError(path, f"truncated or corrupted ({error})") from error
     except OSError as error:

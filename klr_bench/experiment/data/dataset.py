@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from klr_bench.errors import KlrBenchError, shown
 from klr_bench.experiment.config.generators import generate
 from klr_bench.experiment.config.models import DatasetConfig, LabelsFile
+from klr_bench.experiment.config.splitting import Stream as StreamSplit
 from klr_bench.experiment.data.cache import (
     MOST_FILES,
     Progress,
@@ -25,20 +27,24 @@ from klr_bench.experiment.data.cache import (
     stamped_sha256,
     state_of,
 )
-from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.compression import SUFFIXES, DamagedFileError
-from klr_bench.experiment.data.fetch import UNKNOWN, fetch, verify
+from klr_bench.experiment.data.download import UNKNOWN, fetch, files, verify
 from klr_bench.experiment.data.labels import LARGEST, Labels, encoded
 from klr_bench.experiment.data.parsed import parsed
 from klr_bench.experiment.data.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, read, stored
 from klr_bench.experiment.keys import content_hash, source_hash
-from klr_bench.experiment.targets import TARGET
+from klr_bench.experiment.targets import TARGET, Parameters
 from klr_bench.files import expanded, matching, no_file
 
 OWN_PATHS = ("path", "test_path")
 """Keys of a source under which files of the user stand."""
 MOST_BYTES = 1 << 40
 """The largest file of a user."""
+SAME_CODE = {"38b0a56a91cbfb94": "524509acb5377a2e"}
+"""Hashes of code whose data are those of earlier code: its hash stays in keys, so that results made before are found.
+
+The code of `deformed` imported the readers once.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,23 @@ class Dataset:
     said: tuple[str, ...] = ()  # of a user's table: what was done with its columns, in words; numbers may be NaN
 
 
+@dataclass(frozen=True)
+class Streamed:
+    """A data set that is read in chunks and never held as a whole: for learners that go through it once."""
+
+    name: str
+    rows: Any  # a `Stream`
+    classes: tuple[str, ...]
+    """The labels that become -1 and +1, or 0, 1, ..., as the files spell them."""
+    codes: NDArray[np.int8]
+    """What each label of `rows.classes` becomes."""
+
+    def __iter__(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
+        """Yield chunks (X, y): X (n, d) float32, an array or CSR; y (n,), -1 and +1, or 0, 1, ..."""
+        for X, labels in self.rows:
+            yield X, self.codes[np.searchsorted(self.rows.classes, labels)]
+
+
 def load(
     name: str, config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None = None
 ) -> Dataset:
@@ -62,28 +85,74 @@ def load(
 
     Raises KlrBenchError: files that cannot be had, bad content, a cache that cannot be written.
     """
-    key = dataset_hash(name, config)
+    key, full_name = dataset_hash(name, config), dataset_name(name, config)
     if config.source.generator:
         arrays = _generated(name, config)  # quicker than reading it from a disk
     else:
         report = progress or silent
         paths = fetched(config, cache=cache, mirror=mirror, progress=report)
-        of = _sha256s(paths, config)
+        sha256s = _sha256s(paths, config)
 
         def parse() -> Arrays:
-            found = read(paths, _reading(config))
-            if not _unchanged(paths, of, config, cache) or dataset_hash(name, config) != key:
+            arrays = read(paths, _reading(config))
+            if not _unchanged(paths, sha256s, config, cache) or dataset_hash(name, config) != key:
                 message = f"{paths[0]}: a file of {name} has changed while it was read; run the same command again."
                 raise KlrBenchError(message)
-            return _derived(found, name, config)
+            if config.derive:
+                with _call_errors(f"{name}: derive", config.derive):
+                    arrays = generate(config.derive, f"{name}: derive.", arrays=arrays)
+            return arrays
 
-        arrays = parsed(parsed_folder(key, cache), dataset_name(name, config), of, parse, report)
-        _check_rows(name, config, len(arrays.y))
+        arrays = parsed(parsed_folder(key, cache), full_name, sha256s, parse, report)
+    n, declared, n_train = len(arrays.y), config.declared_rows(), config.source.n_train
+    if declared not in {None, n}:
+        message = f"{name}: n_samples is declared as {declared}, got {n}; correct configs/dataset/{name}.yaml."
+        raise KlrBenchError(message)
     if _has_first_rows(config):
-        arrays = replace(arrays, n_train_official=_first_rows(name, config.source.n_train, len(arrays.y)))
-    name = dataset_name(name, config)
+        if type(n_train) is not int or not 0 < n_train < n:
+            got = f"expected a whole number from 1 to {n - 1}, got {n_train!r}"
+            message = f"{name}: n_train: {got}; correct {name}.yaml."
+            raise KlrBenchError(message)
+        arrays = replace(arrays, n_train_official=n_train)
     of_rows = arrays.X, arrays.y, arrays.classes, arrays.n_train_official
-    return Dataset(name, *of_rows, key, arrays.relevant, arrays.said)
+    return Dataset(full_name, *of_rows, key, arrays.relevant, arrays.said)
+
+
+def streamed(
+    name: str,
+    dataset: DatasetConfig,
+    *,
+    cache: Path,
+    mirror: str | None,
+    skip_rows: int = 0,
+    progress: Progress | None = None,
+) -> Streamed:
+    """Return a data set as chunks of rows, from a row on; its files are fetched first where the cache lacks them.
+
+    `name` is the one in results: see `dataset_name`, which hashes a user's files.
+
+    Raises KlrBenchError: files that cannot be had, bad content.
+    """
+    from klr_bench.experiment.data.stream import stream
+
+    paths = fetched(dataset, cache=cache, mirror=mirror, progress=progress)
+    source, split = dataset.source, dataset.split
+    assert isinstance(split, StreamSplit)
+    known = split.classes is not None and (source.format == "csv" or source.n_features is not None)
+    rows = stream(
+        paths,
+        split.chunk,
+        format=source.file_format if source.is_own_file else source.format,
+        n_features=source.n_features,
+        label_column=source.label_column,
+        classes=split.classes,
+        cache=None if known else cache / "streams",
+        skip_rows=skip_rows,
+    )
+    labels = Labels()
+    codes = np.array([labels.code(_spelt(label)) for label in rows.classes])
+    found, classes = encoded(codes, labels, str(paths[0]), positive=dataset.positive, multiclass=dataset.multiclass)
+    return Streamed(name, rows, classes, found)
 
 
 def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
@@ -106,7 +175,10 @@ def dataset_name(name: str, config: DatasetConfig) -> str:
     if not config.source.is_own_file:
         return name
     paths = _own_files(config)
-    return _own_name(paths[0], _sha256s(paths, config))
+    hashes = _sha256s(paths, config)
+    plain = paths[0].with_suffix("") if paths[0].suffix in SUFFIXES else paths[0]
+    stem = os.fsencode(plain.stem).decode("utf-8", "replace")  # bytes that are not text
+    return f"{stem}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
 
 
 def dataset_hash(name: str, config: DatasetConfig) -> str:
@@ -116,7 +188,7 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
     """
     reading = _reading(config).content()
     if generator := config.source.generator:
-        content = {"generator": generator, "code": source_hash(generator[TARGET]), "reading": reading}
+        content = {"generator": generator, "code": _code_hash(generator), "reading": reading}
         return content_hash(content | _parts(config))
     if config.source.is_own_file:
         sha256s = _sha256s(_own_files(config), config)
@@ -129,8 +201,13 @@ def _parts(config: DatasetConfig) -> dict[str, object]:
     """Return the part of a key about the rows that are read: which of them are to train on, and what is derived."""
     parts: dict[str, object] = {"n_train": config.source.n_train} if _has_first_rows(config) else {}
     if config.derive:
-        parts |= {"derive": config.derive, "code": source_hash(config.derive[TARGET])}
+        parts |= {"derive": config.derive, "code": _code_hash(config.derive)}
     return parts
+
+
+def _code_hash(call: Parameters) -> str:
+    code = source_hash(call[TARGET])
+    return SAME_CODE.get(code, code)
 
 
 def _has_first_rows(config: DatasetConfig) -> bool:
@@ -162,7 +239,20 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
     """Return the hashes of the content of files, each hashed again only after it has changed."""
     if not config.source.is_own_file:
         return [stamped_sha256(path) or "" for path in paths]
-    return [_own_sha256(path, sampled=config.is_stream) for path in paths]
+    hashes = []
+    for path in paths:
+        try:
+            hashes.append(_own_sha256(path, state_of(path), config.is_stream))
+        except (OSError, DamagedFileError) as error:
+            message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
+            raise KlrBenchError(message) from error
+    return hashes
+
+
+@lru_cache(MOST_FILES)
+def _own_sha256(path: Path, state: tuple[int, int, int], sampled: bool) -> str:
+    check_text([path])  # what is not text is refused before all of it is read
+    return sampled_sha256(path) if sampled else sha256_of(path)
 
 
 def _unchanged(paths: Sequence[Path], of: Sequence[str], config: DatasetConfig, cache: Path) -> bool:
@@ -193,108 +283,50 @@ def _own_files(config: DatasetConfig) -> list[Path]:
 
 
 def _no_content(path: Path) -> str | None:
-    """Return why a file cannot be data of a user; None where it can. What the kernel shows as files says 0 or 2^47."""
+    """Return why a file cannot be data of a user, or None; files of the kernel claim 0 or 2^47 bytes."""
     size = path.stat().st_size
-    return (
-        "is empty"
-        if size == 0
-        else f"has {size:,} bytes, expected at most {MOST_BYTES:,}"
-        if size > MOST_BYTES
-        else None
-    )
-
-
-def _own_sha256(path: Path, *, sampled: bool) -> str:
-    """Return the hash of a file of the user's, or of a sample of it; hashed again only after it has changed."""
-    try:
-        return _sha256(path, state_of(path), sampled)
-    except (OSError, DamagedFileError) as error:
-        message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
-        raise KlrBenchError(message) from error
-
-
-@lru_cache(MOST_FILES)
-def _sha256(path: Path, state: tuple[int, int, int], sampled: bool) -> str:
-    check_text([path])  # what is no text is refused before all of it is read
-    return sampled_sha256(path) if sampled else sha256_of(path)
-
-
-def _own_name(path: Path, hashes: Sequence[str]) -> str:
-    """Return the name of a user's data in results: the stem of the first file, and six digits of the hash of all."""
-    plain = path.with_suffix("") if path.suffix in SUFFIXES else path
-    stem = os.fsencode(plain.stem).decode("utf-8", "replace")  # bytes that are no text
-    return f"{stem}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
+    if size == 0:
+        return "is empty"
+    return f"has {size:,} bytes, expected at most {MOST_BYTES:,}" if size > MOST_BYTES else None
 
 
 def _generated(name: str, config: DatasetConfig) -> Arrays:
-    """Return the arrays of a generated or bundled set."""
-    try:
-        with np.errstate(all="ignore"):
-            X, targets, *relevant = generate(config.source.generator or {}, f"{name}: generator.")
-            X = stored(X)
-    except KlrBenchError:
-        raise
-    except (Exception, SystemExit) as error:
+    """Return the arrays of a generated or bundled set, checked as readers check those of files."""
+    source = config.source
+    call = source.generator or {}
+    with _call_errors(f"{name}: its generator", call):
+        X, targets, *relevant = generate(call, f"{name}: generator.")
+        X = stored(X)
+    declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
+    if X.shape != declared or len(targets) != X.shape[0]:
         message = (
-            f"{name}: its generator {config.source.generator} cannot be called: {type(error).__name__}: "
-            f"{shown(error)}. Correct its parameters."
+            f"{name}: expected {declared[0]} rows, {declared[1]} features and a label for each row, as declared under "
+            f"source; got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
         )
-        raise KlrBenchError(message) from error
-    _check_shape(name, config, X.shape, len(targets))
-    _check_numbers(name, X)
+        raise KlrBenchError(message)
+    if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
+        message = f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator."
+        raise KlrBenchError(message)
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encoded(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
     return Arrays(X, y, classes, relevant=relevant[0] if relevant else None)
 
 
-def _derived(arrays: Arrays, name: str, config: DatasetConfig) -> Arrays:
-    """Return what the function under ``derive`` makes of the arrays of the files, if there is one."""
-    if not config.derive:
-        return arrays
+@contextmanager
+def _call_errors(what: str, call: Parameters) -> Iterator[None]:
+    """Turn an error of a function that makes data into a message about its parameters."""
     try:
-        return generate(config.derive, f"{name}: derive.", arrays=arrays)  # type: ignore[no-any-return]
+        with np.errstate(all="ignore"):
+            yield
     except KlrBenchError:
         raise
     except (Exception, SystemExit) as error:
-        message = (
-            f"{name}: derive {config.derive} cannot be called: {type(error).__name__}: {shown(error)}. "
-            "Correct its parameters."
-        )
+        reason = f"{type(error).__name__}: {shown(error)}"
+        message = f"{what} {call} cannot be called: {reason}. Correct its parameters."
         raise KlrBenchError(message) from error
 
 
-def _check_shape(name: str, config: DatasetConfig, shape: tuple[int, int], n_labels: int) -> None:
-    """Compare the rows and features of what is made with the labels, and with what the source declares."""
-    source = config.source
-    declared = (source.n_samples or shape[0], source.n_features or shape[1])
-    if shape != declared or n_labels != shape[0]:
-        message = (
-            f"{name}: expected {declared[0]} rows, {declared[1]} features and a label for each row, as declared under "
-            f"source; got {shape[0]} rows, {shape[1]} features and {n_labels} labels."
-        )
-        raise KlrBenchError(message)
-
-
-def _check_numbers(name: str, X: Any) -> None:
-    """Refuse numbers that are not finite or too large for float32, as the readers of files do."""
-    numbers = X.data if sp.issparse(X) else X
-    if not (np.abs(numbers) <= LARGEST).all():
-        message = f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator."
-        raise KlrBenchError(message)
-
-
-def _check_rows(name: str, config: DatasetConfig, got: int) -> None:
-    """Compare the number of rows with the declared one, if any."""
-    declared = config.declared_rows()
-    if declared not in {None, got}:
-        message = f"{name}: n_samples is declared as {declared}, got {got}; correct configs/dataset/{name}.yaml."
-        raise KlrBenchError(message)
-
-
-def _first_rows(name: str, n_train: Any, n: int) -> int:
-    """Return the number of rows of one file, the first, that are the training set; at least one must be left."""
-    if type(n_train) is not int or not 0 < n_train < n:
-        message = f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train!r}; correct {name}.yaml."
-        raise KlrBenchError(message)
-    return n_train
+def _spelt(label: Any) -> str:
+    """Return the text of a label."""
+    return np.format_float_positional(label, trim="-") if isinstance(label, float) else str(label)

@@ -9,14 +9,13 @@ length of the gradient makes the strokes thicker.  The fields are smoothed white
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
-
-from klr_bench.experiment.data.readers import Arrays
 
 BLOCK = 10_000
 """Images made at once."""
@@ -30,9 +29,10 @@ FAINTEST = 8 / 255
 """Smaller pixels become 0, which keeps the images sparse."""
 
 
-def deformed(arrays: Arrays, *, n_samples: int, seed: int) -> Arrays:
+def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
     """Return n_samples deformed copies of the square training images, half of them of each class, as CSR.
 
+    `arrays` is of the class `Arrays`, whose code is not part of the data set's key because it is not imported here.
     The images of a class are used in turn, so that all are used equally often.
     """
     n = arrays.n_train_official or len(arrays.y)
@@ -48,7 +48,7 @@ def deformed(arrays: Arrays, *, n_samples: int, seed: int) -> Arrays:
         random = np.random.default_rng([seed, number])
         blocks.append(_bent(images[rows], [slope[rows] for slope in slopes], fields, random))
         signs.append(np.full(len(rows), sign, dtype=np.int8))
-    return Arrays(sp.vstack(blocks, format="csr"), np.concatenate(signs), arrays.classes)
+    return replace(arrays, X=sp.vstack(blocks, format="csr"), y=np.concatenate(signs), n_train_official=None)
 
 
 def _fields(side: int, random: np.random.Generator) -> Any:

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, nearest, shown
-from klr_bench.experiment.data.amounts import value_of
-from klr_bench.experiment.data.delimited import WIDE, Layout, Piece, labelled, layout_of, pieces_of, rows_and_codes
-from klr_bench.experiment.data.labels import LARGEST, Labels, some
-from klr_bench.experiment.data.seen import MOST_COUNTED, SELDOM, Seen, is_missing, numbers_of
+from klr_bench.experiment.data.columns import (
+    MOST_COUNTED,
+    SELDOM,
+    ColumnProfile,
+    is_missing,
+    numbers_of,
+    value_of,
+)
+from klr_bench.experiment.data.labels import LARGEST, Labels, is_unlabelled, some
+from klr_bench.experiment.data.readers.layout import WIDE, Layout, TextRows, layout_of, text_rows
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
@@ -82,7 +87,7 @@ class Table:
     layout: Layout
     columns: tuple[Column, ...]
 
-    def said(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Return where the labels stand, and what was done with the other columns unless all are whole and numbers."""
         numbers, texts, left = ([one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT))
         empty, own_value = ([one for one in some_columns if one.n_missing] for some_columns in (numbers, texts))
@@ -137,7 +142,7 @@ def read_table(
     """
     layout = layout_of(path, label_column, like.layout if like else None, unnamed=True)
     columns = list(like.columns) if like else _columns(path, layout, asked or {})
-    X, codes = rows_and_codes(path, layout, labels, partial(_values, path, layout, columns), drop_unlabelled=True)
+    X, codes = _rows(path, layout, columns, labels)
     if X.shape[1] == 0:
         why = "; ".join(some([f"{one.name}: {one.why}" for one in columns]))
         message = f"{path}: no column is left to learn from ({why}); keep one with data.columns={{NAME: number}}."
@@ -148,18 +153,49 @@ def read_table(
     return X, codes, like or Table(layout, tuple(columns))
 
 
+def _rows(path: Path, layout: Layout, columns: Sequence[Column], labels: Labels) -> tuple[Any, NDArray[np.int64]]:
+    """Return X, dense or, if it is wide, CSR, and the codes of the labels; rows without a label are counted."""
+    parts: list[Any] = []
+    codes: list[int] = []
+    for rows in text_rows(path, layout):
+        labelled: TextRows = []
+        for line, row in rows:
+            text = row[layout.label]
+            if is_unlabelled(text):
+                labels.dropped[text] += 1
+                continue
+            try:
+                codes.append(labels.code(text))
+            except ValueError as error:
+                named = layout.named(layout.label)
+                message = f"{path}, line {line}: {error} ({named}); set data.label= if the labels stand elsewhere."
+                raise KlrBenchError(message) from error
+            labelled.append((line, row))
+        if labelled:
+            X = _values(path, layout, columns, labelled)
+            parts.append(sp.csr_matrix(X) if X.shape[1] > WIDE else X)
+    if not parts:
+        what = "no rows."
+        if labels.dropped:
+            what = f"no row has a label in {layout.named(layout.label)}; data.label=NAME takes another column."
+        message = f"{path}: {what}"
+        raise KlrBenchError(message)
+    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    return X, np.array(codes, dtype=np.int64)
+
+
 def _columns(path: Path, layout: Layout, asked: Mapping[str, str]) -> list[Column]:
     """Decide on all columns but the label, after a look at all rows that have one."""
     names = {place: _name(layout, place) for place in range(layout.n_columns) if place != layout.label}
     chosen = _chosen(path, names, asked)
-    seen = {place: Seen() for place in names}
-    for rows in pieces_of(path, layout):
-        if piece := labelled(rows, layout):
-            lines = [line for line, _ in piece]
-            texts = list(zip(*(row for _, row in piece), strict=True))
-            for place, column in seen.items():
-                column.take(lines, texts[place])
-    return [_decided(path, layout, place, names[place], seen[place], chosen.get(place)) for place in names]
+    profiles = {place: ColumnProfile() for place in names}
+    for rows in text_rows(path, layout):
+        if labelled := [(line, row) for line, row in rows if not is_unlabelled(row[layout.label])]:
+            lines, fields = zip(*labelled, strict=True)
+            texts = list(zip(*fields, strict=True))
+            for place, profile in profiles.items():
+                profile.add(lines, texts[place])
+    return [_decided(path, layout, place, names[place], profiles[place], chosen.get(place)) for place in names]
 
 
 def _name(layout: Layout, place: int) -> str:
@@ -182,46 +218,46 @@ def _chosen(path: Path, names: Mapping[int, str], asked: Mapping[str, str]) -> d
     return found
 
 
-def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, asked: str | None) -> Column:
+def _decided(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, asked: str | None) -> Column:
     """Return what is made of a column."""
 
     def left_out(why: str) -> Column:
-        return Column(place, name, LEAVE_OUT, why, n_missing=seen.n_missing)
+        return Column(place, name, LEAVE_OUT, why, n_missing=profile.n_missing)
 
     if asked == LEAVE_OUT:
         return left_out("as data.columns says")
-    if seen.n_there == 0:
+    if profile.n_there == 0:
         return left_out("no values")
-    if seen.counts is not None and len(seen.counts) == 1 and not seen.n_missing:
+    if profile.counts is not None and len(profile.counts) == 1 and not profile.n_missing:
         return left_out("the same value in all rows")
     if asked is None and (
-        seen.numbers_rows(place, name) or (seen.whole and layout.header and not layout.header[place])
+        profile.numbers_rows(place, name) or (profile.whole and layout.header and not layout.header[place])
     ):
         return left_out("numbers of the rows")
-    if asked is None and seen.identifies(name):
+    if asked is None and profile.identifies(name):
         return left_out("identifiers, all different")
-    commas = seen.commas == "thousands" or (asked == NUMBER and seen.commas == "either")
-    units = tuple(seen.units)
-    n_numbers, other = seen.numbers(commas=commas)
-    if asked != TEXT and n_numbers == seen.n_there:
-        return Column(place, name, NUMBER, n_missing=seen.n_missing, unit=units[0], commas=commas)
-    if other and (asked == NUMBER or (asked is None and n_numbers >= MOSTLY * seen.n_there)):
+    commas = profile.commas == "thousands" or (asked == NUMBER and profile.commas == "either")
+    units = tuple(profile.units)
+    n_numbers, other = profile.numbers(commas=commas)
+    if asked != TEXT and n_numbers == profile.n_there:
+        return Column(place, name, NUMBER, n_missing=profile.n_missing, unit=units[0], commas=commas)
+    if other and (asked == NUMBER or (asked is None and n_numbers >= MOSTLY * profile.n_there)):
         line, text = other
-        share = "" if asked else f", as {n_numbers:,} of {seen.n_there:,} values of the column are"
+        share = "" if asked else f", as {n_numbers:,} of {profile.n_there:,} values of the column are"
         unit = f" with the unit {shown(repr(units[0]))}" if units and units[0] else ""
         message = (
             f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is not a number{unit}{share}; mend the "
             f"line, or {_left_out_by(place, name)}."
         )
         raise KlrBenchError(message)
-    many = seen.counts is None or len(seen.counts) > max(SELDOM, seen.n_there / 2)
-    all_numbers = None not in seen.forms
-    if asked is None and seen.commas in {"decimal", "either"} and (all_numbers or many):
-        line, text = min(found for form, found in seen.first.items() if form and form.comma)
+    many = profile.counts is None or len(profile.counts) > max(SELDOM, profile.n_there / 2)
+    all_numbers = None not in profile.forms
+    if asked is None and profile.commas in {"decimal", "either"} and (all_numbers or many):
+        line, text = min(found for form, found in profile.first.items() if form and form.comma)
         what, option = "is no number, and some values of the column have a decimal comma; write points", "decimal=','"
         if "," not in text:
             what, option = "is no number, as points separate thousands; remove them", "thousands='.'"
-        if seen.commas == "either":
+        if profile.commas == "either":
             what = (
                 f"may have a decimal comma or separate thousands; for thousands, add "
                 f"'data.columns={{{_key(place, name)}: number}}'; for a decimal comma, write points"
@@ -231,23 +267,23 @@ def _decided(path: Path, layout: Layout, place: int, name: str, seen: Seen, aske
             f"{option}), or {_left_out_by(place, name)}."
         )
         raise KlrBenchError(message)
-    if asked is None and seen.dates():
+    if asked is None and profile.dates():
         return left_out("dates")
     mixed = ""
     if asked is None and all_numbers and 1 < len(units) <= MOST_UNITS:
         mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
     if asked is None and many:
-        counted = f"more than {MOST_COUNTED:,}" if seen.counts is None else f"{len(seen.counts):,}"
+        counted = f"more than {MOST_COUNTED:,}" if profile.counts is None else f"{len(profile.counts):,}"
         return left_out(mixed or f"{counted} different texts")
-    if seen.counts is None:
+    if profile.counts is None:
         message = f"{path}: {name}: expected at most {MOST_COUNTED:,} different texts, got more; leave the column out."
         raise KlrBenchError(message)
-    values = sorted(seen.counts, key=lambda value: (-seen.counts[value], value))[:MOST_VALUES]  # type: ignore[index]
-    if seen.n_missing:
+    values = sorted(profile.counts, key=lambda value: (-profile.counts[value], value))[:MOST_VALUES]  # type: ignore[index]
+    if profile.n_missing:
         values.append("")
     elif len(values) == 2:
         values = values[1:]  # the other one is where this is not
-    return Column(place, name, TEXT, mixed, tuple(values), seen.n_missing)
+    return Column(place, name, TEXT, mixed, tuple(values), profile.n_missing)
 
 
 def _key(place: int, name: str) -> str:
@@ -259,7 +295,7 @@ def _left_out_by(place: int, name: str) -> str:
     return f"leave the column out with 'data.columns={{{_key(place, name)}: leave_out}}'"
 
 
-def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: Piece) -> NDArray[np.float32]:
+def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: TextRows) -> NDArray[np.float32]:
     """Return the features of some rows."""
     texts = list(zip(*(row for _, row in piece), strict=True))
     found = [np.zeros((len(piece), 0))]

@@ -17,7 +17,7 @@ from rich.console import Console
 from klr_bench.console import PlainConsole
 from klr_bench.experiment.config.models import RunConfig
 from klr_bench.experiment.data import default_cache
-from klr_bench.experiment.data.commands import progress
+from klr_bench.experiment.data.catalog import progress
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.checks import check_data, check_many_classes, check_stream_learners

@@ -26,7 +26,7 @@ from klr_bench.experiment.config.models import (
 from klr_bench.experiment.config.splitting import Folds
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
-from klr_bench.experiment.data.streamed import Streamed, streamed
+from klr_bench.experiment.data.dataset import Streamed, streamed
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.experiment.measure.own import own_files
 from klr_bench.experiment.runner.failure import described

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from klr_bench import protocols
 from klr_bench.experiment.config.splitting import Stream
-from klr_bench.experiment.data.streamed import Streamed
+from klr_bench.experiment.data.dataset import Streamed
 from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.predictions import Predictions, predict
 from klr_bench.experiment.measure.quality import Metrics, fitted

@@ -6,76 +6,37 @@ import bz2
 import gzip
 import lzma
 import os
-import tempfile
 import tracemalloc
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.datasets import load_svmlight_file
 
 from klr_bench import OSKL, stream
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.data.readers import Reading, read
-from klr_bench.experiment.data.streams import blocks, checked, delimited, svmlight
-
-Write = Callable[..., Path]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def write(content: bytes | str, name: str = "train") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
-@pytest.fixture(params=[3, 64, 1 << 21], ids=lambda size: f"blocks of {size}")
-def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(blocks, "BLOCK", request.param)
-    return int(request.param)
-
-
-def rows_of(chunks: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return all chunks as one dense X, and y."""
-    parts = list(chunks)
-    X = np.concatenate([X.toarray() if sp.issparse(X) else X for X, _ in parts])
-    return X, np.concatenate([y for _, y in parts])
+from klr_bench.experiment.data import stream_cache
+from klr_bench.experiment.data.readers import chunks as reader_chunks
+from klr_bench.experiment.data.readers import csv, svmlight
+from tests.attack.promise import rejected
+from tests.experiment.data.conftest import Write
+from tests.experiment.data.samples import csv_text, rows_of, svmlight_text
 
 
 def refusal(path: Any, **parameters: Any) -> str:
-    with pytest.raises(KlrBenchError) as caught:
-        list(stream(path, **parameters))
-    return str(caught.value)
+    return rejected(lambda: list(stream(path, **parameters)))
 
 
-def numbers(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers of very different sizes, a third of them 0, and labels of three classes."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-30, 15, (n, d))
-    X[rng.random((n, d)) < 1 / 3] = 0
-    return X, rng.integers(0, 3, n)
+TEXTS = pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svmlight", "csv"])
 
 
-def svmlight_text(n: int = 200, d: int = 9, zero_based: bool = False) -> bytes:
-    X, y = numbers(n, d)
-    with tempfile.NamedTemporaryFile() as file:
-        dump_svmlight_file(X, y, file.name, zero_based=zero_based)
-        return Path(file.name).read_bytes()
-
-
-def csv_text(n: int = 200, d: int = 9, delimiter: str = ",") -> bytes:
-    X, y = numbers(n, d)
-    rows = [delimiter.join([*map(repr, row.tolist()), str(label)]) for row, label in zip(X, y.tolist(), strict=True)]
-    return ("\n".join(rows) + "\n").encode()
+def check_rows(found: tuple[np.ndarray, np.ndarray], expected: tuple[np.ndarray, np.ndarray]) -> None:
+    for ours, right in zip(found, expected, strict=True):
+        assert ours.dtype == right.dtype
+        np.testing.assert_array_equal(ours, right)
 
 
 # -- the same rows as other readers ----------------------------------------------------------------------
@@ -83,7 +44,7 @@ def csv_text(n: int = 200, d: int = 9, delimiter: str = ",") -> bytes:
 
 @pytest.mark.parametrize("zero_based", [False, True])
 @pytest.mark.parametrize("chunk_rows", [1, 7, 1000])
-def test_svmlight_is_what_scikit_learn_reads(write: Write, block: int, chunk_rows: int, zero_based: bool) -> None:
+def test_svmlight_is_what_scikit_learn_reads(write: Write, block: None, chunk_rows: int, zero_based: bool) -> None:
     path = write(svmlight_text(zero_based=zero_based))
     X, y = load_svmlight_file(str(path), dtype=np.float32, zero_based=zero_based)
     rows = stream(path, chunk_rows)
@@ -102,7 +63,7 @@ def test_svmlight_is_what_scikit_learn_reads(write: Write, block: int, chunk_row
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
 @pytest.mark.parametrize("chunk_rows", [1, 7, 1000])
-def test_csv_is_what_numpy_reads(write: Write, block: int, chunk_rows: int, delimiter: str) -> None:
+def test_csv_is_what_numpy_reads(write: Write, block: None, chunk_rows: int, delimiter: str) -> None:
     path = write(csv_text(delimiter=delimiter))
     table = np.loadtxt(path, delimiter=delimiter)
     rows = stream(path, chunk_rows, format="csv")
@@ -114,91 +75,7 @@ def test_csv_is_what_numpy_reads(write: Write, block: int, chunk_rows: int, deli
     assert rows.n_features == 9
 
 
-NUMBERS = [
-    "0", "-0.0", "+1", "1.", ".5", "-.5e-3", "1e18", "-1E+18", "1e-400", "0e999", "1e-45", "7.1e-46", "1.4e-45",
-    "0.1", "123456789012345678", "123456789012345678.90", "1.00000005960464477539", "1.000000059604644775390625",
-    "1.0000000596046447753906250000000001", "8.692932128906250000e-01", "16777217", "33554434.9999999999", "4.9e-324",
-    "0.000000000000000000000000000000000000000001", "00000000000000000000000000001.5", "1e0000000000000000000000000001",
-]  # fmt: skip
-
-
-def near_a_tie(value: float, more: str) -> str:
-    """Return the number half way between a float32 and the next one, exactly, or with more digits behind it."""
-    single = np.float32(value)
-    return f"{Decimal(float(single)) / 2 + Decimal(float(np.nextafter(single, np.float32(np.inf)))) / 2:f}" + more
-
-
-FLOATS = st.one_of(
-    st.floats(-1e17, 1e17).map(repr),
-    st.floats(-(2.0**56), 2.0**56, width=32).map(repr),
-    st.from_regex(r"[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})([eE][+-]?[0-9]{1,2})?", fullmatch=True),
-    st.builds(near_a_tie, st.floats(2.0**-10, 2.0**20, width=32), st.sampled_from(["", "1", "00000000000000000001"])),
-    st.sampled_from(NUMBERS),
-)
-
-
-@pytest.mark.parametrize("kind", ["svmlight", "csv"])
-@settings(max_examples=300, deadline=None)
-@given(texts=st.lists(FLOATS.filter(lambda text: abs(float(text)) < 9e17), min_size=1, max_size=20))
-@example(texts=NUMBERS)
-def test_numbers_are_those_of_python_rounded_to_float32(
-    tmp_path_factory: pytest.TempPathFactory, kind: str, texts: list[str]
-) -> None:
-    path = tmp_path_factory.getbasetemp() / f"numbers.{kind}"
-    before = {"svmlight": "1 1:", "csv": "1,"}[kind]
-    path.write_text("".join(f"{before}{text}\n" for text in texts))
-    X, _ = rows_of(stream(path, format=kind, n_features=1, classes=[1], label_column=0))
-    np.testing.assert_array_equal(X[:, 0], np.array([float(text) for text in texts]).astype(np.float32))
-
-
-def test_plain_numbers_are_read_by_compiled_code(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Any) -> None:
-        pytest.fail("a line was left to Python")
-
-    monkeypatch.setattr(svmlight._Reading, "_read_line", refuse)
-    monkeypatch.setattr(delimited._Reading, "_read_line", refuse)
-    X = rows_of(stream(write(svmlight_text(2000))))[0]
-    np.testing.assert_array_equal(X, rows_of(stream(write(csv_text(2000), "csv")))[0])
-
-
-# -- what text may look like ------------------------------------------------------------------------------
-
-SVMLIGHT = [
-    "+1 1:0.5 3:2\n-1 2:1\n",
-    "+1 1:0.5 3:2\n-1 2:1",
-    "+1 1:0.5 3:2\r\n-1 2:1\r\n",
-    "\ufeff+1 1:0.5 3:2\n-1 2:1\n",
-    "# a comment\n\n1.0 1:0.5\t3:2   # another\n \t\n-1e0 2:1#and one\n\n",
-    "+1 qid:3 1:5e-1 3:2.000\n-1.00 qid:4 2:10E-1\n",
-    "  1 1:.5 2:0 3:2\n-1 1:0 2:1. 3:-0\n",
-    "1 01:0.50 3:2.00000000000000000000000000000\n-1 2:0.99999999999999999999999999999999999\n",
-]
-CSV = [
-    "0.5,0,2,1\n0,1,0,-1\n",
-    "0.5,0,2,1\n0,1,0,-1",
-    "0.5,0,2,1\r\n0,1,0,-1\r\n",
-    "\ufeffa,b,c,label\n0.5,0,2,1\n0,1,0,-1\n",
-    "\n\na,b,c,label\n\n0.5,0,2,1\n\n0,1,0,-1\n\n",
-    '"a","b, c",c,"the label"\n"0.5",0,2,"1"\n0,1,"0",-1\n',
-    " 0.5 ; 0 ;\t2; 1 \n0;1;-0 ;-1.0\n",
-    "  .5  0 2   1  \n0  1 0 -1e0\n",
-    "0.5\t0\t2\t+1\n0\t1\t0\t-1\n",
-]
-
-
-@pytest.mark.parametrize("content", [*SVMLIGHT, *CSV])
-def test_rows_are_those_of_the_existing_reader(write: Write, block: int, content: str) -> None:
-    path = write(content)
-    arrays = read([path], Reading())
-    chunks = list(stream(path))
-    X, y = rows_of(chunks)
-    assert all(X.nnz == np.count_nonzero(X.toarray()) for X, _ in chunks if sp.issparse(X))  # no stored zeros
-    np.testing.assert_array_equal(X, arrays.X)
-    np.testing.assert_array_equal(X, [[0.5, 0, 2], [0, 1, 0]])
-    np.testing.assert_array_equal(y, arrays.y)
-
-
-def test_labels_may_be_words(write: Write, block: int) -> None:
+def test_labels_may_be_words(write: Write, block: None) -> None:
     csv = stream(write("g,1,2\nh,3,4\n7,5,6\n"), label_column=0, format="csv")
     assert rows_of(csv)[1].tolist() == ["g", "h", "7"]
     assert csv.classes.tolist() == ["7", "g", "h"]
@@ -218,7 +95,7 @@ def test_labels_have_the_values_of_the_classes_that_are_given(write: Write) -> N
     assert [y.tolist() for _, y in positive] == [[-1, 1, -1]]
 
 
-def test_more_labels_than_are_compared_in_turn(write: Write, block: int) -> None:
+def test_more_labels_than_are_compared_in_turn(write: Write, block: None) -> None:
     labels = [*range(300), *range(299, -1, -1)]
     path = write("".join(f"{label} 1:1\n" for label in labels))
     assert rows_of(stream(path))[1].tolist() == labels
@@ -254,14 +131,12 @@ def test_lines_that_are_left_to_python_count_for_the_width(write: Write) -> None
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
-def test_compressed_files(write: Write, block: int, suffix: str, pack: Callable[[bytes], bytes]) -> None:
-    plain = rows_of(stream(write(svmlight_text()), 64))
-    packed = rows_of(stream(write(pack(svmlight_text()), f"packed{suffix}"), 64))
-    np.testing.assert_array_equal(packed[0], plain[0])
-    np.testing.assert_array_equal(packed[1], plain[1])
+def test_compressed_files(write: Write, block: None, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+    packed = write(pack(svmlight_text()), f"packed{suffix}")
+    check_rows(rows_of(stream(packed, 64)), rows_of(stream(write(svmlight_text()), 64)))
 
 
-@pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svmlight", "csv"])
+@TEXTS
 def test_chunks_run_on_across_files(write: Write, tmp_path: Path, text: bytes) -> None:
     lines = text.splitlines(keepends=True)
     expected = rows_of(stream(write(text)))
@@ -277,8 +152,7 @@ def test_chunks_run_on_across_files(write: Write, tmp_path: Path, text: bytes) -
     ):
         chunks = list(stream(path, 64))
         assert [len(y) for _, y in chunks] == [64, 64, 64, 8]
-        np.testing.assert_array_equal(rows_of(chunks)[0], expected[0])
-        np.testing.assert_array_equal(rows_of(chunks)[1], expected[1])
+        check_rows(rows_of(chunks), expected)
 
 
 def test_each_file_may_have_a_header(write: Write) -> None:
@@ -291,20 +165,19 @@ def test_each_file_may_have_a_header(write: Write) -> None:
 
 @pytest.mark.parametrize("skip_rows", [0, 1, 63, 64, 199, 200, 300])
 @pytest.mark.parametrize("cached", [False, True])
-def test_rows_may_be_skipped(write: Write, tmp_path: Path, block: int, skip_rows: int, cached: bool) -> None:
+def test_rows_may_be_skipped(write: Write, tmp_path: Path, block: None, skip_rows: int, cached: bool) -> None:
     path, cache = write(svmlight_text()), tmp_path / "cache" if cached else None
     X, y = rows_of(stream(path, cache=cache))
     chunks = list(stream(path, 64, skip_rows=skip_rows, cache=cache))
     assert sum(len(y) for _, y in chunks) == max(0, 200 - skip_rows)
     assert all(len(y) == 64 for _, y in chunks[:-1])
     if chunks:
-        np.testing.assert_array_equal(rows_of(chunks)[0], X[skip_rows:])
-        np.testing.assert_array_equal(rows_of(chunks)[1], y[skip_rows:])
+        check_rows(rows_of(chunks), (X[skip_rows:], y[skip_rows:]))
 
 
 def test_memory_stays_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the file, some blocks and one chunk are in memory."""
-    monkeypatch.setattr(blocks, "BLOCK", 1 << 16)
+    monkeypatch.setattr(reader_chunks, "BLOCK", 1 << 16)
     path = write(csv_text(500, 20) * 100)
     rows = stream(path, 500, format="csv", classes=[0, 1, 2])
     next(iter(rows))
@@ -328,12 +201,12 @@ def no_parsing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             pytest.fail("text was read again")
 
         monkeypatch.setattr(svmlight, "blocks", refuse)
-        monkeypatch.setattr(delimited, "blocks", refuse)
+        monkeypatch.setattr(csv, "blocks", refuse)
 
     return forbid
 
 
-@pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svmlight", "csv"])
+@TEXTS
 @pytest.mark.parametrize("known", [False, True])
 def test_a_second_pass_reads_the_cache(
     write: Write, tmp_path: Path, no_parsing: Callable[[], None], text: bytes, known: bool
@@ -344,9 +217,8 @@ def test_a_second_pass_reads_the_cache(
     no_parsing()
     for chunk_rows in (1, 7, 1000):
         second = rows_of(stream(path, chunk_rows, cache=tmp_path / "cache", **given))
-        for ours, expected in zip((*first, *second), (*plain, *plain), strict=True):
-            assert ours.dtype == expected.dtype
-            np.testing.assert_array_equal(ours, expected)
+        check_rows(first, plain)
+        check_rows(second, plain)
     for X, y in stream(path, cache=tmp_path / "cache", **given):
         (X.data if sp.issparse(X) else X)[:] = 0  # a chunk is the caller's own
         y[:] = 0
@@ -376,8 +248,7 @@ def test_a_pass_that_is_cut_short_leaves_nothing_half_read(write: Write, tmp_pat
     del chunks
     expected = rows_of(stream(path, 30, **given))
     for _ in range(2):
-        np.testing.assert_array_equal(rows_of(rows)[0], expected[0])
-        np.testing.assert_array_equal(rows_of(rows)[1], expected[1])
+        check_rows(rows_of(rows), expected)
 
 
 def test_what_a_killed_process_left_is_removed(write: Write, tmp_path: Path) -> None:
@@ -401,22 +272,15 @@ def test_a_damaged_cache_is_made_anew(write: Write, tmp_path: Path, name: str) -
     assert len(list(cache.glob("*/meta.json"))) == 1
 
 
-def test_a_changed_file_is_read_again(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("same_time", [False, True])
+def test_a_file_that_is_rewritten_with_its_size_is_read_again(write: Write, tmp_path: Path, same_time: bool) -> None:
     path, cache = write("1 1:1\n0 2:2\n"), tmp_path / "cache"
     rows = stream(path, cache=cache)
     list(rows)
+    time = path.stat().st_mtime_ns if same_time else 1
     write("1 1:5\n0 2:6\n")
-    os.utime(path, ns=(1, 1))
+    os.utime(path, ns=(time, time))
     np.testing.assert_array_equal(rows_of(rows)[0], [[5, 0], [0, 6]])
-    np.testing.assert_array_equal(rows_of(stream(path, cache=cache))[0], [[5, 0], [0, 6]])
-
-
-def test_a_file_that_is_rewritten_with_its_size_and_time_is_read_again(write: Write, tmp_path: Path) -> None:
-    path, cache = write("1 1:1\n0 2:2\n"), tmp_path / "cache"
-    list(stream(path, cache=cache))
-    state = path.stat()
-    write("1 1:5\n0 2:6\n")
-    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
     np.testing.assert_array_equal(rows_of(stream(path, cache=cache))[0], [[5, 0], [0, 6]])
 
 
@@ -428,9 +292,9 @@ def flipped(path: Path, bit: int) -> None:
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
-@pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svmlight", "csv"])
+@TEXTS
 def test_no_flipped_bit_in_the_cache_changes_a_row(write: Write, tmp_path: Path, text: bytes, monkeypatch) -> None:
-    monkeypatch.setattr(checked, "BLOCK", 1000)
+    monkeypatch.setattr(stream_cache, "CHECKED_BYTES", 1000)
     path, cache = write(text), tmp_path / "cache"
     expected = rows_of(stream(path, cache=cache))
     (folder,) = [entry for entry in cache.iterdir() if entry.is_dir()]
@@ -439,15 +303,14 @@ def test_no_flipped_bit_in_the_cache_changes_a_row(write: Write, tmp_path: Path,
     for number in range(150):
         name = [*files][number % len(files)]
         flipped(folder / name, int(draw.integers(8 * len(files[name]))))
-        for ours, right in zip(rows_of(stream(path, 30, cache=cache)), expected, strict=True):
-            np.testing.assert_array_equal(ours, right)
+        check_rows(rows_of(stream(path, 30, cache=cache)), expected)
         (folder / name).write_bytes(files[name])
 
 
 def test_a_block_that_is_damaged_is_read_from_the_text_in_the_middle_of_a_pass(
     write: Write, tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(checked, "BLOCK", 100)
+    monkeypatch.setattr(stream_cache, "CHECKED_BYTES", 100)
     path, cache = write(svmlight_text()), tmp_path / "cache"
     expected = [X.toarray() for X, _ in stream(path, 7, cache=cache, skip_rows=5)]
     (codes,) = cache.glob("*/codes")
@@ -476,84 +339,9 @@ def test_a_cache_that_cannot_be_written_is_one_message(write: Write) -> None:
 # -- refusals -----------------------------------------------------------------------------------------------
 
 GOOD_SVMLIGHT = "+1 1:0.5 3:2\n# comment\n-1 2:1\n"
-GOOD_CSV = "0.5,0,1\n\n2,1,0\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("1 3", "'3' is not index:value."),
-        ("1 a:1", "'a' in 'a:1' is not an index; whole numbers from 0 or 1 are expected."),
-        ("1 -1:1", "'-1' in '-1:1' is not an index"),
-        ("1 1.0:1", "'1.0' in '1.0:1' is not an index"),
-        ("1 1:x", "'x' in '1:x' is not a number."),
-        ("1 1:", "'' in '1:' is not a number."),
-        ("1 1:1e", "'1e' in '1:1e' is not a number."),
-        ("1 1:1_0", "'1_0' in '1:1_0' is not a number."),
-        ("1 1:1.2.3", "'1.2.3' in '1:1.2.3' is not a number."),
-        ("1 1:-", "'-' in '1:-' is not a number."),
-        ("1 1:.", "'.' in '1:.' is not a number."),
-        ("1 1:0x1", "'0x1' in '1:0x1' is not a number."),
-        ("1 1:nan", "the value of index 1 is not a number between -1e+18 and 1e+18; mend or remove the row."),
-        ("1 1:-inf", "the value of index 1 is not a number between -1e+18 and 1e+18"),
-        ("1 1:1e39", "the value of index 1 is not a number between -1e+18 and 1e+18"),
-        ("1 1:1e999999999999999", "the value of index 1 is not a number between -1e+18 and 1e+18"),
-        ("1 2:1 1:1", "index 1 stands after index 2; indices must ascend, each only once."),
-        ("1 2:1 2:1", "index 2 stands after index 2"),
-        ("1 3000000000:1", "the index 3000000000 is too large."),
-        ("1 200000000:1", "the index 200000000 is not between 0 and 100000000; mend the line"),
-        ("1:0.5 2:1", "the line begins with '1:0.5'; a label is missing."),
-        ("1,2 2:1", "the line begins with '1,2'; expected one label"),
-        ("nan 1:1", "'nan' is not a label; use numbers or words."),
-        ("1 1:1\0", "is not a number."),
-        ("1 1:1 \0", "is not index:value."),
-        ("1 1:1 qi:1", "'qi' in 'qi:1' is not an index"),
-    ],
-)
-def test_svmlight_refuses_with_the_line(write: Write, block: int, line: str, reason: str) -> None:
-    padding = "+1 1:1\n" * 1000  # NUL bytes near the beginning are refused as a binary file
-    path = write(f"{GOOD_SVMLIGHT}{padding}{line}\n+1 1:1\n")
-    message = refusal(path, format="svmlight")
-    assert message.startswith(f"{path}, line 1004: ")
-    assert reason in message
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("1,2", "2 columns, the first line has 3; mend or remove the row."),
-        ("1,2,3,4", "4 columns, the first line has 3; mend or remove the row."),
-        ("1,2,1,", "4 columns, the first line has 3; mend or remove the row."),
-        ("1,x,1", "column 2: 'x' is not a number; mend or remove the row."),
-        ("1,,1", "column 2: '' is not a number; mend or remove the row."),
-        (",1,1", "column 1: '' is not a number; mend or remove the row."),
-        ("1,1_0,1", "column 2: '1_0' is not a number; mend or remove the row."),
-        ("1,2 3,1", "column 2: '2 3' is not a number; mend or remove the row."),
-        ("nan,1,1", "column 1: 'nan' is not between -1e+18 and 1e+18; mend or remove the row."),
-        ("1,1e19,1", "column 2: '1e19' is not between -1e+18 and 1e+18; mend or remove the row."),
-        ("1,2,", "'' is not a label (column 3); set label_column= if the labels stand elsewhere."),
-        ("1,2,inf", "'inf' is not a label (column 3)"),
-        ('1,2,""', "'' is not a label (column 3)"),
-        ("1,2,NA", "'NA' is not a label (column 3)"),
-        ("1,2,?", "'?' is not a label (column 3)"),
-        ('1,"2,1', "not delimited text, such as a line end within a field; a stream needs one row per line"),
-        ("1,2\r3,1", "not delimited text, such as a line end within a field"),
-        ("#1,2,1", "column 1: '#1' is not a number"),
-    ],
-)
-def test_csv_refuses_with_the_line(write: Write, block: int, line: str, reason: str) -> None:
-    path = write(f"{GOOD_CSV}{line}\n1,2,0\n")
-    message = refusal(path, format="csv")
-    assert message.startswith(f"{path}, line 4")
-    assert reason in message
-
-
-def test_the_file_is_named_that_has_the_line(write: Write) -> None:
-    first, second = write(GOOD_SVMLIGHT, "1"), write("+1 1:1\n-1 x\n", "2")
-    assert refusal([first, second]).startswith(f"{second}, line 2: ")
-
-
-def test_an_index_beyond_the_declared_features(write: Write, block: int) -> None:
+def test_an_index_beyond_the_declared_features(write: Write, block: None) -> None:
     path = write(GOOD_SVMLIGHT)
     for classes in (None, [-1, 1]):
         message = refusal(path, n_features=2, classes=classes)
@@ -562,7 +350,7 @@ def test_an_index_beyond_the_declared_features(write: Write, block: int) -> None
         )
 
 
-def test_an_unknown_label(write: Write, block: int) -> None:
+def test_an_unknown_label(write: Write, block: None) -> None:
     for path, line in ((write(GOOD_SVMLIGHT, "svm"), 3), (write("1,1,1\n2,2,-1\n", "csv"), 2)):
         message = refusal(path, classes=[1, 2], n_features=3 if line == 3 else 2)
         assert (
@@ -574,21 +362,18 @@ def test_an_unknown_label(write: Write, block: int) -> None:
 @pytest.mark.parametrize(
     ("content", "parameters", "reason"),
     [
-        ("", {}, "no rows."),
-        ("# nothing\n\n", {"format": "svmlight"}, "no rows; lines like '+1 3:0.5 7:1' are expected."),
-        ("1\n-1\n", {"format": "svmlight"}, "no row has a feature"),
         ("a,b\n", {}, "no rows."),
-        ('"a\nb",c\n1,2\n', {}, "a name in the header has a line break; a stream needs one row per line."),
+        ("1\n-1\n", {"format": "svmlight"}, "no row has a feature"),
+        ("1,2\n3,\n", {}, "set label_column= if the labels stand elsewhere"),
         ("1,2\n3,4\n", {"n_features": 5}, "1 columns of features, expected n_features=5"),
         ("1,2\n3,4\n", {"label_column": 2}, "no column 2 for the labels"),
         (GOOD_SVMLIGHT, {"positive": 7}, "no row has the label '7' (positive=)."),
-        ("1 1:1\0\n", {}, "not a text file in UTF-8"),
     ],
 )
 def test_other_refusals_name_the_file(write: Write, content: str, parameters: dict[str, Any], reason: str) -> None:
     path = write(content)
     message = refusal(path, **parameters)
-    assert message.startswith(f"{path}: ")
+    assert message.startswith(str(path))
     assert reason in message
 
 
@@ -620,8 +405,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
 
 
 def test_a_line_without_end_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 100)
-    monkeypatch.setattr(blocks, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(reader_chunks, "BLOCK", 100)
+    monkeypatch.setattr(reader_chunks, "LONGEST_LINE", 1000)
     path = write("1 1:1\n1 " + " ".join(f"{i}:1" for i in range(1, 1000)) + "\n")
     assert refusal(path).startswith(f"{path}, line 2: more than 1,000 characters")
 

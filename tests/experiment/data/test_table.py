@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import Share
 from klr_bench.experiment.data import load
+from klr_bench.experiment.data.columns import is_missing
 from klr_bench.experiment.data.labels import Labels
 from klr_bench.experiment.data.readers import Reading
 from klr_bench.experiment.data.readers import read as read_files
-from klr_bench.experiment.data.seen import is_missing
 from klr_bench.experiment.data.table import Column, read_table
 from klr_bench.experiment.splits import make_split, prepare
 from tests.experiment.composing import dataset_of
@@ -68,7 +68,7 @@ def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
         age = np.nan if row["age"] == "NA" else row["age"]
         np.testing.assert_allclose(X[i], [age, *cities, row["sex"] == "m", float(row["x"])], rtol=1e-6)
     assert codes.tolist() == [int(i % 3 != 0) for i in range(N)]
-    assert table.said() == [
+    assert table.notes() == [
         "labels: column 9 ('class')",
         "2 columns of numbers: age, x",
         "2 columns of text as 5 of 0 and 1: city (4), sex (1)",
@@ -85,7 +85,7 @@ def test_numbers_alone_are_read_as_they_are(tmp_path: Path) -> None:
     path.write_text("a,b,class\n1,2.5,x\n-3,1e3,y\n0,+7,x\n")
     X, _, table = read(path)
     np.testing.assert_array_equal(X, np.float32([[1, 2.5], [-3, 1000], [0, 7]]))
-    assert table.said() == ["labels: column 3 ('class')"]
+    assert table.notes() == ["labels: column 3 ('class')"]
 
 
 def test_what_columns_are_can_be_said(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
     path = write(tmp_path / "mine.csv", table)
     X, _, found = read(path)
     np.testing.assert_array_equal(X[:, 0], [np.nan if i == 7 else float(f"{i - 5}.50") for i in range(30)])
-    assert found.said()[1:3] == [
+    assert found.notes()[1:3] == [
         "2 columns of numbers: price, x",
         f"the unit is removed from 1 column of numbers: price ({UNITS[form]!r})",
     ]
@@ -169,8 +169,8 @@ def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> 
     assert (
         "warning: w is read as text, for it has numbers with different units ('kg', 'g'): convert them to one unit, or "
         "confirm with data.columns={w: text}"
-    ) in read(path)[2].said()
-    assert "warning" not in "".join(read(path, asked={"w": "text"})[2].said())
+    ) in read(path)[2].notes()
+    assert "warning" not in "".join(read(path, asked={"w": "text"})[2].notes())
     with pytest.raises(
         KlrBenchError, match=r"line 2, column 1 \('w'\): '0 g' is not a number with the unit 'kg'; mend"
     ):
@@ -201,7 +201,7 @@ def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], 
     table = [{"price": f'"{prices[i % 2]}"', "x": (7 * i) % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
     X, _, found = read(write(tmp_path / "mine.csv", table))
     np.testing.assert_array_equal(X[:, 0], np.float32(numbers * 15))
-    assert ("commas separate thousands in 1 column: price" in found.said()) == ("," in "".join(prices))
+    assert ("commas separate thousands in 1 column: price" in found.notes()) == ("," in "".join(prices))
     table[0]["price"] = '"1,5"'
     with pytest.raises(KlrBenchError, match=r"test.csv, line 2, column 1 \('price'\): '1,5' is not a number"):
         read(write(tmp_path / "test.csv", table), like=found)
@@ -219,7 +219,7 @@ def test_a_comma_that_may_be_either_is_refused(tmp_path: Path, plain: str) -> No
         read(path)
     X, _, found = read(path, asked={"price": "number"})
     assert X[:2, 0].tolist() == [4799, 4800]
-    assert "commas separate thousands in 1 column: price" in found.said()
+    assert "commas separate thousands in 1 column: price" in found.notes()
 
 
 def test_points_between_thousands_are_refused(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path: Path, wide: boo
 
 def test_a_file_without_a_header_is_said_to_have_none(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("1,2,a\n2,3,b\n3,3,a\n")
-    assert read(tmp_path / "mine.csv")[2].said() == ["labels: column 3 (no header)"]
+    assert read(tmp_path / "mine.csv")[2].notes() == ["labels: column 3 (no header)"]
 
 
 def test_a_count_of_the_rows_is_left_out_wherever_it_stands(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data import dataset_hash, default_cache
-from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.dataset import OWN_PATHS, fetched
-from klr_bench.experiment.data.fetch import cached_path
+from klr_bench.experiment.data.download import cached_path, files
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.failure import guarded
 from klr_bench.experiment.runner.plan import Cell, Fold, Source

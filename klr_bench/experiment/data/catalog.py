@@ -1,9 +1,13 @@
-"""What ``klr-bench data list | fetch | verify | info`` do: print to a console, return the exit status."""
+"""``klr-bench data list | fetch | verify | info``: they print to a console and return the exit status.
+
+Neither SciPy nor scikit-learn is imported here: a listing answers at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +25,46 @@ from rich.table import Table
 
 from klr_bench.console import is_unlimited
 from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.data import catalogue
+from klr_bench.experiment.config.models import DatasetConfig
 from klr_bench.experiment.data.cache import Progress as Callback
 from klr_bench.experiment.data.cache import noted_sha256
-from klr_bench.experiment.data.fetch import UNKNOWN, cached_path, fetch, verify
+from klr_bench.experiment.data.download import UNKNOWN, cached_path, fetch, files, verify
 from klr_bench.files import no_file
 
 BAD_INPUT = 2  # exit status
 UNLIMITED = 200
 """Columns of a table that is written to no terminal."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the catalog."""
+
+    name: str
+    label: str
+    n_samples: int | None
+    n_features: int | None
+    n_bytes: int  # of the raw files in the cache
+    state: str  # fetched | partly fetched | not fetched | built in | your own
+
+
+def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
+    """Return every data set of configs/dataset by name, sorted."""
+    return {name: read_dataset(name, config_dirs) for name in config_files.names("dataset", config_dirs)}
+
+
+def row(name: str, dataset: DatasetConfig, cache: Path) -> Row:
+    """Return the line of a data set; its files are looked for, not read."""
+    paths = [cached_path(file, cache) for file in files(dataset)]
+    there = [path for path in paths if no_file(path) is None]
+    if not paths:
+        state = "your own" if dataset.source.is_own_file else "built in"
+    else:
+        state = "not fetched" if not there else "fetched" if len(there) == len(paths) else "partly fetched"
+    n_bytes = sum(path.stat().st_size for path in there)
+    return Row(name, dataset.label or name, dataset.declared_rows(), dataset.source.n_features, n_bytes, state)
 
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
@@ -41,10 +75,10 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     for heading in ("rows", "features", "in the cache"):
         table.add_column(heading, justify="right")
     table.add_column("state")
-    for name, dataset in catalogue.datasets(config_dirs).items():
-        row = catalogue.row(name, dataset, cache)
-        size = filesize.decimal(row.n_bytes) if row.n_bytes else ""
-        table.add_row(name, row.label, _count(row.n_samples), _count(row.n_features), size, row.state)
+    for name, dataset in datasets(config_dirs).items():
+        found = row(name, dataset, cache)
+        size = filesize.decimal(found.n_bytes) if found.n_bytes else ""
+        table.add_row(name, found.label, _count(found.n_samples), _count(found.n_features), size, found.state)
     if is_unlimited(console):
         console.width = max(console.width, UNLIMITED)
     console.print(table)
@@ -55,18 +89,18 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
 def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirror: str | None, console: Console) -> int:
     """Bring the files of the named data sets into the cache, each checked against its sha256."""
     if not names:
-        known = ", ".join(catalogue.datasets(config_dirs))
+        known = ", ".join(datasets(config_dirs))
         message = f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}."
         raise KlrBenchError(message)
     chosen = {name: read_dataset(name, config_dirs) for name in names}
     for name, dataset in chosen.items():
-        entries = catalogue.files(dataset)
+        entries = files(dataset)
         with progress(console) as report:
             paths = [fetch(entry, cache=cache, mirror=mirror, progress=report) for entry in entries]
         for path in paths:
             _line(console, f"{name}: {path} ({filesize.decimal(path.stat().st_size)})")
         if not entries:
-            _line(console, f"{name}: {catalogue.row(name, dataset, cache).state}, nothing to fetch")
+            _line(console, f"{name}: {row(name, dataset, cache).state}, nothing to fetch")
     return 0
 
 
@@ -78,12 +112,12 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
     from klr_bench.experiment.data import parsed
     from klr_bench.experiment.data.dataset import dataset_hash, parsed_folder
 
-    datasets = {name: read_dataset(name, config_dirs) for name in names or catalogue.datasets(config_dirs)}
-    with_files = {name: dataset for name, dataset in datasets.items() if catalogue.files(dataset)}
+    chosen = {name: read_dataset(name, config_dirs) for name in names} if names else datasets(config_dirs)
+    with_files = {name: dataset for name, dataset in chosen.items() if files(dataset)}
     found: list[tuple[str, str, Path]] = [
         (verify(entry, cache=cache), name, cached_path(entry, cache))
         for name, dataset in with_files.items()
-        for entry in catalogue.files(dataset)
+        for entry in files(dataset)
     ]
     folders = {parsed_folder(dataset_hash(name, dataset), cache) for name, dataset in with_files.items()}
     parent = parsed_folder("*", cache).parent
@@ -100,20 +134,20 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     """Print what is known about one data set."""
     dataset = read_dataset(name, config_dirs)
-    row = catalogue.row(name, dataset, cache)
+    found = row(name, dataset, cache)
     values = dataset.model_dump()
     about: list[tuple[str, object]] = [
         ("name", name),
-        ("label", row.label),
+        ("label", found.label),
         ("reference", dataset.reference),
         ("source", dataset.source.name),
         ("format", dataset.source.format),
     ]
-    about += [("rows", _count(row.n_samples)), ("features", _count(row.n_features))]
+    about += [("rows", _count(found.n_samples)), ("features", _count(found.n_features))]
     about += [(key, values[key]) for key in ("parts", "positive", "only", "derive", "scale", "split")]
     about += [("generator", dataset.source.generator)]
-    about += [("state", row.state)]
-    for entry in catalogue.files(dataset):
+    about += [("state", found.state)]
+    for entry in files(dataset):
         about += [
             ("file", cached_path(entry, cache)),
             ("from", entry.url),

@@ -1,9 +1,12 @@
-"""From the files of a data set to arrays."""
+"""From the files of a data set to arrays: one module per format, which reads a file in chunks of rows.
+
+The modules with compiled code are imported when a file is read.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,18 +17,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.models import Columns
+from klr_bench.experiment.config.models import MOST_FEATURES, Columns
 from klr_bench.experiment.data.compression import DamagedFileError, is_packed, lines, open_plain
-from klr_bench.experiment.data.delimited import WIDE, Layout, layout_of, read_delimited
-from klr_bench.experiment.data.idx import read_idx
 from klr_bench.experiment.data.labels import Labels, encoded, kept_only
-from klr_bench.experiment.data.svmlight import read_svmlight
-from klr_bench.experiment.data.table import Table, read_table
+from klr_bench.experiment.data.readers.layout import WIDE, Layout, check_width, layout_of
 
 READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
 TABLE_VERSION = 3  # the same of a user's table: raise it when other things are made of its columns
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # the largest dense matrix
+Part = tuple[Any, NDArray[Any]]
+"""X (n, d) of a file, dense or CSR, and the codes of its labels (n,)."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +86,16 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
     if kind not in FORMATS:
         message = f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format)."
         raise KlrBenchError(message)
-    labels = Labels()
-    said: tuple[str, ...] = ()
-    column = ""
-    if kind == "csv" and reading.table:
-        parts, said, column = _table(paths, labels, reading)
-        if n := labels.dropped.total():
-            of = ", ".join(repr(text) if text else "empty" for text in labels.dropped)
-            said += (f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label ({of})",)
+    labels, label_column = Labels(), ""
+    notes: tuple[str, ...] = ()
+    if kind == "idx":
+        parts = _idx(paths, labels, reading)
+    elif kind == "svmlight":
+        parts = _svmlight(paths, labels, reading)
+    elif reading.table:
+        parts, notes, label_column = _table(paths, labels, reading)
     else:
-        parts = {"idx": _idx, "svmlight": _svmlight, "csv": _csv}[kind](paths, labels, reading)
+        parts = _csv(paths, labels, reading)
     if reading.only:
         parts, labels = kept_only(parts, labels, reading.only, str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
@@ -105,62 +107,99 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         positive=reading.positive,
         multiclass=reading.multiclass,
         n_train=n_train,
-        column=column,
+        column=label_column,
     )
-    return Arrays(stored(_stacked([X for X, _ in parts])), y, classes, n_train, said=said)
+    return Arrays(stored(_stacked([X for X, _ in parts])), y, classes, n_train, said=notes)
 
 
-def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[tuple[Any, Any]]:
-    return read_idx(paths, labels, reading.n_features)
+def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
+    from klr_bench.experiment.data.readers import idx
+
+    chunks = [[*idx.read_chunks(*pair, labels)] for pair in zip(paths[::2], paths[1::2], strict=True)]
+    n_features = reading.n_features or chunks[0][0].X.shape[1]
+    for path, (first, *_) in zip(paths[::2], chunks, strict=True):
+        if first.X.shape[1] != n_features:
+            message = (
+                f"{path}: {first.X.shape[1]} values an example, expected {n_features}; correct n_features, or the file."
+            )
+            raise KlrBenchError(message)
+    return [_joined(of_file) for of_file in chunks]
 
 
-def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[tuple[Any, Any]]:
+def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
+    """Indices start at the same base in all files: 0 if the index 0 occurs in any of them, else 1."""
+    from klr_bench.experiment.data.readers import svmlight
+    from klr_bench.experiment.data.readers.chunks import RUN_SETTINGS, LabelEncoder, Sparse
+
     check_text(paths)
-    return read_svmlight(paths, labels, reading.n_features)
+    encoder = LabelEncoder(labels)
+    files = [Sparse.joined([*svmlight.read_chunks(path, encoder)]) for path in paths]
+    base = 0 if min(file.smallest for file in files) == 0 else 1
+    n_features = max(file.largest for file in files) + 1 - base
+    if n_features <= 0:
+        message = f"{paths[0]}: no row has a feature; {svmlight.EXPECTED}"
+        raise KlrBenchError(message)
+    if n_features > (reading.n_features or MOST_FEATURES):
+        settings, most = RUN_SETTINGS, reading.n_features
+        if most is None:
+            settings, most = settings._replace(indices="number the features anew, without gaps"), MOST_FEATURES
+        for path in paths:  # once more, to find the line
+            for _ in svmlight.read_chunks(path, encoder, base, base + most - 1, settings):
+                pass
+        message = f"{paths[0]}: has changed while it was read; run the same command again."
+        raise KlrBenchError(message)
+    n_features = reading.n_features or n_features
+    return [(file.matrix(base, n_features), file.codes) for file in files]
 
 
-def _csv(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[tuple[Any, Any]]:
+def _csv(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
+    from klr_bench.experiment.data.readers import csv
+    from klr_bench.experiment.data.readers.chunks import LabelEncoder
+
     check_text(paths)
-    parts: list[tuple[Any, Any]] = []
+    encoder = LabelEncoder(labels, drop_unlabelled=bool(reading.table))
     layout: Layout | None = None
+    parts = []
     for path in paths:
-        X, codes, layout = read_delimited(
-            path, labels, reading.label_column, layout, drop_unlabelled=bool(reading.table)
-        )
-        parts.append((X, codes))
-        _check_width(path, reading, X.shape[1])
+        layout = layout_of(path, reading.label_column, layout)
+        parts.append(_joined(csv.read_chunks(path, layout, encoder)))
+        check_width(path, layout.n_columns - 1, reading.n_features, "data.n_features")
     return parts
 
 
-def _table(
-    paths: Sequence[Path], labels: Labels, reading: Reading
-) -> tuple[list[tuple[Any, Any]], tuple[str, ...], str]:
+def _table(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], tuple[str, ...], str]:
     """Return the parts of a user's table, what was done with its columns, and where its labels stand.
 
-    A wide one is to hold numbers alone.
+    A wide one must hold numbers only.
     """
+    from klr_bench.experiment.data.table import Table, read_table
+
     check_text(paths)
     layout = layout_of(paths[0], reading.label_column, unnamed=True)
-    labels_in = layout.named(layout.label)
+    parts: list[Part] = []
+    notes: list[str] = []
     if layout.n_columns > WIDE:
-        return _csv(paths, labels, reading), (), labels_in
-    parts: list[tuple[Any, Any]] = []
-    table: Table | None = None
-    for path in paths:
-        X, codes, table = read_table(path, labels, reading.label_column, reading.columns, table)
-        parts.append((X, codes))
-    assert table is not None
-    _check_width(paths[0], reading, parts[0][0].shape[1])
-    return parts, tuple(table.said()), labels_in
+        parts = _csv(paths, labels, reading)
+    else:
+        table: Table | None = None
+        for path in paths:
+            X, codes, table = read_table(path, labels, reading.label_column, reading.columns, table)
+            parts.append((X, codes))
+            notes = notes or table.notes()
+        check_width(paths[0], parts[0][0].shape[1], reading.n_features, "data.n_features")
+    if n := labels.dropped.total():
+        of = ", ".join(repr(text) if text else "empty" for text in labels.dropped)
+        notes.append(f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label ({of})")
+    return parts, tuple(notes), layout.named(layout.label)
 
 
-def _check_width(path: Path, reading: Reading, width: int) -> None:
-    if reading.n_features not in {None, width}:
-        message = (
-            f"{path}: {width} columns of features, expected n_features={reading.n_features}; "
-            "leave data.n_features out, or mend the file."
-        )
-        raise KlrBenchError(message)
+def _joined(chunks: Iterable[Any]) -> Part:
+    """Return the rows of chunks of a matrix, CSR if it is wide, and the codes of their labels."""
+    codes, parts = [], []
+    for chunk in chunks:
+        codes.append(chunk.codes)
+        parts.append(sp.csr_matrix(chunk.X) if chunk.X.shape[1] > WIDE else chunk.X)
+    return _stacked(parts), np.concatenate(codes)
 
 
 def check_text(paths: Sequence[Path]) -> None:

@@ -16,13 +16,10 @@ from klr_bench.errors import KlrBenchError, nearest, shown
 from klr_bench.experiment.config.models import MOST_FEATURES
 from klr_bench.experiment.data.compression import DamagedFileError
 from klr_bench.experiment.data.labels import Labels, number, some
-from klr_bench.experiment.data.readers import check_text, sniffed_format
-from klr_bench.experiment.data.streams.checked import DamagedBlockError
-from klr_bench.experiment.data.streams.codes import Codes
-from klr_bench.experiment.data.streams.delimited import Delimited
-from klr_bench.experiment.data.streams.pieces import Dense, Sparse, rechunked
-from klr_bench.experiment.data.streams.store import Found, Store
-from klr_bench.experiment.data.streams.svmlight import Svmlight
+from klr_bench.experiment.data.readers import check_text, csv, sniffed_format, svmlight
+from klr_bench.experiment.data.readers.chunks import STREAM_SETTINGS, Dense, LabelEncoder, Sparse, rechunked
+from klr_bench.experiment.data.readers.layout import Layout, check_width, layout_of
+from klr_bench.experiment.data.stream_cache import DamagedBlockError, Scan, StreamCache
 from klr_bench.files import expanded, matching
 
 logger = logging.getLogger(__name__)
@@ -114,9 +111,15 @@ def stream(
         if kind not in FORMATS:
             message = f"format={shown(repr(kind))}: expected 'svmlight', 'csv' or None."
             raise KlrBenchError(message)
+        if kind == "csv":
+            width = layout_of(paths[0], label_column).n_columns - 1
+            check_width(paths[0], width, n_features, "n_features=")
+            n_features = width
         return Stream(
-            Svmlight(paths) if kind == "svmlight" else Delimited(paths, label_column),
-            None if cache is None else Store(expanded(str(cache)), paths, [kind, label_column]),
+            paths,
+            kind,
+            label_column,
+            None if cache is None else StreamCache(expanded(str(cache)), paths, [kind, label_column]),
             chunk_rows,
             skip_rows,
             n_features=n_features,
@@ -170,8 +173,10 @@ class Stream:
 
     def __init__(
         self,
-        source: Svmlight | Delimited,
-        store: Store | None,
+        paths: Sequence[Path],
+        format: str,
+        label_column: str | int | None,
+        cache: StreamCache | None,
         chunk_rows: int,
         skip_rows: int,
         *,
@@ -181,21 +186,23 @@ class Stream:
         positive: Any,
     ) -> None:
         self.chunk_rows, self.skip_rows = chunk_rows, skip_rows
-        self._source, self._store = source, store
+        self._paths, self._label_column, self._cache = paths, label_column, cache
+        self._is_csv, self._n_features = format == "csv", n_features
         self._given, self._positive = classes, positive
-        self._n_features = source.n_features(n_features)
         self._base = None if zero_based is None else 1 - int(zero_based)
-        if self._base is None and self._n_features is not None and classes is not None:
+        if self._is_csv:
+            self._base = 0
+        elif self._base is None and n_features is not None and classes is not None:
             self._base = 1
 
     @property
     def n_features(self) -> int:
         """Columns of X."""
         if self._n_features is None:
-            if self._found.largest < 0:
-                message = f"{self._source.paths[0]}: no row has a feature; lines like '+1 3:0.5 7:1' are expected."
+            if self._scan.largest < 0:
+                message = f"{self._paths[0]}: no row has a feature; lines like '+1 3:0.5 7:1' are expected."
                 raise KlrBenchError(message)
-            self._n_features = self._found.largest + 1 - self._first_index
+            self._n_features = self._scan.largest + 1 - self._first_index
         return self._n_features
 
     @property
@@ -211,27 +218,26 @@ class Stream:
 
     def _chunks(self, lowest: int, highest: int) -> Iterator[Dense | Sparse]:
         """Yield the chunks; their indices are between `lowest` and `highest`."""
-        stored, skip_rows = self._store.load() if self._store else None, self.skip_rows
-        if stored:
+        cached, skip_rows = self._cache.load() if self._cache else None, self.skip_rows
+        if cached:
             labels = Labels(self._spellings)
-            codes = np.array([labels.code(label) for label in stored.found.spellings], dtype=np.int32)
-            within = lowest <= stored.found.smallest and stored.found.largest <= highest
+            codes = np.array([labels.code(label) for label in cached.scan.spellings], dtype=np.int32)
+            within = lowest <= cached.scan.smallest and cached.scan.largest <= highest
             if within and len(labels.spellings) == len(self._spellings):
                 try:
-                    for chunk in stored.chunks(self.chunk_rows, skip_rows, codes):
+                    for chunk in cached.chunks(self.chunk_rows, skip_rows, codes):
                         yield chunk
                         skip_rows += len(chunk.codes)
                     return
                 except (DamagedBlockError, OSError):
-                    logger.warning("%s: damaged; the rows are read from the text again.", stored.folder)
-        yield from rechunked(
-            self._parsed(Labels(self._spellings), lowest, highest, closed=True), self.chunk_rows, skip_rows
-        )
+                    logger.warning("%s: damaged; the rows are read from the text again.", cached.folder)
+        encoder = LabelEncoder(Labels(self._spellings), closed=True)
+        yield from rechunked(self._parsed(encoder, lowest, highest), self.chunk_rows, skip_rows)
 
     @cached_property
     def _spellings(self) -> list[str]:
         """The labels by their codes."""
-        return self._found.spellings if self._given is None else [str(label) for label in self._given.tolist()]
+        return self._scan.spellings if self._given is None else [str(label) for label in self._given.tolist()]
 
     @cached_property
     def _values(self) -> NDArray[Any]:
@@ -240,7 +246,7 @@ class Stream:
             code = Labels(self._spellings).find(self._positive)
             if code is None:
                 message = (
-                    f"{self._source.paths[0]}: no row has the label {shown(repr(str(self._positive)))} (positive=)."
+                    f"{self._paths[0]}: no row has the label {shown(repr(str(self._positive)))} (positive=)."
                     f"{nearest(str(self._positive), some(self._spellings))}"
                 )
                 raise KlrBenchError(message)
@@ -253,28 +259,35 @@ class Stream:
     @property
     def _first_index(self) -> int:
         """The index of the first column."""
-        if isinstance(self._source, Delimited):
-            return 0
         if self._base is None:
-            self._base = 0 if self._found.smallest == 0 else 1
+            self._base = 0 if self._scan.smallest == 0 else 1
         return self._base
 
     @cached_property
-    def _found(self) -> Found:
-        """What a first pass finds."""
-        stored = self._store.load() if self._store else None
-        if stored:
-            return stored.found
+    def _scan(self) -> Scan:
+        """What a first pass over all rows finds."""
+        cached = self._cache.load() if self._cache else None
+        if cached:
+            return cached.scan
         labels = Labels()
-        found = Found(labels.spellings)
-        for piece in self._parsed(labels, 0, MOST_FEATURES, closed=False):
-            found.add(piece)
-        return found
+        scan = Scan(labels.spellings)
+        for chunk in self._parsed(LabelEncoder(labels), 0, MOST_FEATURES):
+            scan.add(chunk)
+        return scan
 
-    def _parsed(self, labels: Labels, lowest: int, highest: int, *, closed: bool) -> Iterator[Any]:
-        """Yield all rows as they are read from the text, and let the cache keep them."""
-        pieces = self._source.pieces(Codes(labels, closed=closed), lowest, highest)
+    def _parsed(self, encoder: LabelEncoder, lowest: int, highest: int) -> Iterator[Any]:
+        """Yield all rows as they are read from the text, and write them to the cache."""
+        chunks = self._read(encoder, lowest, highest)
         try:
-            yield from self._store.kept(pieces, labels) if self._store else pieces
+            yield from self._cache.written(chunks, encoder.labels) if self._cache else chunks
         except DamagedFileError as error:
             raise _damaged(error) from error
+
+    def _read(self, encoder: LabelEncoder, lowest: int, highest: int) -> Iterator[Dense | Sparse]:
+        layout: Layout | None = None
+        for path in self._paths:
+            if self._is_csv:
+                layout = layout_of(path, layout.label if layout else self._label_column, layout)
+                yield from csv.read_chunks(path, layout, encoder, STREAM_SETTINGS)
+            else:
+                yield from svmlight.read_chunks(path, encoder, lowest, highest, STREAM_SETTINGS)

@@ -1,4 +1,4 @@
-"""The fields of a user's table one by one, and what a look at all those of a column tells."""
+"""The values of one column of a user's table: which are missing, numbers with a unit, dates; a profile of them all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.experiment.data.amounts import amount
 from klr_bench.experiment.data.labels import number
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
@@ -34,6 +33,54 @@ IDENTIFIER = re.compile(
 """Names of columns of identifiers: the last word is ``id`` or the like, but not in ``humid``."""
 MOST_FORMS = 50
 """Different units of a column that are counted."""
+_BYTE = r"\\x[89a-f][0-9a-f]"  # a byte that is not UTF-8, as `delimited` shows it
+_BEFORE = rf"(?:[A-Z]{{0,3}}(?:[$€£¥₹₩₽₺₪₫₴₦฿¢]|{_BYTE})|[A-Z]{{3}}(?=\s))"
+_WORD = rf"(?:{_BYTE}|[^\d\s.,:;+()#\\-]){{1,10}}"
+_AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
+_DIGITS = r"(?:[0-9]+(?:[.,'\u2019\s][0-9]+)*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_AMOUNT = re.compile(rf"([+-]?)({_BEFORE})?\s?([+-]?)({_DIGITS})\s?({_AFTER})?")
+_SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
+
+Mark = Literal["none", "thousands", "decimal", "either"]
+"""What the commas of a number are; ``either`` is a single one before three digits, such as 4,799."""
+
+
+class Amount(NamedTuple):
+    """A number as text: its unit, its sign and digits without blanks, and the role of its commas."""
+
+    unit: str
+    digits: str
+    mark: Mark
+
+
+def amount(text: str) -> Amount | None:
+    """Return the parts of a number with a unit or with commas, or None for another text."""
+    value = number(text)
+    if value is not None:
+        return Amount("", text, "none") if not math.isnan(value) else None
+    found = _AMOUNT.fullmatch(text)
+    if not found or (found[1] and found[3]):
+        return None
+    digits = re.sub(r"['\u2019\s]", "", found[4]) if _SPACED.fullmatch(found[4]) else found[4]
+    mark: Mark = "none"
+    if _THOUSANDS.fullmatch(digits):
+        single = digits.count(",") == 1 and "." not in digits
+        mark = "thousands" if not single else "decimal" if digits.startswith("0") else "either"
+    elif _DECIMAL.fullmatch(digits):
+        mark = "decimal"
+    elif number(digits) is None:
+        return None
+    return Amount((found[2] or "") + (found[5] or ""), found[1] + found[3] + digits, mark)
+
+
+def value_of(text: str, unit: str, *, commas: bool) -> float | None:
+    """Return the number that a text with a unit stands for, or None; `commas` may separate thousands."""
+    found = amount(text)
+    if found is None or found.unit != unit or found.mark == "decimal" or (found.mark != "none" and not commas):
+        return None
+    return number(found.digits.replace(",", ""))
 
 
 class Form(NamedTuple):
@@ -47,8 +94,8 @@ PLAIN = Form("", comma=False)
 
 
 @dataclass
-class Seen:
-    """What a first look at all rows tells of a column."""
+class ColumnProfile:
+    """Statistics of a column, collected over all rows."""
 
     n: int = 0
     n_missing: int = 0
@@ -73,8 +120,8 @@ class Seen:
     last: float = math.nan
     """The last number."""
 
-    def take(self, lines: Sequence[int], texts: Sequence[str]) -> None:
-        """Look at some rows more."""
+    def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
+        """Add some rows."""
         self.n += len(texts)
         numbers = numbers_of(texts)
         values = texts if numbers is not None else [text for text in texts if not is_missing(text)]
@@ -88,12 +135,12 @@ class Seen:
         if numbers is None:
             self.whole = False
             for line, text in there:
-                self._take_text(line, text)
+                self._add_text(line, text)
         elif len(numbers):
             self.first.setdefault(PLAIN, next(there))
-            self._take_numbers(numbers)
+            self._add_numbers(numbers)
 
-    def _take_text(self, line: int, text: str) -> None:
+    def _add_text(self, line: int, text: str) -> None:
         found = amount(text)
         form = Form(found.unit, comma=found.mark != "none") if found else None
         if form not in self.forms and len(self.forms) >= MOST_FORMS:
@@ -107,7 +154,7 @@ class Seen:
             self.marks |= {"point"} if "." in found.digits else {"hundreds"} if 100 <= size < 1000 else set()
             self.marks |= {"large"} if size >= 1000 else set()
 
-    def _take_numbers(self, numbers: NDArray[np.float64]) -> None:
+    def _add_numbers(self, numbers: NDArray[np.float64]) -> None:
         self.forms[PLAIN] += len(numbers)
         self.whole = self.whole and bool((numbers == np.round(numbers)).all())
         if (np.abs(numbers) >= 1000).any():

@@ -6,7 +6,7 @@ All numbers are big-endian.  A set is a pair of files, the examples and their la
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +16,32 @@ from numpy.typing import NDArray
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.data.compression import CHUNK, open_plain
 from klr_bench.experiment.data.labels import LARGEST, Labels
+from klr_bench.experiment.data.readers.chunks import Dense
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 MOST_DIMENSIONS = 8
 
 
-def read_idx(paths: Sequence[Path], labels: Labels, n_features: int | None) -> list[tuple[Any, NDArray[np.int64]]]:
-    """Return for each pair of files (X float32 (n, d), codes of the labels (n,)).
+def read_chunks(examples: Path, labels_file: Path, labels: Labels) -> Iterator[Dense]:
+    """Yield the rows of a pair of files.
 
-    `paths` are examples, labels, examples, labels, ...  An example becomes a row in C order (last dimension fastest);
-    unsigned bytes, the pixels of images, are divided by 255.  Raises a KlrBenchError that names the file.
+    An example becomes a row in C order (last dimension fastest); unsigned bytes, the pixels of images, are divided by
+    255.  Raises a KlrBenchError that names the file.
     """
-    pairs = list(zip(paths[::2], paths[1::2], strict=True))
-    parts = [(_examples(examples), _codes(of_them, labels)) for examples, of_them in pairs]
-    wanted = n_features or parts[0][0].shape[1]
-    for (X, codes), (examples, of_them) in zip(parts, pairs, strict=True):
-        if len(X) != len(codes):
-            message = f"{of_them}: {len(codes)} labels, expected {len(X)} as {examples} has rows; get both files again."
-            raise KlrBenchError(message)
-        if X.shape[1] != wanted:
-            message = f"{examples}: {X.shape[1]} values an example, expected {wanted}; correct n_features, or the file."
-            raise KlrBenchError(message)
-    return parts
+    values, codes = read_array(examples), _codes(labels_file, labels)
+    if values.ndim < 2:
+        message = f"{examples}: an array of {values.shape}, expected an example a row; name the file of the examples."
+        raise KlrBenchError(message)
+    if len(values) != len(codes):
+        message = (
+            f"{labels_file}: {len(codes)} labels, expected {len(values)} as {examples} has rows; get both files again."
+        )
+        raise KlrBenchError(message)
+    rows = values.reshape(len(values), -1)
+    n_rows = max(1, CHUNK // rows.shape[1])
+    for begin in range(0, len(rows), n_rows):
+        end = begin + n_rows
+        yield Dense(codes[begin:end], _numbers(rows[begin:end], begin, examples))
 
 
 def read_array(path: Path) -> NDArray[Any]:
@@ -62,25 +66,21 @@ def read_array(path: Path) -> NDArray[Any]:
     return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def _examples(path: Path) -> NDArray[Any]:
-    values = read_array(path)
-    if values.ndim < 2:
-        message = f"{path}: an array of {values.shape}, expected an example a row; name the file of the examples."
-        raise KlrBenchError(message)
-    rows = values.reshape(len(values), -1)
+def _numbers(rows: NDArray[Any], begin: int, path: Path) -> NDArray[np.float32]:
     if rows.dtype == np.uint8:
         return rows.astype(np.float32) / np.float32(255)
-    if not (np.abs(rows) <= LARGEST).all():
-        row = int(np.argmin((np.abs(rows) <= LARGEST).all(axis=1)))
-        message = f"{path}: row {row + 1} has a value that is not a number between -{LARGEST:g} and {LARGEST:g}."
+    wrong = np.flatnonzero(~(np.abs(rows) <= LARGEST).all(axis=1))
+    if len(wrong):
+        row = begin + int(wrong[0]) + 1
+        message = f"{path}: row {row} has a value that is not a number between -{LARGEST:g} and {LARGEST:g}."
         raise KlrBenchError(message)
     return rows.astype(np.float32)
 
 
-def _codes(path: Path, labels: Labels) -> NDArray[np.int64]:
+def _codes(path: Path, labels: Labels) -> NDArray[np.int32]:
     values = read_array(path)
     if values.ndim != 1 or values.dtype.kind not in "iu":
         message = f"{path}: an array of {values.shape} ({values.dtype}), expected a whole number for each example."
         raise KlrBenchError(message)
     found, places = np.unique(values, return_inverse=True)
-    return np.array([labels.code(str(value)) for value in found.tolist()], dtype=np.int64)[places]
+    return np.array([labels.code(str(value)) for value in found.tolist()], dtype=np.int32)[places]

@@ -25,14 +25,15 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import DatasetConfig
 from klr_bench.experiment.config.splitting import Share
-from klr_bench.experiment.data import Dataset, catalogue, commands, dataset, dataset_hash, default_cache, load, readers
+from klr_bench.experiment.data import Dataset, catalog, dataset, dataset_hash, default_cache, load, readers
 from klr_bench.experiment.data.cache import beside
+from klr_bench.experiment.data.download import files
 from klr_bench.experiment.data.readers import Arrays
 from tests.conftest import missing_files
 
 ROOT = Path(__file__).parents[3]
 DIRS = [ROOT / "configs"]
-SPECS = catalogue.datasets(DIRS)
+SPECS = catalog.datasets(DIRS)
 SVM = "+1 1:0.5 3:2\n-1 2:1\n"
 
 
@@ -95,10 +96,10 @@ def test_every_file_says_what_a_data_set_needs(name: str) -> None:
     source = spec.source
     assert spec.positive or spec.multiclass or name in ("file", "stream")
     assert bool(source.name) == bool(source.train), "what is downloaded stands in configs/source"
-    for entry in catalogue.files(spec):
+    for entry in files(spec):
         assert re.fullmatch(r"[0-9a-f]{64}", entry.sha256) or (name in NOT_HERE and entry.sha256 == "unknown")
         assert (entry.url or "").startswith("https://") or name in FROM_A_MIRROR
-    if any(entry.sha256 == "unknown" for entry in catalogue.files(spec)):
+    if any(entry.sha256 == "unknown" for entry in files(spec)):
         assert source.n_samples
         assert source.n_features
 
@@ -168,7 +169,7 @@ def test_real_sets_from_the_mirror(
     assert int((real.y == 1).sum()) == n_positive
     assert (real.classes, real.n_train_official) == (classes, n_train)
     assert real.hash == dataset_hash(name, SPECS[name])
-    assert commands.verify_([name], DIRS, cache, Console(file=io.StringIO())) == 0
+    assert catalog.verify_([name], DIRS, cache, Console(file=io.StringIO())) == 0
 
 
 @pytest.mark.mirror("rcv1_subset")
@@ -426,8 +427,8 @@ def test_sets_with_the_same_key_are_of_the_same_content() -> None:
         if name not in ("file", "stream"):
             parts = ("derive", "only", "multiclass", "positive")
             read = spec.source.model_dump(exclude={"train", "test", "name"})
-            files = [file.model_dump() for file in catalogue.files(spec)]
-            content = json.dumps([files, read, [getattr(spec, part) for part in parts]])
+            of_spec = [file.model_dump() for file in files(spec)]
+            content = json.dumps([of_spec, read, [getattr(spec, part) for part in parts]])
             contents.setdefault(dataset_hash(name, spec), set()).add(content)
     assert all(len(same) == 1 for same in contents.values())
     assert len(contents) >= len(SPECS) - 7, "the same files, split or scaled in another way"
@@ -545,7 +546,7 @@ def configs(mirrored: tuple[DatasetConfig, str], tmp_path: Path) -> list[Path]:
 
 
 def test_list_names_every_set(cache: Path) -> None:
-    status, text = run(commands.list_, DIRS, cache)
+    status, text = run(catalog.list_, DIRS, cache)
     assert status == 0
     lines = {line.split()[0]: line for line in text.splitlines()}
     assert set(SPECS) <= set(lines)
@@ -559,7 +560,7 @@ def test_list_names_every_set(cache: Path) -> None:
 def test_list_is_as_wide_as_columns_says(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def widest() -> int:
         out = io.StringIO()
-        commands.list_(DIRS, cache, Console(file=out))
+        catalog.list_(DIRS, cache, Console(file=out))
         return max(len(line.rstrip()) for line in out.getvalue().partition("cache: ")[0].splitlines())
 
     assert widest() > 100
@@ -570,21 +571,21 @@ def test_list_is_as_wide_as_columns_says(cache: Path, monkeypatch: pytest.Monkey
 def test_fetch_verify_and_list_follow_a_file(
     configs: list[Path], mirrored: tuple[DatasetConfig, str], cache: Path
 ) -> None:
-    assert run(commands.verify_, ["little"], configs, cache)[1].count("missing  little: ") == 2
-    status, text = run(commands.fetch_, ["little", "moons"], configs, cache, mirrored[1])
+    assert run(catalog.verify_, ["little"], configs, cache)[1].count("missing  little: ") == 2
+    status, text = run(catalog.fetch_, ["little", "moons"], configs, cache, mirrored[1])
     assert status == 0
     assert "train: unpacking" in text
     assert f"little: {cache / 'test'} (7 bytes)" in text
     assert "moons: built in, nothing to fetch" in text
-    assert re.search(r"little .* 27 bytes +fetched", run(commands.list_, configs, cache)[1])
-    assert run(commands.verify_, [], configs, cache) == (
+    assert re.search(r"little .* 27 bytes +fetched", run(catalog.list_, configs, cache)[1])
+    assert run(catalog.verify_, [], configs, cache) == (
         0,
         f"ok       little: {cache / 'train'}\nok       little: {cache / 'test'}\n",
     )
     (cache / "test").unlink()
     flip(cache / "train")
-    assert "partly fetched" in run(commands.list_, configs, cache)[1]
-    status, text = run(commands.verify_, [], configs, cache)
+    assert "partly fetched" in run(catalog.list_, configs, cache)[1]
+    status, text = run(catalog.verify_, [], configs, cache)
     assert status == 2
     assert f"corrupt  little: {cache / 'train'}" in text
     assert f"missing  little: {cache / 'test'}" in text
@@ -595,7 +596,7 @@ def test_a_terminal_gets_a_bar(
     configs: list[Path], mirrored: tuple[DatasetConfig, str], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    status, text = run(commands.fetch_, ["little"], configs, cache, mirrored[1], terminal=True)
+    status, text = run(catalog.fetch_, ["little"], configs, cache, mirrored[1], terminal=True)
     assert status == 0
     assert "━" in text
     assert "train: unpacking" in text
@@ -603,17 +604,17 @@ def test_a_terminal_gets_a_bar(
 
 def test_fetch_needs_names_that_are_known(cache: Path) -> None:
     with pytest.raises(KlrBenchError, match=r"expected the names of data sets, got none\. Known: a9a, "):
-        run(commands.fetch_, [], DIRS, cache, None)
-    for verb, args in ((commands.fetch_, (cache, None)), (commands.verify_, (cache,))):
+        run(catalog.fetch_, [], DIRS, cache, None)
+    for verb, args in ((catalog.fetch_, (cache, None)), (catalog.verify_, (cache,))):
         with pytest.raises(KlrBenchError, match=r"unknown dataset 'magik'\. Did you mean 'magic'\?"):
             run(verb, ["magik"], DIRS, *args)
     with pytest.raises(KlrBenchError, match="unknown dataset 'magik'"):
-        run(commands.info, "magik", DIRS, cache)
+        run(catalog.info, "magik", DIRS, cache)
     assert not cache.exists()
 
 
 def test_info_tells_where_a_file_comes_from(cache: Path) -> None:
-    status, text = run(commands.info, "magic", DIRS, cache)
+    status, text = run(catalog.info, "magic", DIRS, cache)
     assert status == 0
     train = SPECS["magic"].source.train
     assert train is not None
@@ -624,12 +625,12 @@ def test_info_tells_where_a_file_comes_from(cache: Path) -> None:
 def test_a_yaml_file_without_a_source_is_refused(configs: list[Path], cache: Path) -> None:
     (configs[0] / "dataset" / "bad.yaml").write_text("label: Bad\n")
     with pytest.raises(KlrBenchError, match=r"bad\.yaml: source: expected the name of a file in configs/source"):
-        run(commands.list_, configs, cache)
+        run(catalog.list_, configs, cache)
 
 
 def test_a_listing_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from klr_bench.experiment.data import commands\n"
+        "import sys; from klr_bench.experiment.data import catalog\n"
         "print([name for name in ('sklearn', 'scipy', 'pandas', 'numba', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -13,12 +13,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from klr_bench.errors import KlrBenchError, shown
-from klr_bench.experiment.config.models import LabelsFile
+from klr_bench.experiment.config.models import DatasetConfig, LabelsFile
 from klr_bench.experiment.data.cache import (
     Progress,
     beside,
@@ -34,7 +33,7 @@ from klr_bench.experiment.data.transfer import (
     NotThereError,
     TransferError,
     UnreachableError,
-    beyond,
+    check_size,
     discard,
     download,
 )
@@ -47,18 +46,23 @@ MOST_BYTES = 1 << 36
 """The largest size of a file, where its entry has no ``max_bytes``."""
 
 
+def files(dataset: DatasetConfig) -> list[LabelsFile]:
+    """Return the files of a data set; if the labels are in a file of their own, it follows the one of the examples."""
+    return [file for part in dataset.files() for file in (part, part.labels) if file]
+
+
 def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
     """Return the cached file of an entry; fetch it first if it is missing or wrong.
 
     Several processes may call this at once: one fetches the file, the others wait for it.  Raises KlrBenchError.
     """
     target = cached_path(entry, cache)
-    if _is_it(stamped_sha256(target), _expected(entry, target)):
+    if _matches(stamped_sha256(target), _expected(entry, target)):
         return target
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target, entry.name, progress or silent):
-            if not _is_it(stamped_sha256(target), _expected(entry, target)):  # another process may have fetched it
+            if not _matches(stamped_sha256(target), _expected(entry, target)):  # another process may have fetched it
                 _obtain(entry, target, mirror, progress or silent)
     return target
 
@@ -73,7 +77,7 @@ def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missi
     sha256 = restamp(target)
     if sha256 is None:
         return "corrupt" if os.path.lexists(target) else "missing"
-    if _is_it(sha256, expected):
+    if _matches(sha256, expected):
         return "ok"
     if entry.sha256 == UNKNOWN:
         target.unlink()
@@ -91,8 +95,7 @@ def _expected(entry: LabelsFile, target: Path) -> str:
     return (noted_sha256(target) or UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
-def _is_it(sha256: str | None, expected: str) -> bool:
-    """Tell whether content with this hash, None for no file, is what is expected."""
+def _matches(sha256: str | None, expected: str) -> bool:
     return sha256 is not None and expected in (sha256, UNKNOWN)
 
 
@@ -101,45 +104,38 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
     tried = []
     if os.path.lexists(target):
         edited = f"; to keep it as it is, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
-        fault = no_file(target) or _differs(stamped_sha256(target), _expected(entry, target)) + edited
+        fault = no_file(target) or _wrong_content(stamped_sha256(target), _expected(entry, target)) + edited
         tried.append(f"{target}: {fault}")
-    for base, places in _places(entry, target, mirror):
-        problems: dict[str, TransferError] = {}
+    for source, places in _places(entry, target, mirror).items():
+        absent, problems = None, []
         for place in places:
             try:
                 _take(place, entry, target, progress)
+            except NotThereError as error:
+                absent = absent or error
             except TransferError as error:
-                problems[place] = error
+                problems.append(f"{place}: {shown(error, 300)}")
                 if isinstance(error, UnreachableError):
                     break
             else:
                 discard(beside(target, ".part"))  # left by an earlier run that was interrupted at another source
-                for problem in tried + _told("", problems):
+                for problem in tried + problems:
                     logger.warning("%s; now taken from %s", problem, place)
                 return
-        tried += _told(base, problems)
+        if absent and source and not problems:
+            problems = [f"{source}: not there ({shown(absent)})"]
+        tried += problems
     raise KlrBenchError(_nowhere(entry, target, mirror, tried))
 
 
-def _told(base: str, problems: Mapping[str, TransferError]) -> list[str]:
-    """Return the message lines about a source: its errors or, if it only lacks the file, that."""
-    wrong = [
-        f"{place}: {shown(error, 300)}" for place, error in problems.items() if not isinstance(error, NotThereError)
-    ]
-    if wrong or not base:
-        return wrong
-    return [f"{base}: not there ({shown(next(iter(problems.values())))})"]
-
-
-def _places(entry: LabelsFile, target: Path, mirror: str | None) -> Iterator[tuple[str, list[str]]]:
-    """Yield each source with the places to try there; a source without a name is not mentioned if it is empty."""
-    yield "", [str(target) + suffix for suffix in SUFFIXES]
+def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
+    """Return the places to try by source; the source "" is not mentioned if it lacks the file."""
+    places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         root = mirror.rstrip("/") if _is_url(mirror) else str(expanded(mirror).absolute())
         base = f"{root}/{entry.name}"
-        yield f"{base}[{'|'.join(SUFFIXES)}]", [base + suffix for suffix in ("", *SUFFIXES)]
-    if entry.url:
-        yield entry.url, [entry.url]
+        places[f"{base}[{'|'.join(SUFFIXES)}]"] = [base + suffix for suffix in ("", *SUFFIXES)]
+    return places | ({entry.url: [entry.url]} if entry.url else {})
 
 
 def _is_url(place: str) -> bool:
@@ -154,15 +150,15 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
             raise (NotThereError("no such file") if fault == "does not exist" else TransferError(fault))
         _unpack(Path(place), entry, target, progress)
         return
-    part, limit = beside(target, ".part"), _most_bytes(entry)
-    resumed = download(place, part, progress, f"{entry.name}: downloading", limit)
+    part = beside(target, ".part")
+    resumed = download(place, part, progress, f"{entry.name}: downloading", _most_bytes(entry))
     try:
         _unpack(part, entry, target, progress)
     except TransferError:
         if not resumed:
             raise
         discard(part)  # its beginning, from an earlier run, may be wrong
-        download(place, part, progress, f"{entry.name}: downloading again", limit)
+        download(place, part, progress, f"{entry.name}: downloading again", _most_bytes(entry))
         _unpack(part, entry, target, progress)
     finally:
         discard(part)
@@ -172,18 +168,16 @@ def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -
     """Decompress into a temporary file, compare the hash, and move it to its place."""
     temporary = beside(target, ".tmp")
     temporary.unlink(missing_ok=True)  # nothing is written through a link or into a FIFO
-    sha256 = hashlib.sha256()
-    size, limit = source.stat().st_size, _most_bytes(entry)
+    sha256, size = hashlib.sha256(), source.stat().st_size
     try:
         with temporary.open("wb") as out:
             for chunk, position in plain_chunks(source):
                 sha256.update(chunk)
                 out.write(chunk)
-                if out.tell() > limit:
-                    raise TransferError(beyond(limit))
+                check_size(out.tell(), _most_bytes(entry))
                 progress(position, size, f"{entry.name}: unpacking")
-        if not _is_it(sha256.hexdigest(), entry.sha256):
-            raise TransferError(_differs(sha256.hexdigest(), entry.sha256) + "; not kept")
+        if not _matches(sha256.hexdigest(), entry.sha256):
+            raise TransferError(_wrong_content(sha256.hexdigest(), entry.sha256) + "; not kept")
         os.replace(temporary, target)
     except DamagedFileError as error:
         message = f"{error}; not kept"
@@ -194,12 +188,11 @@ def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -
 
 
 def _most_bytes(entry: LabelsFile) -> int:
-    """Return the largest size of a file, packed or not, in bytes."""
     return entry.max_bytes or MOST_BYTES
 
 
-def _differs(got: str | None, expected: str) -> str:
-    return f"wrong content: sha256 is {got or 'not readable'}, expected {expected}"
+def _wrong_content(sha256: str | None, expected: str) -> str:
+    return f"wrong content: sha256 is {sha256 or 'not readable'}, expected {expected}"
 
 
 def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, tried: list[str]) -> str:

@@ -1,1 +1,0 @@
-"""Text files larger than memory, read in chunks of rows."""
