@@ -21,8 +21,8 @@ from klr_bench.experiment.config.models import GAMMAS
 from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
+from klr_bench.experiment.measure.user_metrics import find_metric
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
 from klr_bench.experiment.targets import TARGET, Parameters, build, parameters
 from klr_bench.experiment.widths import with_width
@@ -150,7 +150,7 @@ def score_fold(
     made = [make(with_width(learner, data.X_train), resolved, seed) for learner in learners]
     estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in made]
     scores: list[Score] = [None] * len(estimators)
-    metric = find(score, folders())
+    metric = find_metric(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     for group in sharing(estimators, len(np.unique(y))):
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])

@@ -12,7 +12,7 @@ from klr_bench.experiment.config.models import LEFT_TO_SELECTION, RunConfig, Run
 from klr_bench.experiment.config.parsing import check_choice, parse_value, refuse
 from klr_bench.experiment.config.splitting import Folds
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
-from klr_bench.experiment.measure.own import own_files
+from klr_bench.experiment.measure.user_metrics import metric_files
 from klr_bench.experiment.targets import Parameters
 
 MOST_CANDIDATES = 10_000
@@ -23,7 +23,7 @@ MOST_FOLDS = 1_000_000
 
 def check_settings(run: RunEntry, searched: Sequence[Path]) -> None:
     """Refuse metrics, names and kernels that do not go together.  Raises KlrBenchError."""
-    kernel, selection, own = run.kernel, run.selection, own_files(searched)
+    kernel, selection, own = run.kernel, run.selection, metric_files(searched)
     if run.parallel.address and run.parallel.scheduler_file:
         message = "parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out."
         raise KlrBenchError(message)

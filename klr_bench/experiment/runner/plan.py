@@ -28,7 +28,8 @@ from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.streamed import Streamed, streamed
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
-from klr_bench.experiment.measure.own import own_files
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.user_metrics import metric_files
 from klr_bench.experiment.runner.failure import described
 from klr_bench.experiment.runner.shared_kernel import shared_kernel
 from klr_bench.experiment.selection import EstimatorSpec, candidates
@@ -39,11 +40,18 @@ from klr_bench.experiment.widths import to_be_checked
 SPLITTING = ("klr_bench.experiment.splits",)
 SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
 MEASURING = (
-    "klr_bench.experiment.measure",
+    *(
+        f"klr_bench.experiment.measure.{name}"
+        for name in ("compute", "predictions", "quality", "clock", "child", "memory")
+    ),
     "klr_bench.protocols",
     "klr_bench.experiment.runner.work",
 )
-"""Modules on which the result of every cell depends, beside the estimator's own."""
+"""Modules that the result of every cell depends on, besides the estimator's.
+
+The names and formats of metrics (`measure.catalogue`, `measure.metric`) are not among them: no result depends on these.
+"""
+STREAMING = ("klr_bench.experiment.runner.streaming",)
 
 
 @dataclass(frozen=True)
@@ -148,8 +156,8 @@ class Cell:
     selection: SelectionConfig
     trace: TraceConfig
     time_limit_s: float | None
-    own_metrics: Mapping[str, str]
-    """Metrics of the user's own that are measured, and the hashes of their files."""
+    user_metrics: Mapping[str, str]
+    """Measured metrics that are files of their own, and the hashes of these files."""
 
     @cached_property
     def config_hash(self) -> str:
@@ -166,8 +174,8 @@ class Cell:
             "selection": self.selection.model_dump() if self.grid else None,
             "selecting": module_hash(*SELECTING),
             "scored": [candidate.key for candidate in self.candidates] if self.grid else None,
-            "measuring": module_hash(*MEASURING),
-            "own_metrics": self.own_metrics,
+            "measuring": module_hash(*MEASURING, *(STREAMING if self.source.is_stream else ())),
+            "user_metrics": self.user_metrics,
         }
         return content_hash(content)
 
@@ -223,8 +231,8 @@ def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
 def _columns(config: RunConfig, *, construct: bool) -> list[partial[Cell]]:
     """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
     columns = []
-    metrics = _own_metrics(config.metrics or ())
-    score = _own_metrics([config.selection.score])
+    metrics = _file_hashes(config.metrics or ())
+    score = _score_key(config.selection.score)
     for stem, algorithm in config.algorithms.items():
         for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
             choices = _candidates(algorithm, estimator, grid, score)
@@ -244,14 +252,14 @@ def _columns(config: RunConfig, *, construct: bool) -> list[partial[Cell]]:
                 selection=config.selection,
                 trace=config.trace,
                 time_limit_s=algorithm.time_limit_s,
-                own_metrics=metrics,
+                user_metrics=metrics,
             )
             columns.append(column)
     return columns
 
 
 def _candidates(
-    algorithm: AlgorithmConfig, estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Mapping[str, str]
+    algorithm: AlgorithmConfig, estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Parameters
 ) -> tuple[Candidate, ...]:
     """Return what selection chooses from: the estimators of the grid, scored as another one where that is said."""
     limit, other = algorithm.time_limit_s, algorithm.selected_as
@@ -284,9 +292,9 @@ def variants(
     return found
 
 
-def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, own_score: Mapping[str, str]) -> str:
-    """Return the key of a candidate's score within a fold; `own_score` is the hash of a score of the user's own."""
-    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, own_score])
+def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, score: Parameters) -> str:
+    """Return the key of a candidate's score within a fold; `score` is what `_score_key` returns."""
+    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, score])
 
 
 def check_candidates(
@@ -326,6 +334,11 @@ def group_folds(cells: Sequence[Cell]) -> list[Fold]:
     return [fold.with_candidates(tuple(known.values())) for fold, known in groups.values()]
 
 
-def _own_metrics(names: Sequence[str]) -> dict[str, str]:
-    files = own_files(config_files.folders())
+def _file_hashes(names: Sequence[str]) -> dict[str, str]:
+    files = metric_files(config_files.folders())
     return {name: file_hash(files[name]) for name in names if name in files}
+
+
+def _score_key(name: str) -> Parameters:
+    """Return what scores depend on besides `MEASURING`: the direction of their metric, or the code of its file."""
+    return {name: METRICS[name].better} if name in METRICS else _file_hashes([name])

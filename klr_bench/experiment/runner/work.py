@@ -18,8 +18,8 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.measure.child import fit_in_child
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
-from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.measure.quality import approximation, at_checkpoint, fitted, last, measure
+from klr_bench.experiment.measure.user_metrics import user_metrics
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
@@ -61,7 +61,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
         if end is not None:
             clock.end(estimator, end)
         processor = machine.processor()
-        extra = load_own(cell.own_metrics, config_files.folders()).values()
+        extra = user_metrics(cell.user_metrics, config_files.folders()).values()
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
         measured |= approximation(estimator, data.X_test)

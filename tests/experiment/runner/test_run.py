@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 import yaml
 from rich.console import Console
 
+import klr_bench
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import keys, runner
 from klr_bench.experiment.config.models import (
@@ -34,7 +36,7 @@ from klr_bench.experiment.runner.scores import ScoreStore
 from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import fold_rows
 from klr_bench.experiment.targets import build
-from klr_bench.files import read_checked_json, write_checked_json
+from klr_bench.files import read_checked_json, regular, write_checked_json
 from tests.experiment.composing import altered
 
 SYNTHETIC = "klr_bench.experiment.data.synthetic"
@@ -300,7 +302,8 @@ def test_keys_hold_the_code_of_the_solver(config, monkeypatch):
 CODE = {
     "splits": "klr_bench.experiment.splits",
     "selection": "klr_bench.experiment.selection",
-    "measure": "klr_bench.experiment.measure",
+    "metrics": "klr_bench.experiment.measure.compute",
+    "predictions": "klr_bench.experiment.measure.predictions",
     "protocols": "klr_bench.protocols",
     "work": "klr_bench.experiment.runner.work",
 }
@@ -320,19 +323,68 @@ def test_keys_hold_the_code_that_splits_selects_and_measures(config, monkeypatch
     assert not set(keys()) & set(known)
 
 
-def test_keys_hold_the_code_of_a_metric_of_the_users_own(config, monkeypatch, tmp_path):
+MEASURE = Path(klr_bench.__file__).parent / "experiment" / "measure"
+F1 = '    Metric("f1", "F1", "percent", "higher"'
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "same"),
+    [
+        (MEASURE / "catalogue.py", F1, F1.replace("F1", "F-measure"), True),
+        (MEASURE / "catalogue.py", F1, F1.replace("percent", ""), True),
+        (MEASURE / "metric.py", "1.2e-05", "1.2 10^-5", True),
+        (MEASURE / "compute.py", "return 2 tp", "return two tp", True),
+        (MEASURE / "compute.py", "2 * both / either", "3 * both / either", False),
+    ],
+    ids=["title", "unit", "format", "docstring", "function"],
+)
+def test_only_the_function_of_a_metric_is_part_of_a_key(config, monkeypatch, path, old, new, same):
+    """Results computed before a change of its title, unit or format are found again; after one of its code, none."""
+    run(config)
+
+    def edited(read, *most):
+        if Path(read) != path:
+            return regular(read, *most)
+        content = path.read_text()
+        assert old.lower() in content.lower()
+        return io.BytesIO(content.replace(old, new).encode())
+
+    monkeypatch.setattr(keys, "regular", edited)
+    for cached in (keys.source_hash, keys.module_hash, keys._module):
+        cached.cache_clear()
+    try:
+        outcome, text = run(config, dry_run=True)
+    finally:
+        for cached in (keys.source_hash, keys.module_hash, keys._module):
+            cached.cache_clear()
+    n_cells = len(plan_cells(config, Path(config.data.cache)))
+    assert outcome.n_found == (n_cells if same else 0)
+    assert ("would run 0 folds of selection (0 fits) and 0 cells" in text) == same
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("Mine", "Ours", True),
+        ("percent", "", True),
+        ("# rate", "", True),
+        ("0.5", "0.6", False),
+        ("higher", "lower", False),
+    ],
+)
+def test_keys_hold_the_code_of_a_metric_in_a_file_and_not_its_labels(config, monkeypatch, tmp_path, old, new, same):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "configs" / "metric" / "mine.py"
     path.parent.mkdir(parents=True)
-    path.write_text("rate = 1\n")
+    text = 'METRIC = Metric("mine", "Mine", unit="percent", better="higher", of=lambda _: 0.5)  # rate'
+    path.write_text(text)
     asked = altered(config, metrics=["accuracy", "mine"])
-    without, first = only_cell(config).key, only_cell(asked).key
-    path.write_text("rate = 1  # the same\n")
+    first = only_cell(asked).key
+    assert first != only_cell(config).key
+    path.write_text(text.replace(old, new))
     file_hash.cache_clear()
-    assert only_cell(asked).key == first != without
-    path.write_text("rate = 2\n")
+    assert (only_cell(asked).key == first) == same
     file_hash.cache_clear()
-    assert only_cell(asked).key != first
 
 
 def test_a_large_plan_hashes_a_module_and_a_candidate_once(config, monkeypatch):
