@@ -10,11 +10,12 @@ from sklearn.dummy import DummyClassifier
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.compose import override_keys
+from klr_bench.experiment.config import renamed
+from klr_bench.experiment.config.compose import override_keys, resolve_run
 from klr_bench.experiment.config.models import DataConfig, KernelConfig, all_keys
 from klr_bench.experiment.config.parsing import Text, parse_value
 from klr_bench.experiment.config.splitting import Folds, Official, Share
-from tests.experiment.composing import composed
+from tests.experiment.composing import composed, composed_values
 
 CONFIGS = config_files.config_dir()
 SHIPPED = sorted(path.relative_to(CONFIGS) for group in config_files.GROUPS for path in CONFIGS.glob(f"{group}/*.yaml"))
@@ -491,3 +492,26 @@ def test_budgets_that_there_are_not(overrides: list[str], message: str, tmp_path
     experiment = [] if overrides[0].startswith("experiment=") else ["experiment=budget_magic"]
     with pytest.raises(KlrBenchError, match=message):
         composed(*experiment, *overrides, f"results_dir={tmp_path}")
+
+
+def test_former_names_are_understood_and_announced_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(renamed, "_announced", set())
+    notice = "parallel.backend=loky is renamed parallel.backend=joblib; the old name ends with 0.2.0.\n"
+    for words in (["parallel=loky"], ["parallel.backend=loky"]):
+        assert composed(*words).parallel.backend == "joblib"
+    assert composed("parallel=processes").parallel.backend == "joblib"
+    assert capsys.readouterr().err == notice + notice.replace("loky", "processes")
+
+
+def test_former_keys_are_understood_on_the_command_line_and_in_yaml(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(renamed, "_announced", set())
+    monkeypatch.setitem(renamed.KEYS, "selection.parts", "selection.folds")
+    assert composed("selection.parts=3").selection.folds == 3
+    plain = composed_values()
+    plain["selection"]["parts"] = plain["selection"].pop("folds")
+    assert resolve_run(plain, set(), config_files.folders()).selection.folds == 5
+    assert capsys.readouterr().err == "selection.parts is renamed selection.folds; the old name ends with 0.2.0.\n"

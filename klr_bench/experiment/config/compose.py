@@ -12,6 +12,7 @@ from klr_bench.experiment.config.checks import check_limits, check_run, check_se
 from klr_bench.experiment.config.models import RunConfig, RunEntry
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.config.references import resolve_references
+from klr_bench.experiment.config.renamed import with_new_names
 from klr_bench.experiment.config.resolve import resolve_algorithms, resolve_datasets, resolve_sweep
 from klr_bench.experiment.config.unused_keys import check_unused_keys
 
@@ -40,7 +41,8 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
 
 def resolve_run(plain: dict[str, Any], overrides: set[str], searched: Sequence[Path]) -> RunConfig:
     """Return the `RunConfig` of plain values; `overrides` are the dotted keys of the command line."""
-    plain = plain | {key: {} for key in OPEN if plain.get(key) is None}
+    plain = with_new_names(plain)
+    plain |= {key: {} for key in OPEN if plain.get(key) is None}
     if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
     entry = parse(RunEntry, plain)
