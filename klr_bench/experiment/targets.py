@@ -14,6 +14,8 @@ from klr_bench.errors import KlrBenchError, raised
 
 Parameters = Mapping[str, Any]
 """The parameters of an estimator or a function by name."""
+EstimatorSpec = dict[str, Any]
+"""The name of an estimator's class under `TARGET`, and its parameters."""
 TARGET = "_target_"
 """The key of a spec that holds the dotted name, as Hydra spells it."""
 

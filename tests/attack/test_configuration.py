@@ -24,8 +24,7 @@ from klr_bench.cli import completion, main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.compose import resolve_run
-from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.config.generators import GENERATORS, check_generator, check_generators, generate
+from klr_bench.experiment.config.datasets import GENERATORS, check_generator, check_generators, generate, read_dataset
 from klr_bench.experiment.config.models import AlgorithmEntry, DatasetConfig, DatasetEntry, RunConfig
 from klr_bench.experiment.config.parsing import Model, Text, hints_of
 from klr_bench.experiment.config.splitting import SPLITS

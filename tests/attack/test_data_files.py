@@ -613,7 +613,7 @@ from pathlib import Path
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.models import DatasetConfig
 from klr_bench.experiment.data.dataset import load
-from klr_bench.experiment.runner.work import peak_memory_mb, reset_peak_memory
+from klr_bench.experiment.runner.fit import peak_memory_mb, reset_peak_memory
 reset_peak_memory()
 folder, found = Path(sys.argv[1]), {}
 for path in sorted(folder.glob("bomb-*")):

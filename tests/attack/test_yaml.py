@@ -190,7 +190,7 @@ def test_a_config_that_is_no_file(own: Path, capsys: pytest.CaptureFixture[str],
 
 MEASURED = "import resource; limit = resource.RLIMIT_AS; resource.setrlimit(limit, (800 << 20, 800 << 20))\n"
 REPORT = "from klr_bench.cli import main; import sys; status = main(sys.argv[1:])\n"
-PEAK = "from klr_bench.experiment.runner.work import peak_memory_mb; print(int(peak_memory_mb())); sys.exit(status)"
+PEAK = "from klr_bench.experiment.runner.fit import peak_memory_mb; print(int(peak_memory_mb())); sys.exit(status)"
 
 
 @pytest.mark.parametrize("flag", [["--config-dir=evil"], ["--config-dir", "evil"], ["-cd", "evil"]], ids=" ".join)

@@ -27,25 +27,29 @@ from klr_bench.experiment.config.splitting import Folds
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.streamed import Streamed, streamed
+from klr_bench.experiment.kernels import shared_kernel, with_any_gamma
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.user_metrics import metric_files
-from klr_bench.experiment.runner.failure import described
-from klr_bench.experiment.runner.shared_kernel import shared_kernel
-from klr_bench.experiment.selection import EstimatorSpec, candidates
-from klr_bench.experiment.targets import TARGET, Parameters, build, check_parameters
+from klr_bench.experiment.runner.executors import described
+from klr_bench.experiment.selection import candidates
+from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
-from klr_bench.experiment.widths import to_be_checked
 
 SPLITTING = ("klr_bench.experiment.splits",)
-SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
+SELECTING = (
+    "klr_bench.experiment.selection",
+    "klr_bench.experiment.kernels",
+    "klr_bench.estimators.online.many",
+)
 MEASURING = (
-    *(
-        f"klr_bench.experiment.measure.{name}"
-        for name in ("compute", "predictions", "quality", "clock", "child", "memory")
-    ),
+    "klr_bench.experiment.measure.compute",
+    "klr_bench.experiment.measure.predictions",
+    "klr_bench.experiment.measure.quality",
+    "klr_bench.experiment.measure.clock",
+    "klr_bench.experiment.measure.child",
     "klr_bench.protocols",
-    "klr_bench.experiment.runner.work",
+    "klr_bench.experiment.runner.fit",
 )
 """Modules that the result of every cell depends on, besides the estimator's.
 
@@ -308,7 +312,7 @@ def check_candidates(
 def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -> None:
     for estimator in estimators:
         try:
-            checked = to_be_checked(estimator)
+            checked = with_any_gamma(estimator)
             check_parameters(checked)
             if construct:
                 protocols.check_parameters(build(checked))

@@ -20,8 +20,8 @@ import pytest
 import klr_bench
 from klr_bench.cli import main
 from klr_bench.experiment.runner.executors import dask, transport
+from klr_bench.experiment.runner.fit import run_cell
 from klr_bench.experiment.runner.plan import plan_cells
-from klr_bench.experiment.runner.work import run_cell
 from tests.experiment.composing import composed
 from tests.experiment.runner.test_interruptions import HERE, LEARNERS, TIMES, Workplace, patiently
 

@@ -28,12 +28,12 @@ from klr_bench.experiment.config.models import (
     SelectionConfig,
     TraceConfig,
 )
+from klr_bench.experiment.kernels import distance_percentile
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash
-from klr_bench.experiment.runner import plan, reference, work
+from klr_bench.experiment.runner import dry_run, fit, plan
 from klr_bench.experiment.runner.manifest import _is_place, git_state
 from klr_bench.experiment.runner.plan import group_folds, plan_cells
 from klr_bench.experiment.runner.scores import ScoreStore
-from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import fold_rows
 from klr_bench.experiment.targets import build
 from klr_bench.files import read_checked_json, regular, write_checked_json
@@ -176,7 +176,7 @@ def test_a_cell_is_what_its_parts_make(config):
     assert [len(found) for found in scores] == [8] * 6
     for cell in plan_cells(config, Path(config.data.cache)):
         row = rows.set_index("key").loc[cell.key]
-        data, seed = work._prepared(cell.source), work.learner_seed(cell.source)
+        data, seed = fit._prepared(cell.source), fit.learner_seed(cell.source)
         gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
         means = []
         for candidate in cell.candidates:
@@ -202,10 +202,10 @@ def test_a_cell_is_what_its_parts_make(config):
 def test_what_a_rehearsal_returns_is_fitted_and_the_rehearsal_is_not_timed(config, tmp_path, monkeypatch):
     monkeypatch.setenv("FITS_LOG", str(tmp_path / "fits"))
     fitted = []
-    monkeypatch.setattr(work, "measure", lambda estimator, *rest: fitted.append(estimator.choice) or ({}, 0.0, []))
+    monkeypatch.setattr(fit, "measure", lambda estimator, *rest: fitted.append(estimator.choice) or ({}, 0.0, []))
     learner = algorithm("tests.experiment.runner.learners.Rehearsed")
     cell = only_cell(config, algorithms={"mine": learner})
-    row = work.run_cell(cell, cell.estimator).record
+    row = fit.run_cell(cell, cell.estimator).record
     assert row.status == "ok"
     assert fitted == [7]
     assert 0 < row.metrics["fit_time_s"] < 3
@@ -213,8 +213,8 @@ def test_what_a_rehearsal_returns_is_fitted_and_the_rehearsal_is_not_timed(confi
 
 def test_repeats_differ_in_split_and_seed(config):
     first, second = (cell.source for cell in plan_cells(config, Path("cache")) if cell.variant == {"G": 1})
-    assert work.learner_seed(first) != work.learner_seed(second)
-    assert work._prepared(first).X_train.tolist() != work._prepared(second).X_train.tolist()
+    assert fit.learner_seed(first) != fit.learner_seed(second)
+    assert fit._prepared(first).X_train.tolist() != fit._prepared(second).X_train.tolist()
 
 
 def test_the_choice_is_by_the_mean_over_folds(config, tmp_path):
@@ -246,7 +246,7 @@ def test_without_nesting_the_repeats_of_a_partition_share_the_choice_that_is_bes
     for candidate in cells[0].candidates:
         accuracies = []
         for cell in cells[:3]:
-            data, seed = work._prepared(cell.source), work.learner_seed(cell.source)
+            data, seed = fit._prepared(cell.source), fit.learner_seed(cell.source)
             gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
             learner = build(candidate.estimator, gamma=gamma, random_state=seed).fit(data.X_train, data.y_train)
             accuracies.append(learner.score(data.X_test, data.y_test))
@@ -305,7 +305,7 @@ CODE = {
     "metrics": "klr_bench.experiment.measure.compute",
     "predictions": "klr_bench.experiment.measure.predictions",
     "protocols": "klr_bench.protocols",
-    "work": "klr_bench.experiment.runner.work",
+    "work": "klr_bench.experiment.runner.fit",
 }
 
 
@@ -409,8 +409,8 @@ def test_entries_that_are_not_zero_are_counted_in_any_layout():
     X = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
     stored_zero = sp.csr_matrix(X)
     stored_zero.data[0] = 0.0
-    assert work.nonzero_per_row(X) == work.nonzero_per_row(sp.csr_matrix(X)) == 1.0
-    assert work.nonzero_per_row(stored_zero, X) == 3 / 4
+    assert fit.nonzero_per_row(X) == fit.nonzero_per_row(sp.csr_matrix(X)) == 1.0
+    assert fit.nonzero_per_row(stored_zero, X) == 3 / 4
 
 
 def test_training_rows_in_the_plane_are_kept_on_request(config):
@@ -418,7 +418,7 @@ def test_training_rows_in_the_plane_are_kept_on_request(config):
     run(one)
     rows = pd.read_csv(Path(config.results_dir) / "tiny" / "rows.csv")
     (first, _) = plan_cells(one, Path(config.data.cache))
-    data = work._prepared(first.source)
+    data = fit._prepared(first.source)
     assert (rows.key == first.key).all(), "of repeat 0 alone"
     np.testing.assert_allclose(rows[["x1", "x2"]], data.X_train)
     assert rows.label.tolist() == (data.y_train > 0).astype(int).tolist()
@@ -599,7 +599,7 @@ def test_dry_run_writes_nothing(config):
 
 
 def test_a_dry_run_says_how_long_the_reference_took(config, monkeypatch, tmp_path):
-    monkeypatch.setattr(reference, "FOLDER", tmp_path / "reference")
+    monkeypatch.setattr(dry_run, "FOLDER", tmp_path / "reference")
     assert "reference" not in run(config, dry_run=True)[1], "an installed package has none beside it"
     records = tmp_path / "reference" / "tiny" / "records.csv"
     records.parent.mkdir(parents=True)

@@ -15,7 +15,7 @@ from klr_bench.experiment.data.catalogue import files
 from klr_bench.experiment.data.dataset import OWN_PATHS, fetched
 from klr_bench.experiment.data.fetch import cached_path
 from klr_bench.experiment.runner import machine
-from klr_bench.experiment.runner.failure import guarded
+from klr_bench.experiment.runner.executors import guarded
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 
 
