@@ -29,6 +29,8 @@ LABELS = ("title", "unit", "compared", "usual")
 """Parameters of `Metric` that say how it is printed."""
 LABEL_PLACES = (1, 2, 4)
 """Their places among the positional arguments, of the three that have one."""
+LABELS_MODULE = "klr_bench.experiment.measure.metric"
+"""The module of `Metric`, which no result depends on."""
 INSTALLED = {"site-packages", "dist-packages"}
 """Folders of installed libraries, of which the version counts."""
 
@@ -102,7 +104,7 @@ def _closure_hash(start: Module) -> str:
     waiting = [start]
     while waiting:
         module = waiting.pop()
-        if module.name not in code:
+        if module.name not in code and module.name != LABELS_MODULE:
             code[module.name] = module.code
             found = [_module(name) for name in module.imports]
             waiting += [imported for imported in found if imported and not imported.library]

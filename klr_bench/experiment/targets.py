@@ -27,12 +27,6 @@ ODD = (Exception, SystemExit, GeneratorExit)
 def locate(target: str) -> Callable[..., Any]:
     """Import the class or function that a dotted name stands for; nothing is called."""
     module, _, name = str(target).rpartition(".")
-    if module.partition(".")[0] in sys.stdlib_module_names:
-        message = (
-            f"{TARGET}: expected a class or function of yours, of klr-bench or of a library, got {target!r}, which is "
-            "part of Python itself."
-        )
-        raise KlrBenchError(message)
     try:
         found = getattr(importlib.import_module(module), name)
     except KeyboardInterrupt:

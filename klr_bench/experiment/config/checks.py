@@ -1,4 +1,4 @@
-"""Combinations of values that a run cannot have, and the limits of its size."""
+"""Combinations of values that a run cannot have, and keys that have no effect in it: refused, with the reason."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ from klr_bench.experiment.config.splitting import Folds
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.experiment.measure.user_metrics import metric_files
 from klr_bench.experiment.targets import Parameters
-
-MOST_CANDIDATES = 10_000
-MOST_CELLS = 100_000
-MOST_FOLDS = 1_000_000
-"""The most folds of selection: folds times cells."""
 
 
 def check_settings(run: RunEntry, searched: Sequence[Path]) -> None:
@@ -132,34 +127,6 @@ def _check_streams(run: RunConfig) -> None:
         raise KlrBenchError(message)
     if run.parallel.backend == "dask":
         message = f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out."
-        raise KlrBenchError(message)
-
-
-def check_limits(run: RunConfig) -> None:
-    """Refuse more estimators of an algorithm, cells, or folds of selection than anybody waits for."""
-    n_methods = 0
-    for stem, algorithm in run.algorithms.items():
-        n_variants = math.prod(map(len, run.sweep.get(stem, {}).values()))
-        n_candidates = n_variants * math.prod(map(len, algorithm.grid.values()))
-        n_methods += n_variants
-        if n_candidates > MOST_CANDIDATES:
-            message = (
-                f"sweep.{stem} and algorithms.{stem}.grid: expected at most {MOST_CANDIDATES} combinations of values, "
-                f"got {n_candidates}. Give fewer values."
-            )
-            raise KlrBenchError(message)
-    n_cells = run.repeats * len(run.datasets) * n_methods
-    if n_cells > MOST_CELLS:
-        message = (
-            f"repeats={run.repeats}: expected at most {MOST_CELLS} cells (repeats x data sets x columns of the "
-            f"table), got {n_cells}. Split the experiment."
-        )
-        raise KlrBenchError(message)
-    if n_cells * run.selection.folds > MOST_FOLDS:
-        message = (
-            f"selection.folds={run.selection.folds}: expected at most {MOST_FOLDS} folds (folds x cells), got "
-            f"{n_cells * run.selection.folds}. Use fewer folds or repeats."
-        )
         raise KlrBenchError(message)
 
 

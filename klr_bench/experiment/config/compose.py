@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.checks import check_limits, check_run, check_settings, check_unused_keys
+from klr_bench.experiment.config.checks import check_run, check_settings, check_unused_keys
 from klr_bench.experiment.config.models import RunConfig, RunEntry
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.config.resolve import resolve_algorithms, resolve_datasets, resolve_references, resolve_sweep
@@ -61,7 +61,6 @@ def resolve_run(plain: dict[str, Any], overrides: set[str], searched: Sequence[P
     config = RunConfig(**dict(entry) | resolved)
     check_run(config, entry.sweep, searched)
     check_unused_keys(config, overrides, searched)
-    check_limits(config)
     return config
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,6 @@ from klr_bench.experiment.config.models import (
 )
 from klr_bench.experiment.config.parsing import Model, between, parse, refuse
 from klr_bench.experiment.config.splitting import Official, Rows, SplitSpec, Stream, parse_split
-from klr_bench.experiment.keys import source_path
 from klr_bench.experiment.targets import TARGET, Parameters, build
 
 STREAMED = ("csv", "svmlight", FILE)
@@ -184,178 +182,102 @@ def _column(label: int | str | None) -> int | str | None:
     return int(label) if isinstance(label, str) and re.fullmatch(r"-?\d{1,9}", label) else label
 
 
-LISTED = "DATA_SOURCES"
 Seed = Annotated[int, between(0, MAX_SEED)]
 Few = Annotated[int, between(1, 10_000)]
 Classes = Annotated[int, between(2, 127)]
-Share = Annotated[float, between(0, 1)]
+Fraction = Annotated[float, between(0, 1)]
 Size = Annotated[float, between(0, 1e6)]
-MOST_NUMBERS = 5 * 10**8
-"""The most numbers of a set while it is generated: some gigabytes."""
 
 
 class GeneratorParams(Model):
     """The parameters of a function that generates data."""
 
-    def n_numbers(self) -> float:
-        """Return about how many numbers it generates."""
-        return 0
 
-    def limits(self) -> tuple[str, bool]:
-        """Return a condition on several parameters in words, and whether it holds."""
-        return "", True
-
-
-class Moons(GeneratorParams):
+class SeededParams(GeneratorParams):
     n_samples: Rows
+    seed: Seed
+
+
+class Moons(SeededParams):
     noise: Size
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return 2 * self.n_samples
 
 
-class Checkerboard(GeneratorParams):
-    n_samples: Rows
+class Checkerboard(SeededParams):
     cells: Few
-    label_noise: Share
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return 2 * self.n_samples
+    label_noise: Fraction
 
 
-class RepeatedPoints(GeneratorParams):
-    n_samples: Rows
+class RepeatedPoints(SeededParams):
     n_points: Few
     distance: Size
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return self.n_samples + self.n_points
 
 
-class GaussianMixtures(GeneratorParams):
-    n_samples: Rows
+class GaussianMixtures(SeededParams):
     n_classes: Classes
     components: Few
     spread: Size
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return 2 * self.n_samples
 
 
-class TwoGaussians(GeneratorParams):
-    n_samples: Rows
+class WideParams(SeededParams):
     n_features: Features
+
+
+class TwoGaussians(WideParams):
     distance: Size
     spread: Size
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return self.n_samples * self.n_features
 
 
-class SparseText(GeneratorParams):
-    n_samples: Rows
-    n_features: Features
+class SparseText(WideParams):
     length: Few
     topic_words: Features
-    topic_share: Share
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return self.n_samples * self.length + self.n_features
-
-    def limits(self) -> tuple[str, bool]:
-        return "2 topic_words <= n_features", 2 * self.topic_words <= self.n_features
+    topic_share: Fraction
 
 
-class Factors(GeneratorParams):
-    n_samples: Rows
-    n_features: Features
+class Factors(WideParams):
     n_factors: Few
-    share: Share
+    share: Fraction
     noise: Size
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return (self.n_samples + self.n_factors) * (self.n_features + self.n_factors)
 
 
-class DenseFactors(GeneratorParams):
-    n_samples: Rows
-    n_features: Features
+class DenseFactors(WideParams):
     n_factors: Few
     decay: Annotated[float, between(-10, 10)]
     noise: Size
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return (self.n_samples + self.n_factors) * (self.n_features + self.n_factors)
 
 
-class SparseBinary(GeneratorParams):
-    n_samples: Rows
-    n_features: Features
+class SparseBinary(WideParams):
     n_on: Annotated[int, between(1, 100)]
     n_classes: Classes
     topics: Few
     blocks: Annotated[int, between(2, 10_000)]
-    share: Share
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return self.n_samples * self.n_on + self.n_classes * self.topics * self.blocks
-
-    def limits(self) -> tuple[str, bool]:
-        fits = max(100 * self.blocks, 2 * self.n_on) <= self.n_features
-        return "100 blocks <= n_features and 2 n_on <= n_features", fits
+    share: Fraction
 
 
-class CorrelatedBlocks(GeneratorParams):
-    n_samples: Rows
-    n_features: Features
+class CorrelatedBlocks(WideParams):
     n_blocks: Few
     block_size: Few
-    correlation: Share
-    presence: Share
+    correlation: Fraction
+    presence: Fraction
     length: Few
-    label_noise: Share
-    seed: Seed
-
-    def n_numbers(self) -> float:
-        return self.n_samples * (self.n_blocks * self.block_size + self.length) + self.n_features
-
-    def limits(self) -> tuple[str, bool]:
-        return "n_blocks block_size < n_features", self.n_blocks * self.block_size < self.n_features
+    label_noise: Fraction
 
 
-class Deformed(GeneratorParams):
-    n_samples: Rows
-    seed: Seed
-
-
-_SYNTHETIC = "klr_bench.experiment.data.synthetic"
-_BUNDLED = "klr_bench.experiment.data.bundled"
+SYNTHETIC, BUNDLED = "klr_bench.experiment.data.synthetic", "klr_bench.experiment.data.bundled"
 GENERATORS: dict[str, type[GeneratorParams]] = {
-    f"{_SYNTHETIC}.moons": Moons,
-    f"{_SYNTHETIC}.checkerboard": Checkerboard,
-    f"{_SYNTHETIC}.repeated_points": RepeatedPoints,
-    f"{_SYNTHETIC}.gaussian_mixtures": GaussianMixtures,
-    f"{_SYNTHETIC}.two_gaussians": TwoGaussians,
-    f"{_SYNTHETIC}.sparse_text": SparseText,
-    f"{_SYNTHETIC}.factors": Factors,
-    f"{_SYNTHETIC}.dense_factors": DenseFactors,
-    f"{_SYNTHETIC}.sparse_binary": SparseBinary,
-    f"{_SYNTHETIC}.correlated_blocks": CorrelatedBlocks,
-    f"{_BUNDLED}.digits": GeneratorParams,
-    f"{_BUNDLED}.ten_digits": GeneratorParams,
-    f"{_BUNDLED}.breast_cancer": GeneratorParams,
-    f"{_BUNDLED}.wine": GeneratorParams,
-    f"{_BUNDLED}.iris": GeneratorParams,
-    "klr_bench.experiment.data.deformed.deformed": Deformed,
+    f"{SYNTHETIC}.moons": Moons,
+    f"{SYNTHETIC}.checkerboard": Checkerboard,
+    f"{SYNTHETIC}.repeated_points": RepeatedPoints,
+    f"{SYNTHETIC}.gaussian_mixtures": GaussianMixtures,
+    f"{SYNTHETIC}.two_gaussians": TwoGaussians,
+    f"{SYNTHETIC}.sparse_text": SparseText,
+    f"{SYNTHETIC}.factors": Factors,
+    f"{SYNTHETIC}.dense_factors": DenseFactors,
+    f"{SYNTHETIC}.sparse_binary": SparseBinary,
+    f"{SYNTHETIC}.correlated_blocks": CorrelatedBlocks,
+    **dict.fromkeys(
+        [f"{BUNDLED}.{name}" for name in ("digits", "ten_digits", "breast_cancer", "wine", "iris")], GeneratorParams
+    ),
+    "klr_bench.experiment.data.deformed.deformed": SeededParams,
 }
 """Parameters by the dotted name of the function; `deformed` gets the arrays of the files as well."""
 
@@ -367,7 +289,7 @@ def generate(call: Parameters, where: str, **arguments: Any) -> Any:
 
 
 def check_generators(dataset: DatasetConfig, where: str) -> None:
-    """Refuse functions that may not be called, and declared sizes that differ from those of the generator.
+    """Refuse unsuitable parameters of generators, and declared sizes that differ from those of the generator.
 
     `where`, which ends in a dot, stands before the keys in messages.
     """
@@ -390,46 +312,13 @@ def check_generators(dataset: DatasetConfig, where: str) -> None:
 
 
 def check_generator(call: Parameters, where: str) -> None:
-    """Refuse a function that does not generate data, and parameters that one of klr-bench does not take.
+    """Refuse parameters that a generator of klr-bench does not take, and other functions of klr-bench.
 
     `where`, which ends in a dot or is empty, stands before the keys in messages.  Nothing is imported or called.
     """
     target = str(call[TARGET])
-    module, _, name = target.rpartition(".")
     if target in GENERATORS:
-        parameters = {key: value for key, value in call.items() if key != TARGET}
-        params = parse(GENERATORS[target], parameters, where)
-        expected, holds = params.limits()
-        if holds and params.n_numbers() > MOST_NUMBERS:
-            expected, holds = f"at most {MOST_NUMBERS:,} numbers", False
-        if not holds:
-            got = ", ".join(f"{key}={value}" for key, value in parameters.items())
-            message = f"{where.rstrip('.') or name}: expected {expected}, got {got}."
-            raise KlrBenchError(message)
-    elif name not in _listed(module):
-        known = [
-            *_listed(module),
-            *(known.rpartition(".")[2] for known in GENERATORS if known.startswith(f"{module}.")),
-        ]
-        own = f" A function of your own is listed in its module: {LISTED} = ({name!r},)."
-        ours = " A new function of klr-bench has an entry of GENERATORS in klr_bench/experiment/config/generators.py."
-        advice = nearest(name, known) + (ours if module.startswith("klr_bench.") else own)
-        message = f"{where}{TARGET}: expected a function that makes data, got {target!r}.{advice}"
+        parse(GENERATORS[target], {key: value for key, value in call.items() if key != TARGET}, where)
+    elif target.startswith("klr_bench."):
+        message = f"{where}{TARGET}: expected a function that makes data, got {target!r}.{nearest(target, GENERATORS)}"
         raise KlrBenchError(message)
-
-
-def _listed(module: str) -> tuple[str, ...]:
-    """Return the names of the functions that a module lists, if it exists."""
-    path = source_path(module)
-    if path is None or path.suffix != ".py":
-        return ()
-    try:
-        body = ast.parse(path.read_bytes()).body
-    except (SyntaxError, ValueError, RecursionError) as error:
-        message = f"{path}: this is not Python: {error}"
-        raise KlrBenchError(message) from error
-    for node in body:
-        if isinstance(node, ast.Assign) and LISTED in [getattr(target, "id", None) for target in node.targets]:
-            names = [getattr(name, "value", None) for name in getattr(node.value, "elts", [])]
-            return tuple(name for name in names if isinstance(name, str))
-    return ()

@@ -151,12 +151,6 @@ def _refuse_unselected(group: str, stem: str, where: str, overrides: Collection[
         raise KlrBenchError(message)
 
 
-MOST_VALUES = 1000
-"""The most values of one parameter in a grid or a sweep."""
-MOST_EXACT = 2**53
-"""The largest whole number of a parameter; a float64 represents all up to this one."""
-
-
 def resolve_algorithm(stem: str, entry: AlgorithmEntry, overrides: Collection[str]) -> AlgorithmConfig:
     """Return an algorithm; parameters that the command line, `overrides`, gives one value are no longer in the grid.
 
@@ -230,8 +224,6 @@ def _check_value(declared: targets.Parameter, value: Any, key: str) -> None:
     for number in value if isinstance(value, list) else [value]:
         if declared.number and not declared.boolean and isinstance(number, bool):
             refuse(key, "a number", number)
-        if isinstance(number, int) and abs(number) > MOST_EXACT:
-            refuse(key, f"a whole number of at most {MOST_EXACT}", number)
         if isinstance(number, float) and math.isinf(number) and number not in declared.infinite:
             refuse(key, "a finite number", number)
 
@@ -249,9 +241,6 @@ def value_lists(
             raise KlrBenchError(message)
         if not isinstance(values, list) or not values:
             refuse(listed, "a list of values such as [1, 10]", values)
-        if len(values) > MOST_VALUES:
-            message = f"{listed}: expected at most {MOST_VALUES} values, got {len(values)}. Give fewer."
-            raise KlrBenchError(message)
         for position, value in enumerate(values):
             parse_value(Parameter, value, f"{listed}[{position}]")
             _check_value(known.get(name, targets.Parameter()), value, listed)
