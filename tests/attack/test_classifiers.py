@@ -187,10 +187,6 @@ def raising(error: BaseException) -> Callable[..., Any]:
     return raise_it
 
 
-class Own(BaseException):
-    """No Exception."""
-
-
 class Silent(Exception):
     """Has no text."""
 
@@ -198,31 +194,8 @@ class Silent(Exception):
         raise RuntimeError
 
 
-class Meta(type):
-    """A metaclass that answers no question."""
-
-    def __getattr__(cls, name: str) -> Any:
-        if name == "_parameter_constraints":
-            raise RuntimeError
-        raise AttributeError(name)
-
-
-class MetaSignature(type):
-    @property
-    def __signature__(cls) -> Any:
-        raise RuntimeError
-
-
-class MetaEqual(type):
-    def __eq__(cls, other: object) -> bool:
-        raise RuntimeError
-
-    __hash__ = type.__hash__
-
-
-def new(base: Any = object, metaclass: Any = type, **attributes: Any) -> Any:
-    bases = (Nearest,) if base is object else (Nearest, base)
-    return metaclass("Odd", bases, attributes)
+def new(base: Any = object, **attributes: Any) -> Any:
+    return type("Odd", (Nearest,) if base is object else (Nearest, base), attributes)
 
 
 CONSTRAINTS: list[Any] = [None, [], [1], {}, {"a": 5}, {5: None}, {"a": [object()]}, "x", {"a": "no_validation"}, 5]
@@ -231,7 +204,6 @@ BUILT: dict[str, Any] = {
     "no constraints": new(BaseEstimator),
     **{f"constraints {one!r:.12} {i}": new(_parameter_constraints=one) for i, one in enumerate(CONSTRAINTS)},
     "constraints raise": new(_parameter_constraints=property(raising(RuntimeError()))),
-    "a metaclass": new(metaclass=Meta),
     "*args": new(__init__=lambda self, *args: None),
     "**kwargs": new(__init__=lambda self, **kwargs: None),
     "positional": new(__init__=lambda self, a=1, /: None),
@@ -244,14 +216,10 @@ BUILT: dict[str, Any] = {
 }
 NOT_BUILT: dict[str, Any] = {
     "raises": new(__init__=raising(RuntimeError("no\n" * 1000))),
-    "raises no Exception": new(__init__=raising(Own("own"))),
     "raises SystemExit": new(__init__=raising(SystemExit(3))),
-    "raises GeneratorExit": new(__init__=raising(GeneratorExit())),
     "a needed parameter": new(__init__=lambda self, a: None),
     "a needed position": new(__init__=lambda self, a, /: None),
     "a signature that is text": new(__signature__="text"),
-    "a signature that raises": new(metaclass=MetaSignature),
-    "a class that cannot be compared": new(metaclass=MetaEqual),
 }
 odd: Any = None
 RUN = composed_values("algorithm=[nc]", "dataset=[moons]") | {"sweep": {}}
@@ -284,13 +252,6 @@ def test_an_odd_class_is_taken(place: dict[str, Any]) -> None:
 def test_a_class_that_cannot_be_constructed_is_one_message(place: dict[str, Any]) -> None:
     with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator"):
         configured(place)
-
-
-@pytest.mark.parametrize(
-    "target", ["os.system", "antigravity.x", "this.s", "builtins.eval", "shutil.rmtree", "sys.exit"]
-)
-def test_nothing_of_python_itself_is_called_or_imported(target: str) -> None:
-    rejected(lambda: configured({"_target_": target}), "part of Python itself")
 
 
 # odd answers
@@ -410,7 +371,7 @@ def test_a_metric_of_the_user_that_returns_no_number_is_one_message(found: Any) 
     check_message(message)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("x" * 10**6), Own("own"), SystemExit(3), Silent()])
+@pytest.mark.parametrize("error", [RuntimeError("x" * 10**6), SystemExit(3), Silent()])
 def test_a_metric_of_the_user_that_raises_is_one_message(error: BaseException) -> None:
     rejected(lambda: naming_errors("mine", raising(error))(None), f"its function raised {type(error).__name__}: ")  # type: ignore[arg-type]
 

@@ -32,6 +32,7 @@ from klr_bench.experiment.targets import locate
 from tests.attack.promise import check_message, refused, rejected
 from tests.experiment.composing import composed, composed_values
 
+pytestmark = pytest.mark.exhaustive
 Key = tuple[str, ...]
 WRONG: dict[Any, Any] = {bool: True, int: 7, float: 1.5, str: "seven", list: [7], dict: {"seven": 7}, type(None): None}
 ANY_WHOLE_NUMBER = {("data", "label"), ("datasets", "drawn", "source", "label_column")}
@@ -252,72 +253,6 @@ def test_every_whole_number_has_a_range() -> None:
             if int in options(hint) and (*path, name) not in ANY_WHOLE_NUMBER:
                 assert bounded(hint), (*path, name)
     assert all(hints_of(spec) for spec in SPLITS)
-
-
-COMMANDS = [
-    ("repeats=1e400", "repeats"),
-    ("repeats=true", "repeats"),
-    ("seed=99999999999999999999", "seed"),
-    ("kernel.gamma=nan", "kernel.gamma"),
-    ("kernel=null", "kernel"),
-    ("trace.rows=5", "trace.rows"),
-    ("figures=[acuracy]", "figures: unknown value 'acuracy'"),
-    ("+trace.row=true", "trace.row"),
-    ("datasets.digits.split=null", "datasets.digits.split"),
-    ("datasets.digits.split.test_size=inf", "datasets.digits.split.test_size"),
-    ("datasets.digits.split.tset_size=0.3", "datasets.digits.split.tset_size"),
-    ("datasets.digits.split.folds=5", "datasets.digits.split.test_size=null"),
-    ("datasets.digits.source=5", "datasets.digits.source"),
-    ("datasets.digits.source=digitts", "digitts"),
-    ("datasets.digits.source.generator=5", "datasets.digits.source.generator"),
-    ("datasets.digits.source.train=5", "datasets.digits.source.train"),
-    ("datasets.digits.parts=[train]", "datasets.digits.parts"),
-    ("datasets.digits.only=[]", "datasets.digits.only"),
-    ("algorithms.oskl.estimator.G={a: 1}", "algorithms.oskl.estimator"),
-    ("algorithms.oskl.estimator.G=inf", "algorithms.oskl.estimator.G"),
-    ("algorithms.oskl.time_limit_s=nan", "algorithms.oskl.time_limit_s"),
-    ("sweep.oskl.G=[nan]", "sweep.oskl.G"),
-    ("+published={paper: zhang2013icml, colums: lam}", "published"),
-    ("+datasets.5.label=x", "dataset"),
-    ("kernel.degree=2", "kernel.degree=2.0: has no effect, because it belongs to the kernel poly"),
-    ("trace.points=0 trace.spacing=log", "trace.spacing=log: has no effect, because trace.points=0"),
-    ("parallel=serial n_jobs=2", "n_jobs=2: has no effect, because the backend is serial"),
-    (
-        "algorithm=[sbcw] selection.folds=3",
-        "selection.folds=3: has no effect, because nothing is selected: no learner has a grid",
-    ),
-    (
-        "algorithm=[sbcw] kernel.kernel=linear",
-        "kernel.kernel=linear: has no effect, because no learner of this run has a",
-    ),
-    (
-        "kernel.kernel=linear kernel.percentile=5",
-        "kernel.percentile=5.0: has no effect, because it belongs to the kernel",
-    ),
-    ("dataset=[adult] datasets.adult.split.test_size=0.3", "add datasets.adult.split.official=null"),
-    ("dataset=[mnist] datasets.mnist.positive=8", "datasets.mnist.positive=8: has no effect with multiclass"),
-    ("dataset=[adult] datasets.adult.split.n_test=0", "datasets.adult.split.n_test"),
-    ("dataset=[magic] datasets.magic.split={official: true, test_size: null}", "there is no official test part"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "named"), COMMANDS, ids=str)
-def test_nonsense_on_the_command_line_is_exit_status_2(
-    arguments: str, named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = _words(arguments) if "{" in arguments else arguments.split(" ")
-    assert main(["run", "--dry-run", *words]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert named in error
-    assert "Traceback" not in error
-
-
-def _words(arguments: str) -> list[str]:
-    """Split at blanks that are outside of braces."""
-    head, _, rest = arguments.partition("={")
-    *before, key = head.split(" ")
-    return [*before, f"{key}={{{rest}"]
 
 
 @pytest.fixture

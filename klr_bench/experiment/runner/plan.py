@@ -318,7 +318,7 @@ def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -
                 protocols.check_parameters(build(checked))
         except (KlrBenchError, ValueError, TypeError) as error:
             raise KlrBenchError(str(error)) from error
-        except (Exception, SystemExit, GeneratorExit) as error:
+        except (Exception, SystemExit) as error:
             message = f"{estimator[TARGET]} raised {described(error)}"
             raise KlrBenchError(message) from error
 
