@@ -5,12 +5,13 @@
 NAME    an experiment, a paper (all experiments of its tables, figures and claims), benchmark (all its parts), or one
         part, such as benchmark/floor; without a name everything that results/reference holds, the quickest first
 --list  say what there is to do and how long each took the last time, and do nothing
---anew  forget what is done, and begin again with the commit that is checked out now
+--anew  forget that they are done, and make them with the commit that is checked out now
 --busy  run although other processes use this machine; reports then name the share that they had
 
-Everything runs in a clone in build/references, of the commit that was checked out when it began, so that all
-references are of one commit, whatever is edited here meanwhile.  It can be stopped at any time: the same command goes
-on where it was, with that commit.  A reference is replaced in results/reference as soon as it is complete.  Data come
+Everything runs in a clone in build/references.  A reference is made with the commit that is checked out when it begins,
+which its manifest names, whatever is edited here meanwhile; one experiment or one paper may be made alone.  A run can
+be stopped at any time: the same command goes on where it was, with that commit.  A reference is replaced in
+results/reference as soon as it is complete.  Data come
 from the mirror or are fetched, into data/ of this checkout.  The part benchmark/peers measures the packages that are
 installed: first .venv/bin/python -m pip install lightgbm skglm.
 """
@@ -77,10 +78,8 @@ def times() -> dict[str, float]:
     return found
 
 
-def prepare(anew: bool) -> str:
-    """Make the clone if there is none; return its commit."""
-    if anew and WORK.exists():
-        shutil.rmtree(WORK)
+def prepare(commit: str) -> None:
+    """Check a commit of this repository out in the clone, which is made if there is none."""
     if not CLONE.exists():
         half = CLONE.with_name("half")
         shutil.rmtree(half, ignore_errors=True)
@@ -89,10 +88,22 @@ def prepare(anew: bool) -> str:
         (ROOT / "data").mkdir(exist_ok=True)
         (half / "data").symlink_to(ROOT / "data")
         half.rename(CLONE)
-    here, there = commit_of(ROOT), commit_of(CLONE)
-    print(f"All references are made with commit {there[:10]}.", end=" ")
-    print("" if here == there else f"Checked out is {here[:10]} now: --anew begins again with it.")
-    return there
+    if commit_of(CLONE) != commit:
+        subprocess.run(["git", "-C", str(CLONE), "fetch", "--quiet", str(ROOT), commit], check=True)
+        subprocess.run(["git", "-C", str(CLONE), "checkout", "--quiet", "--detach", commit], check=True)
+
+
+def forget(names: Sequence[str]) -> None:
+    """Remove what is known of references and their results in the clone, so that they are made again."""
+    for name in names:
+        state_file(name).unlink(missing_ok=True)
+        if not name.startswith(PART):
+            shutil.rmtree(RESULTS / name, ignore_errors=True)
+
+
+def state_file(name: str) -> Path:
+    """Return the file that says with which commit, how long, and whether to its end a reference has been made."""
+    return DONE / f"{name.replace('/', '--')}.json"
 
 
 def commit_of(folder: Path) -> str:
@@ -144,9 +155,15 @@ def keep(name: str, seconds: float) -> None:
             (KEPT / name).rename(old)
         new.rename(KEPT / name)
         shutil.rmtree(old, ignore_errors=True)
-    rows = [(one, f"{taken:.0f}", os.cpu_count()) for one, taken in sorted((done() | {name: seconds}).items())]
+    rows: dict[str, list[str]] = {}
+    if TIMES.exists():
+        with TIMES.open(encoding="utf-8", newline="") as file:
+            rows = {row[0]: row for row in csv.reader(file)}
+    rows[name] = [name, f"{seconds:.0f}", str(os.cpu_count())]
+    rows.pop("reference", None)
     with TIMES.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([("reference", "seconds", "cores"), *rows])
+        header = ["reference", "seconds", "cores"]
+        csv.writer(file, lineterminator="\n").writerows([header, *(rows[one] for one in sorted(rows))])
 
 
 def done() -> dict[str, float]:
@@ -157,9 +174,13 @@ def done() -> dict[str, float]:
 
 def make(name: str) -> float | None:
     """Run a reference, or go on with it; return the seconds that it took in all, None where it is not complete."""
+    path = state_file(name)
+    state = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    before, commit = state.get("seconds", 0.0), state.get("commit") or commit_of(ROOT)
+    prepare(commit)
     DONE.mkdir(exist_ok=True)
-    path = DONE / f"{name.replace('/', '--')}.json"
-    before = json.loads(path.read_text("utf-8"))["seconds"] if path.exists() else 0.0
+    print(f"{name}: made with commit {commit[:10]}.", flush=True)
+    path.write_text(json.dumps({"commit": commit, "seconds": before, "complete": False}), "utf-8")
     started, complete = time.monotonic(), False
     try:
         complete = run(name)
@@ -167,7 +188,7 @@ def make(name: str) -> float | None:
             keep(name, before + time.monotonic() - started)
     finally:
         seconds = before + time.monotonic() - started
-        path.write_text(json.dumps({"seconds": seconds, "complete": complete}), "utf-8")
+        path.write_text(json.dumps({"commit": commit, "seconds": seconds, "complete": complete}), "utf-8")
     return seconds if complete else None
 
 
@@ -184,6 +205,8 @@ def main() -> int:
         names = names_of(asked.names, seconds)
     except ValueError as error:
         parser.error(str(error))
+    if asked.anew and not asked.list:
+        forget(names)
     finished = {} if asked.anew else done()
     for name in names if asked.list else ():
         print(f"{'done' if name in finished else 'to do':6} {name:26} {seconds.get(name, 0.0) / 60:7.1f} min")
@@ -193,7 +216,6 @@ def main() -> int:
         return 0
     if os.getloadavg()[0] > IDLE and not asked.busy:
         parser.error(f"expected an idle machine, got a load of {os.getloadavg()[0]:.1f}; wait, or use --busy")
-    prepare(asked.anew)
     failed = []
     for number, name in enumerate(left, start=1):
         print(f"[{number}/{len(left)}] {name}", flush=True)

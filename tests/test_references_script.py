@@ -1,4 +1,4 @@
-"""scripts/references: of one commit, made in a clone; after a stop the same command goes on."""
+"""scripts/references: each is made in a clone, of one commit; after a stop the same command goes on."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.exhaustive  # real runs in a clone
 ROOT = Path(__file__).resolve().parents[1]
 LEARNER = """
 import time
@@ -122,3 +123,17 @@ def test_it_goes_on_where_it_was_with_the_commit_of_its_beginning(checkout: Path
     assert json.loads(done.read_text("utf-8"))["complete"]
     said, _ = script(checkout, "small", "--busy").communicate(timeout=60)
     assert said.startswith("0 of 1 to do")
+
+
+def test_one_reference_is_made_alone_with_the_commit_of_today(checkout: Path) -> None:
+    """The others keep their records, commits and times."""
+    times = checkout / "results" / "reference" / "times.csv"
+    times.write_text("reference,seconds,cores\nother,5,2\n", "utf-8")
+    (checkout / "configs" / "experiment" / "small.yaml").write_text(EXPERIMENT.replace("12", "1"), "utf-8")
+    git(checkout, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--all", "--message", "three")
+    said, _ = script(checkout, "small", "--busy", "--anew").communicate(timeout=60)
+    kept = checkout / "results" / "reference" / "small"
+    manifest = yaml.safe_load((kept / "manifest.yaml").read_text("utf-8"))
+    assert manifest["git_commit"] == git(checkout, "rev-parse", "HEAD"), said
+    assert manifest["machine"]["cpu"]
+    assert [line.partition(",")[0] for line in times.read_text("utf-8").splitlines()] == ["reference", "other", "small"]

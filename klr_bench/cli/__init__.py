@@ -173,9 +173,9 @@ def _report(arguments: list[str]) -> int:
 
 
 def _site(arguments: list[str]) -> int:
-    from klr_bench.cli import pages
+    from klr_bench.cli import report
 
-    return pages.site(arguments)
+    return report.site(arguments)
 
 
 def _watch(arguments: list[str]) -> int:

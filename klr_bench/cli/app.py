@@ -10,14 +10,14 @@ import sys
 import tempfile
 import traceback
 import warnings
+from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
+from typing import NoReturn
 
 import hydra
-import hydra._internal.hydra as composing
 import yaml
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.hydra_config import HydraConfig
@@ -25,13 +25,12 @@ from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
 from klr_bench.cli.environment import environment_message
-from klr_bench.cli.guard import GuardedLoader, check_arguments, unchecked_help
-from klr_bench.cli.overrides import OWN_KEYS, fixed_keys, name_of_job, prepare
+from klr_bench.cli.overrides import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
 from klr_bench.errors import KlrBenchError, StoppedError, memory_limit, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.compose import OPEN, validate
@@ -42,7 +41,7 @@ BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
     *(ImportError, OSError, ValueError, RecursionError, MemoryError),
 )
-"""What a user's input can end in; anything else is a defect of ours and keeps its traceback."""
+"""Exceptions that a user's input can cause; any other one is a defect of klr-bench and keeps its traceback."""
 
 
 class OwnConfigs(SearchPathPlugin):
@@ -54,85 +53,83 @@ class OwnConfigs(SearchPathPlugin):
 
 
 @dataclass
-class Task:
-    """What Hydra calls once a job.  It never raises SystemExit, which would drop the jobs behind it."""
+class Jobs:
+    """The function that Hydra calls for each job.  It never raises SystemExit, which would drop the later jobs."""
 
-    quiet: bool
-    dry_run: bool
+    arguments: Arguments
     debug: bool
-    watch: bool = False
-    port: int = 0
-    """That of the page of the job before, 0 where there was none: a sweep is watched at one address."""
-    paper: str = ""
-    """The paper whose experiments are the jobs, or nothing."""
-    fixed: frozenset[str] = frozenset()
+    fixed: frozenset[str]
     """The keys of the command line that are the same for all jobs of a sweep."""
+    port: int = 0
+    """Port of the previous job's page, so that a sweep is watched at one address; 0 for any."""
     process: int = field(default_factory=os.getpid)
     running: bool = False
     statuses: list[int] = field(default_factory=list)
     places: dict[Path, list[str]] = field(default_factory=dict)
-    """The results folders of the jobs so far, and the overrides of each."""
+    """The overrides of the jobs so far, by results folder."""
     results_dir: str = ""
-    """Where the experiments of the paper have their results, once one of them has run."""
+    """Results folder of the paper's experiments, once one of them has run."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
-        """Run a job; return its score, for a sweeper that looks for the best, None where it has none."""
+        """Run a job; return its score, for a sweeper that looks for the best, or None."""
+        self.running = True
+        job = HydraConfig.get()
+        overrides = [str(word) for word in OmegaConf.to_container(job.overrides.task) or ()]  # not interpolated
+        multirun = job.mode == RunMode.MULTIRUN
+        score = None
+        try:
+            score, status = self._run(cfg, overrides, multirun=multirun)
+            self.statuses.append(status)
+        except BrokenPipeError:
+            self.running = False
+            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print a message about any Exception
+        except BAD_INPUT as error:
+            # In a launcher's worker process our statuses are a copy: there Hydra passes the error on.
+            if os.getpid() != self.process:
+                raise
+            complain(f"{' '.join(overrides)}: {explain(error)}" if multirun else explain(error), debug=self.debug)
+            self.statuses.append(EXIT_FAILED if isinstance(error, StoppedError) else EXIT_BAD_INPUT)
+        self.running = False
+        return score
+
+    def _run(self, cfg: DictConfig, overrides: list[str], *, multirun: bool) -> tuple[float | None, int]:
+        """Return the score and the exit status of a job."""
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.experiment import runner
         from klr_bench.report.figures import check_names
 
-        self.running = True
-        job = HydraConfig.get()
+        quiet, dry_run = self.arguments.quiet, self.arguments.dry_run
         console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
-        score = None
-        try:
-            if jit.is_cold() and not self.quiet:
-                console.print("Compiling the solvers, once for this version: a few seconds.")
-            if jit.refused:
-                places = " or ".join(jit.refused)
-                console.print(f"{places} cannot be written: compiled code is kept for this run only.")
-            sources = [Path(source.path) for source in job.runtime.config_sources if source.schema == "file"]
-            if job.mode == RunMode.MULTIRUN and cfg.name is not None:
-                cfg.name = name_of_job(str(cfg.name), job.overrides.task, self.fixed)
-            config = validate(cfg, job.overrides.task, sources)
-            check_names(config.figures or ())
-            place = Path(config.results_dir) / config.name
-            self._take(place, list(job.overrides.task))
-            with self._watched(place):
-                outcome = runner.run(
-                    config, console=console, quiet=self.quiet, dry_run=self.dry_run, overrides=job.overrides.task
-                )
-        except BrokenPipeError:
-            self.running = False
-            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print a message about any Exception
-        except BAD_INPUT as error:
-            # In a launcher's worker process our statuses are a copy: there Hydra carries the error home.
-            if os.getpid() != self.process:
-                raise
-            which = f"{' '.join(job.overrides.task)}: " if job.mode == RunMode.MULTIRUN else ""
-            complain(f"{which}{explain(error)}", debug=self.debug)
-            self.statuses.append(EXIT_FAILED if isinstance(error, StoppedError) else EXIT_BAD_INPUT)
+        if jit.is_cold() and not quiet:
+            console.print("Compiling the solvers, once for this version: a few seconds.")
+        if jit.refused:
+            console.print(f"{' or '.join(jit.refused)} cannot be written: compiled code is kept for this run only.")
+        sources = [Path(one.path) for one in HydraConfig.get().runtime.config_sources if one.schema == "file"]
+        if multirun and cfg.name is not None:
+            cfg.name = name_of_job(str(cfg.name), overrides, self.fixed)
+        config = validate(cfg, overrides, sources)
+        check_names(config.figures or ())
+        place = Path(config.results_dir) / config.name
+        self._check_place(place, overrides)
+        with self._watched(place):
+            outcome = runner.run(config, console=console, quiet=quiet, dry_run=dry_run, overrides=overrides)
+        if self.arguments.paper and config.name == config.experiment:
+            self.results_dir = config.results_dir
         else:
-            self.statuses.append(EXIT_FAILED if outcome.n_failed else 0)
-            score = outcome.score
-            if self.paper and config.name == config.experiment:
-                self.results_dir = config.results_dir
-            else:
-                self.say_next(f"experiment={config.name}", config.results_dir)
-        self.running = False
-        return score
+            self.print_next(f"experiment={config.name}", config.results_dir)
+        return outcome.score, EXIT_FAILED if outcome.n_failed else 0
 
-    def say_next(self, report: str, results_dir: str) -> None:
-        """Name the command that reports what has run."""
-        if not (self.quiet or self.dry_run):
+    def print_next(self, report: str, results_dir: str) -> None:
+        """Print the command that reports the results."""
+        if not (self.arguments.quiet or self.arguments.dry_run):
             place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
             sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
 
     @contextmanager
     def _watched(self, place: Path) -> Iterator[None]:
-        """Serve the page of a job while it runs, if that was asked for; a launcher's worker process serves none."""
-        if not self.watch or self.dry_run or os.getpid() != self.process:
+        """Serve the page of a job while it runs, if requested; a launcher's worker process serves none."""
+        if not self.arguments.watch or self.arguments.dry_run or os.getpid() != self.process:
             yield
             return
         from klr_bench.cli.watch import watching
@@ -140,8 +137,8 @@ class Task:
         with watching(place, self.port) as self.port:
             yield
 
-    def _take(self, place: Path, overrides: list[str]) -> None:
-        """Refuse a results folder that another job of the same sweep has filled; a sweeper may repeat a job."""
+    def _check_place(self, place: Path, overrides: list[str]) -> None:
+        """Refuse a results folder that another job of the sweep has filled; a sweeper may repeat a job."""
         if self.places.setdefault(place, overrides) != overrides:
             message = (
                 f"{place}: an earlier run of this sweep has its results there; one table would hold both. Leave name= "
@@ -152,74 +149,66 @@ class Task:
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
     """Run the Hydra application on these arguments and return the exit status."""
-    task = Task(quiet=False, dry_run=False, debug=debug)
+    jobs: Jobs | None = None
     try:
-        return _run(arguments, task)
+        prepared = prepare(arguments)
+        jobs = Jobs(prepared, debug, fixed_keys(prepared.hydra))
+        return _run(jobs)
     except BrokenPipeError:
         raise
     except BAD_INPUT as error:
         complain(explain(error), debug=debug)
     except Exception as error:
-        if task.running:
+        if jobs and jobs.running:
             raise
         complain(f"Hydra cannot read this command line ({type(error).__name__}: {shown(error)}).", debug=debug)
     return EXIT_BAD_INPUT
 
 
-def _run(arguments: Sequence[str], task: Task) -> int:
-    prepared = prepare(arguments)
-    task.quiet, task.dry_run, task.watch = prepared.quiet, prepared.dry_run, prepared.watch
-    task.paper = prepared.paper
-    task.fixed = fixed_keys(prepared.hydra)
-    try:
-        check_arguments(prepared.hydra)
-    except SystemExit:  # --version
-        return 0
-    config_files.check_own([*config_files.folders(), *_config_dirs(prepared.hydra)])
-    application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(task)
+def _run(jobs: Jobs) -> int:
+    words = jobs.arguments.hydra
+    config_files.check_own([*config_files.folders(), *config_dirs(words)])
+    application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(jobs)
     Plugins.instance().register(OwnConfigs)  # imports the plugins that are installed
-    _find_own_modules()
-    composing.ConfigLoaderImpl = GuardedLoader  # type: ignore[attr-defined]
+    if os.getcwd() not in sys.path:  # a learner may be a file beside ./configs; last, and after Hydra's plugins
+        sys.path.append(os.getcwd())
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through instead of printing them and leaving with 1
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", category=UserWarning, module="hydra")
-        if prepared.dry_run:  # the folders of a run and of a sweep are all that Hydra itself would write
+        if jobs.arguments.dry_run:  # the folders of a run and of a sweep are all that Hydra itself would write
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            prepared.hydra.extend([f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"])
-        sys.argv = ["klr-bench run", *prepared.hydra]
-        stack.enter_context(unchecked_help())
+            words = [*words, f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"]
+        sys.argv = ["klr-bench run", *words]
+        stack.enter_context(_argument_parser())
         try:
             application()
         except SystemExit as leaving:  # after --help, --info and the like, from argparse, or for a closed pipe
-            if task.running:
-                complain(
-                    "a module or class of this run raised SystemExit. Take the call of exit out of it.", debug=False
-                )
-            if leaving.code == EXIT_BROKEN_PIPE and not task.running:
-                return EXIT_BROKEN_PIPE
-            return EXIT_BAD_INPUT if leaving.code or task.running else 0
-    if task.results_dir:
-        task.say_next(f"paper={task.paper}", task.results_dir)
-    return max(task.statuses, default=0)
+            return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
+    if jobs.results_dir:
+        jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
+    return max(jobs.statuses, default=0)
 
 
-def _config_dirs(arguments: Sequence[str]) -> list[Path]:
-    """Return the folders that ``--config-dir`` names; Hydra composes their files, too."""
-    flag = "--config-dir"
-    behind = [following for argument, following in pairwise(arguments) if argument in (flag, "-cd")]
-    joined = [argument.partition("=")[2] for argument in arguments if argument.startswith(f"{flag}=")]
-    return [Path(folder) for folder in (*behind, *joined)]
+@contextmanager
+def _argument_parser() -> Iterator[None]:
+    """Let the parser of Hydra's flags raise a KlrBenchError instead of printing its usage.
 
-
-def _find_own_modules() -> None:
-    """Let a learner be a file beside ./configs; worker processes get the same path.
-
-    The current folder comes last, and after Hydra has looked for its plugins, which it would import from there.
+    argparse of Python 3.14 also checks help texts, and one of Hydra's is not a string (Hydra issue 3121).
     """
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.append(here)
+
+    def refuse(parser: ArgumentParser, message: str) -> NoReturn:
+        message = f"{message}. See klr-bench run --help."
+        raise KlrBenchError(message)
+
+    error = ArgumentParser.error
+    ArgumentParser.error = refuse  # type: ignore[assignment, method-assign]
+    ArgumentParser._check_help = lambda *_: None  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        ArgumentParser.error = error  # type: ignore[method-assign]
+        del ArgumentParser._check_help  # type: ignore[attr-defined]  # the inherited method is used again
 
 
 def complain(message: str, *, debug: bool) -> None:
@@ -247,6 +236,8 @@ def explain(error: BaseException) -> str:
             "back to its own file, or an alias (*name) inside itself. Take it out of your YAML file."
         )
     text = str(error) or str(error.__cause__ or type(error).__name__)
+    if text.startswith("Config group override must be"):
+        return "expected a name of configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
     if isinstance(error, HydraException):
         return _explain_composition(text)
     if isinstance(error, OSError | MemoryError):
@@ -271,8 +262,6 @@ def _explain_composition(text: str) -> str:
     unknown = re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text)
     if unknown:
         return _explain_key(unknown[1])
-    if text.startswith("Config group override must be"):
-        return "expected a name of configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
     ambiguous = re.match(r"Ambiguous value for argument '(.*)'", text)
     if ambiguous:
         key, _, value = ambiguous[1].partition("=")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from klr_bench.cli import DATA_VERBS, KINDS, MERGE_KEYS
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
-from klr_bench.cli.pages import SITE_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
+from klr_bench.cli.report import SITE_KEYS
 from klr_bench.cli.watch import KEYS as WATCH_KEYS
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import BACKENDS, KERNELS, all_keys

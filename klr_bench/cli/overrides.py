@@ -7,9 +7,11 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from klr_bench.cli.words import is_true
-from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.experiment.config.compose import new_key
 
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
 OWN_KEYS = ("paper", "watch")
@@ -18,13 +20,9 @@ HYDRA_FLAGS = (
     *("--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--multirun", "--package", "--resolve", "--run"),
     *("--shell-completion", "--version"),
 )
-"""All but --experimental-rerun, which would load a pickle, and --config-name and --config-path: the root of a run is
-configs/config.yaml."""
+"""Hydra's flags but for those that would change the root of the configuration, configs/config.yaml."""
 VALUED_FLAGS = ("--cfg", "--config-dir", "--info", "--package", "-c", "-cd", "-i", "-p")
 SHORT_FLAGS = ("-c", "-cd", "-h", "-i", "-m", "-p", "-r", "-sc")
-LONGEST, LONGEST_TOGETHER = 4_000, 20_000
-"""Characters of an argument, and of all; Hydra's parser takes a time that grows with the square of a list."""
-
 LONGEST_NAME = 100
 """Characters of the name of a run."""
 
@@ -41,7 +39,7 @@ LITERAL = re.compile(rf"(\+{{0,2}}(?:{'|'.join(map(re.escape, LITERAL_KEYS))}))=
 OPEN_KEY = re.compile(r"(?:(?:algorithms|datasets|sweep|against)\.[^=]+|sweep|against)=")
 """Keys that may be set whether a YAML file lists them or not; the configuration refuses the unknown ones."""
 
-EMPTY_GROUP = re.compile(r"\+{0,2}(experiment|dataset|algorithm|parallel)=\s*(null)?\s*", re.IGNORECASE)
+NO_NAME = re.compile(r"\+{0,2}(experiment|dataset|algorithm|parallel)=\s*(null|(\S+\.yaml))?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -58,13 +56,6 @@ class Arguments:
 
 def prepare(arguments: Sequence[str]) -> Arguments:
     """Take klr-bench's own flags out, and write the rest as Hydra's grammar wants it."""
-    longest = max(arguments, key=len, default="")
-    if len(longest) > LONGEST or sum(map(len, arguments)) > LONGEST_TOGETHER:
-        message = (
-            f"expected at most {LONGEST} characters in an argument and {LONGEST_TOGETHER} in all, got {len(longest)} "
-            f"in {shown(longest, 40)!r}. Write a long list into a file of ./configs/experiment."
-        )
-        raise KlrBenchError(message)
     words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
     words, watch = _without_watch(_with_experiments(words))
     rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
@@ -122,13 +113,16 @@ def _is_override(previous: str, argument: str) -> bool:
 
 
 def _rewrite(argument: str) -> str:
+    prefix, key, value = re.fullmatch(r"([+~]*)([^=]*)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
+    argument = f"{prefix}{new_key(key)}{value}"
     literal = LITERAL.fullmatch(argument)
     if literal:
         key, value = literal.groups()
         return argument if value == "null" or _is_quoted(value) else f"{key}={quote(value)}"
-    empty = EMPTY_GROUP.fullmatch(argument)
-    if empty:
-        message = f"{argument}: expected a name of configs/{empty[1]}, got none. See klr-bench list."
+    no_name = NO_NAME.fullmatch(argument)
+    if no_name:
+        got = "a file" if no_name[3] else "none"
+        message = f"{argument}: expected a name of configs/{no_name[1]}, got {got}. See klr-bench list."
         raise KlrBenchError(message)
     return f"++{argument}" if OPEN_KEY.match(argument) else argument
 
@@ -154,6 +148,14 @@ def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
         [pair[1] for pair in pairwise(["", *arguments]) if _is_override(*pair)]
     )
     return frozenset(override.key_or_group for override in overrides if not override.is_sweep_override())
+
+
+def config_dirs(arguments: Sequence[str]) -> list[Path]:
+    """Return the folders that ``--config-dir`` names; Hydra composes their files, too."""
+    flag = "--config-dir"
+    following = [word for flag_before, word in pairwise(arguments) if flag_before in (flag, "-cd")]
+    joined = [word.partition("=")[2] for word in arguments if word.startswith(f"{flag}=")]
+    return [Path(folder) for folder in (*following, *joined)]
 
 
 def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> str:

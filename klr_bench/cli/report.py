@@ -1,4 +1,4 @@
-"""``klr-bench report``: which reports are asked for, and where their files go."""
+"""``klr-bench report`` and ``site``: which reports and pages are requested, and where their files go."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from klr_bench.cli import pages
 from klr_bench.cli.words import experiments, is_true, items, other_run, results_dirs, split_keys
 from klr_bench.errors import KlrBenchError
 from klr_bench.printing import printable
+from klr_bench.report.writing import check_formats
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-PLACED = ("caption", "label", "note", "orientation")
-"""Keys of a report that are for LaTeX."""
-OF_EXPERIMENT = ("experiment", "against", "columns", *PLACED, "own_figures", "statistics")
-"""Keys of a report that a whole paper does not have."""
-OF_ONE = ("table", *PLACED, "own_figures", "statistics")
-"""Keys of a report that two runs side by side do not have."""
-KEYS = ("experiment", "against", "paper", "results_dir", "table", "format", "output", "open", *OF_EXPERIMENT[2:])
+PAGE = "html"
+LATEX_KEYS = ("caption", "label", "note", "orientation")
+EXPERIMENT_KEYS = ("experiment", "against", "columns", *LATEX_KEYS, "own_figures", "statistics")
+"""Keys that a report of a whole paper does not have."""
+SINGLE_RUN_KEYS = ("table", *LATEX_KEYS, "own_figures", "statistics")
+"""Keys that a report of two runs side by side does not have."""
+KEYS = ("experiment", "against", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
+SITE_KEYS = ("output", "results_dir", "open")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the reports that are asked for; return the exit status."""
+    """Make the requested reports; return the exit status."""
     named = next((argument for argument in arguments if argument.startswith("name=")), "")
     if named:
         message = f"unknown key 'name'. What ran with {named} is shown by klr-bench report experiment={named[5:]}"
@@ -36,10 +37,10 @@ def main(arguments: Sequence[str]) -> int:
         message = f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}"
         raise KlrBenchError(message)
     formats = items("format", values.get("format", "terminal"))
-    rest = [name for name in formats if name != pages.PAGE]
     _check(values, formats)
-    if pages.PAGE in formats:
-        pages.page(values, formats)
+    if PAGE in formats:
+        _write_page(values, formats)
+    rest = [name for name in formats if name != PAGE]
     if not rest:
         return 0
     from klr_bench.console import PlainConsole
@@ -56,27 +57,32 @@ def main(arguments: Sequence[str]) -> int:
 
 def _check(values: Mapping[str, str], formats: Sequence[str]) -> None:
     """Refuse keys that have no effect beside others."""
-    tables = formats != [pages.PAGE]
-    if "open" in values and pages.PAGE not in formats:
+    tables = formats != [PAGE]
+    if "open" in values and PAGE not in formats:
         message = f"open={values['open']}: has no effect, because it is for a page; add html to format=."
         raise KlrBenchError(message)
-    if "paper" in values and (tables or "against" in values) and values.keys() & set(OF_EXPERIMENT):
-        other = next(key for key in OF_EXPERIMENT if key in values)
+    if "paper" in values and (tables or "against" in values) and values.keys() & set(EXPERIMENT_KEYS):
+        other = next(key for key in EXPERIMENT_KEYS if key in values)
         message = f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out."
         raise KlrBenchError(message)
-    for key in PLACED:
+    for key in LATEX_KEYS:
         if key in values and "tex" not in formats and tables:
             message = f"{key}={values[key]}: has no effect, because it is for LaTeX; add tex to format=."
             raise KlrBenchError(message)
     if _two_runs(values):
         given = f"against={values['against']}" if "against" in values else f"results_dir={values['results_dir']}"
-        unused = next((key for key in OF_ONE if key in values), "format=pdf" if "pdf" in formats else "")
+        unused = next((key for key in SINGLE_RUN_KEYS if key in values), "format=pdf" if "pdf" in formats else "")
         if unused:
             message = (
                 f"{unused}: has no effect beside {given}, which draws no figures and has tables of its own. "
                 "Leave it out."
             )
             raise KlrBenchError(message)
+    if not tables:
+        for key in ("table", *LATEX_KEYS):
+            if key in values:
+                message = f"{key}={values[key]}: has no effect on a page; leave it out, or add another format."
+                raise KlrBenchError(message)
 
 
 def _two_runs(values: Mapping[str, str]) -> bool:
@@ -88,24 +94,24 @@ def _report_experiments(values: Mapping[str, str], formats: Sequence[str], conso
     from klr_bench.report.render import Placing
 
     names = experiments(values)
-    placing = Placing(**{key: values[key] for key in PLACED if key in values})
+    placing = Placing(**{key: values[key] for key in LATEX_KEYS if key in values})
     for name in names:
         written = report(
             results_dirs(values)[0] / name,
             console=console,
             table=values.get("table"),
             formats=formats,
-            columns=items("columns", values["columns"]) if "columns" in values else None,
+            columns=_columns(values),
             placing=placing,
             output=_output(values, name, names),
-            own_figures=is_true("own_figures", values.get("own_figures", "false")),
-            statistics=is_true("statistics", values.get("statistics", "false")),
+            own_figures=_flag(values, "own_figures"),
+            statistics=_flag(values, "statistics"),
         )
-        _tell(written)
+        _print_paths(written)
 
 
 def _report_two(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
-    """Show each experiment beside another one, or beside itself in the other results folder."""
+    """Compare each experiment with another one, or with itself in the other results folder."""
     from klr_bench.report.against import report_against
 
     names, folders = experiments(values), results_dirs(values)
@@ -115,10 +121,10 @@ def _report_two(values: Mapping[str, str], formats: Sequence[str], console: Cons
             other_run(values, folders, name),
             console=console,
             formats=formats,
-            columns=items("columns", values["columns"]) if "columns" in values else None,
+            columns=_columns(values),
             output=_output(values, name, names),
         )
-        _tell(written)
+        _print_paths(written)
 
 
 def _report_papers(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
@@ -132,11 +138,64 @@ def _report_papers(values: Mapping[str, str], formats: Sequence[str], console: C
         formats=formats,
         output=Path(values["output"]) if "output" in values else None,
     )
-    _tell(written)
+    _print_paths(written)
 
 
-def _tell(paths: Sequence[Path]) -> None:
-    sys.stdout.write(printable("".join(f"{path}\n" for path in paths)))
+def _write_page(values: Mapping[str, str], formats: Sequence[str]) -> None:
+    """Write one page of the requested experiments and papers, or of two runs side by side."""
+    check_formats(formats)
+    folders, names, columns = results_dirs(values), experiments(values), _columns(values)
+    target, opened = _page_file(values, formats, folders[0], names), _flag(values, "open")
+    from klr_bench.report.page.files import page_against, write_page
+
+    if _two_runs(values):
+        pairs = [(folders[0] / name, other_run(values, folders, name)) for name in names]
+        written = page_against(target, pairs, columns)
+    else:
+        written = write_page(
+            target,
+            [folders[0] / name for name in names],
+            papers=items("paper", values["paper"]) if "paper" in values else [],
+            results_dir=folders[0],
+            columns=columns,
+            own_figures=_flag(values, "own_figures"),
+            statistics=_flag(values, "statistics"),
+        )
+    _print_paths([written], opened=opened)
+
+
+def _page_file(values: Mapping[str, str], formats: Sequence[str], results_dir: Path, names: Sequence[str]) -> Path:
+    """Return the file of a page: the given one, or one in the folder of the report's other files."""
+    output = Path(values["output"]) if "output" in values else None
+    if output is not None and output.suffix == f".{PAGE}":
+        if formats != [PAGE]:
+            message = f"output={output}: expected a folder, because there are files of several formats; got one file."
+            raise KlrBenchError(message)
+        return output
+    alone = len(names) == 1 and "paper" not in values
+    return (output or (results_dir / names[0] / "report" if alone else results_dir)) / f"report.{PAGE}"
+
+
+def site(arguments: Sequence[str]) -> int:
+    """Write a static site of all results; return the exit status."""
+    words, values = split_keys(arguments, SITE_KEYS)
+    if words or "output" not in values:
+        message = f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site"
+        raise KlrBenchError(message)
+    opened = _flag(values, "open")
+    from klr_bench.report.page.files import write_site
+
+    *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))
+    _print_paths([first], opened=opened)
+    return 0
+
+
+def _columns(values: Mapping[str, str]) -> list[str] | None:
+    return items("columns", values["columns"]) if "columns" in values else None
+
+
+def _flag(values: Mapping[str, str], key: str) -> bool:
+    return is_true(key, values.get(key, "false"))
 
 
 def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path | None:
@@ -144,3 +203,11 @@ def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path 
     if "output" not in values:
         return None
     return Path(values["output"]) / (name if len(names) > 1 else "")
+
+
+def _print_paths(paths: Sequence[Path], *, opened: bool = False) -> None:
+    sys.stdout.write(printable("".join(f"{path}\n" for path in paths)))
+    if opened:
+        import webbrowser
+
+        webbrowser.open(paths[0].resolve().as_uri())

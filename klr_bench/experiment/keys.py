@@ -25,6 +25,12 @@ from klr_bench.experiment.targets import TARGET
 from klr_bench.files import regular
 
 PACKAGE = "klr_bench"
+LABELS = ("title", "unit", "compared", "usual")
+"""Parameters of `Metric` that say how it is printed."""
+LABEL_PLACES = (1, 2, 4)
+"""Their places among the positional arguments, of the three that have one."""
+LABELS_MODULE = "klr_bench.experiment.measure.metric"
+"""The module of `Metric`, which no result depends on."""
 INSTALLED = {"site-packages", "dist-packages"}
 """Folders of installed libraries, of which the version counts."""
 
@@ -98,7 +104,7 @@ def _closure_hash(start: Module) -> str:
     waiting = [start]
     while waiting:
         module = waiting.pop()
-        if module.name not in code:
+        if module.name not in code and module.name != LABELS_MODULE:
             code[module.name] = module.code
             found = [_module(name) for name in module.imports]
             waiting += [imported for imported in found if imported and not imported.library]
@@ -185,7 +191,7 @@ def _parsed(name: str, path: Path) -> Module:
         raise KlrBenchError(message) from error
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     imports = tuple(dict.fromkeys(_imports(tree, package)))
-    return Module(name, path, library=False, code=_without_docstrings(tree), imports=imports)
+    return Module(name, path, library=False, code=_code(tree), imports=imports)
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:
@@ -204,19 +210,17 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _of_self(node: ast.Attribute) -> bool:
-    """Tell whether an attribute is that of an object in its own methods, such as ``self.stream``."""
+    """Return True for an attribute of an object in its own methods, such as ``self.stream``."""
     return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
-def _without_docstrings(tree: ast.AST) -> str:
-    """Return a syntax tree as text."""
+def _code(tree: ast.AST) -> str:
+    """Return a syntax tree as text, without docstrings and without the labels of a user's metrics."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
+            if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "Metric":
+            node.args = [argument for place, argument in enumerate(node.args) if place not in LABEL_PLACES]
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in LABELS]
     return ast.dump(tree)

@@ -7,7 +7,6 @@ same order, so that one pass over the fold may serve them all.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -17,91 +16,24 @@ import numpy as np
 from klr_bench import protocols
 from klr_bench.errors import KlrBenchError, raised, shown
 from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.models import GAMMAS
+from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel
 from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.measure.own import find
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
+from klr_bench.experiment.measure.user_metrics import find_metric
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
-from klr_bench.experiment.targets import TARGET, Parameters, build, parameters
-from klr_bench.experiment.widths import with_width
-
-EstimatorSpec = dict[str, Any]
-"""An estimator: the name of its class under `TARGET`, and parameters."""
+from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters, build, parameters
 
 Score = float | dict[str, str] | None
 """Of a candidate in a fold: a number, None where it cannot be fitted, or {FAILED: why} where its code failed."""
 FAILED = "failed"
 LONGEST_REASON = 500
 
-KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
-DISTANCES = ("percentile", "multiple")
-"""Keys of a kernel from which gamma is computed."""
-WIDTH_SAMPLE = 2000
-
 
 def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
     """Return the estimator with each combination of the grid's values; the last parameter varies fastest."""
     return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
-
-
-def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> EstimatorSpec | None:
-    """Return the kernel of an estimator: the shared one but for its own parameters; None if it has no kernel.
-
-    Only what the kernel uses is in it.  An own `gamma` switches the percentile off.
-    """
-    if "kernel" not in parameters(estimator[TARGET]):
-        return None
-    given = {**shared, **{name: value for name, value in estimator.items() if value is not None}}
-    kernel = {"kernel": given["kernel"]}
-    kernel |= {name: given[name] for name in KERNEL_PARAMETERS.get(given["kernel"], ()) if given[name] is not None}
-    if kernel.get("degree", 0.5) % 1 == 0:
-        kernel["degree"] = int(kernel["degree"])  # some libraries take whole numbers only
-    if given["kernel"] == "rbf" and estimator.get("gamma") is None and shared["percentile"] is not None:
-        kernel["percentile"] = shared["percentile"]
-        if shared.get("multiple", 1.0) != 1.0:
-            kernel["multiple"] = shared["multiple"]
-    return kernel
-
-
-def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> EstimatorSpec:
-    """Return the kernel's parameters for an estimator; gamma comes from the percentile of distances, if one is given.
-
-    sigma is that percentile of the pairwise distances of a sample of the training rows, or a multiple of it; gamma is
-    1 / (2 sigma^2).
-    """
-    if kernel is None:
-        return {}
-    own = {name: value for name, value in kernel.items() if name not in DISTANCES}
-    resolved = {**with_width(own, X_train)}
-    if kernel.get("percentile") is not None:
-        sigma = kernel.get("multiple", 1.0) * distance_percentile(X_train, kernel["percentile"], seed)
-        resolved["gamma"] = 1.0 / (2.0 * sigma**2) if math.sqrt(sys.float_info.min) < sigma < math.inf else math.nan
-        if not GAMMAS[0] <= resolved["gamma"] <= GAMMAS[1]:
-            message = (
-                f"kernel.percentile={kernel['percentile']:g}: sigma is {sigma:g}, and gamma = 1/(2 sigma^2) is not "
-                f"from {GAMMAS[0]:g} to {GAMMAS[1]:g}; scale the data, or set kernel.percentile=null kernel.gamma=1."
-            )
-            raise KlrBenchError(message)
-    return resolved
-
-
-def distance_percentile(X: Any, percentile: float, seed: int) -> float:
-    """Return a percentile of the pairwise distances of at most 2,000 rows of X (n, d), drawn with `seed`."""
-    from sklearn.metrics import pairwise_distances
-
-    n = X.shape[0]
-    rows = np.random.RandomState(seed).permutation(n)[:WIDTH_SAMPLE]
-    distances = pairwise_distances(X[rows].astype(np.float64))
-    width = float(np.percentile(distances[np.triu_indices(len(rows), k=1)], percentile))
-    if not width > 0:
-        message = (
-            f"kernel.percentile={percentile:g}: that percentile of the distances of training rows is {width:g}, "
-            "because many rows are equal; choose a larger one, or set kernel.percentile=null kernel.gamma=<number>."
-        )
-        raise KlrBenchError(message)
-    return width
 
 
 def make(estimator: Parameters, kernel: Parameters, seed: int) -> Any:
@@ -147,10 +79,10 @@ def score_fold(
             "or data with more rows of each class."
         )
         raise KlrBenchError(message)
-    made = [make(with_width(learner, data.X_train), resolved, seed) for learner in learners]
+    made = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
     estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in made]
     scores: list[Score] = [None] * len(estimators)
-    metric = find(score, folders())
+    metric = find_metric(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     for group in sharing(estimators, len(np.unique(y))):
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])

@@ -22,7 +22,7 @@ from klr_bench.estimators.l1.problem import Problem
 from klr_bench.estimators.peers.l1 import PEERS, library_layout, library_model
 from klr_bench.experiment.config.datasets import read_dataset
 from klr_bench.experiment.data import default_cache, load
-from klr_bench.experiment.selection import distance_percentile
+from klr_bench.experiment.kernels import distance_percentile
 from klr_bench.experiment.splits import make_split, prepare
 
 N_COMPONENTS = 500

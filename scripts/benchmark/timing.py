@@ -10,7 +10,7 @@ import numpy as np
 
 from klr_bench.experiment.config.datasets import read_dataset
 from klr_bench.experiment.data import default_cache, load
-from klr_bench.experiment.selection import distance_percentile
+from klr_bench.experiment.kernels import distance_percentile
 from klr_bench.experiment.splits import make_split, prepare
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -134,19 +134,6 @@ def test_a_variant_of_odd_json_is_not_believed(variant: object) -> None:
     assert parse_cell(content, KEY) is None
 
 
-@pytest.mark.parametrize("field", ["key", "experiment", "dataset", "algorithm", "metric"])
-@pytest.mark.parametrize(
-    "name", ["", " ", ".", "../x", "a/b", "a\\b", "a\x1b[31m", "a\nb", "\u202e", "\ud800"], ids=ascii
-)
-def test_a_name_that_cannot_be_that_of_a_file_is_not_believed(field: str, name: str) -> None:
-    content = plain()
-    if field == "metric":
-        content["record"]["metrics"][name] = 1.0
-    else:
-        content["record"][field] = name
-    assert parse_cell(content, name if field == "key" else KEY) is None
-
-
 def test_a_message_is_cut_when_it_is_stored(tmp_path: Path) -> None:
     store = Store(tmp_path)
     record = Record(KEY, "mine", "moons", "nc", Variant(), {}, 0, 0, "error", "bad [/red] \x1b[31m\ud800" + "x" * 10**7)
@@ -271,17 +258,6 @@ def test_a_table_that_is_no_file(folder: Path, name: str, got: str) -> None:
     rejected(lambda: read_results(folder), f"{name}: expected a regular file, got {got}")
 
 
-@pytest.mark.parametrize("got", ["a named pipe", "a folder", "a device"])
-def test_a_lock_that_is_no_file_does_not_hang(folder: Path, got: str) -> None:
-    path = folder / ".lock"
-    path.unlink(missing_ok=True)
-    IRREGULAR[got](path)
-    if got != "a named pipe":
-        rejected(Store(folder).rebuild, "cannot be written")
-    else:
-        assert Store(folder).rebuild().listed == 2
-
-
 @pytest.mark.parametrize("name", ["records.csv", "traces.csv", "manifest.yaml", "cells/k0.json"])
 def test_a_file_without_end_is_not_read(folder: Path, name: str) -> None:
     os.truncate(folder / name, 10**10)
@@ -295,26 +271,6 @@ def test_a_file_without_end_is_not_read(folder: Path, name: str) -> None:
 def test_a_header_without_end(folder: Path, content: bytes) -> None:
     (folder / "records.csv").write_bytes(content)
     rejected(lambda: read_results(folder), "records.csv: ", "expected ", "got ")
-
-
-def test_a_part_that_is_a_folder_is_left_alone(folder: Path) -> None:
-    part = folder / "cells" / ".k.json.1.part"
-    part.mkdir()
-    os.utime(part, (0, 0))
-    assert Store(folder).rebuild().listed == 2
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"[", b"[" * 10**5, b'{"record": ' * 10**5, b"NaN", b"\xff\xfe", b"1e400", b'{"a": 1' + b"0" * 5000 + b"}"],
-    ids=lambda content: ascii(content)[:20],
-)
-def test_a_cell_of_other_json_is_computed_again(folder: Path, content: bytes) -> None:
-    (folder / "cells" / "k1.json").write_bytes(content)
-    assert not Store(folder).finished("k1")
-    summary = Store(folder).rebuild()
-    assert (summary.listed, summary.unreadable) == (1, ("k1.json",))
-    assert "1 cell files cannot be read and are computed again: k1.json." in summary.notes()
 
 
 def test_a_note_of_many_files_is_short(folder: Path) -> None:

@@ -27,12 +27,13 @@ from klr_bench import protocols
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.compose import resolve_run
+from klr_bench.experiment.kernels import resolve_kernel
 from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.own import guarded
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
+from klr_bench.experiment.measure.user_metrics import naming_errors
 from klr_bench.experiment.runner.plan import check_candidates
 from klr_bench.experiment.runner.scores import is_score
-from klr_bench.experiment.selection import choose, resolve_kernel, score_fold
+from klr_bench.experiment.selection import choose, score_fold
 from klr_bench.experiment.splits import Prepared, Split, prepare
 from klr_bench.experiment.targets import build
 from tests.attack.promise import check_message, rejected
@@ -303,14 +304,14 @@ def test_a_score_file_is_believed_only_where_the_metric_can_have_it(score: Any) 
 @pytest.mark.parametrize("found", ["0.9", [1.0], np.ones(2), math.inf, True])
 def test_a_metric_of_the_user_that_returns_no_number_is_one_message(found: Any) -> None:
     message = rejected(
-        lambda: guarded("mine", lambda _: found)(None), "metric mine: its function is to return a finite"
+        lambda: naming_errors("mine", lambda _: found)(None), "metric mine: its function is to return a finite"
     )  # type: ignore[arg-type]
     check_message(message)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("x" * 10**6), SystemExit(3)])
 def test_a_metric_of_the_user_that_raises_is_one_message(error: BaseException) -> None:
-    rejected(lambda: guarded("mine", raising(error))(None), f"its function raised {type(error).__name__}: ")  # type: ignore[arg-type]
+    rejected(lambda: naming_errors("mine", raising(error))(None), f"its function raised {type(error).__name__}: ")  # type: ignore[arg-type]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

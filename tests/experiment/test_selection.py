@@ -14,20 +14,11 @@ from sklearn.svm import SVC
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import selection
+from klr_bench.experiment.kernels import distance_percentile, kernel_of, resolve_kernel
 from klr_bench.experiment.measure.catalogue import METRICS, SCORES
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.quality import measure
-from klr_bench.experiment.selection import (
-    FAILED,
-    candidates,
-    choose,
-    distance_percentile,
-    kernel_of,
-    make,
-    resolve_kernel,
-    score_fold,
-    sharing,
-)
+from klr_bench.experiment.selection import FAILED, candidates, choose, make, score_fold, sharing
 from klr_bench.experiment.splits import Prepared, fold_rows
 from tests.estimators.one_pass import OSKL, NonConservativeKLR
 

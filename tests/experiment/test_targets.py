@@ -90,8 +90,6 @@ def test_parameters_of_parts_are_set_behind_the_constructor():
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("os.system", "got 'os.system', which is part of Python itself"),
-        ("antigravity.fly", "got 'antigravity.fly', which is part of Python itself"),
         ("klr_bench.lambda_max", "which is a function"),
         (f"{HERE}.NoFit", "a class without a method fit"),
         (f"{HERE}.NoPredict", "a class without a method predict"),
@@ -99,7 +97,7 @@ def test_parameters_of_parts_are_set_behind_the_constructor():
             "sklearn.linear_model.LinearRegression",
             "expected a classifier, got 'sklearn.linear_model.LinearRegression', a regressor",
         ),
-        ("builtins.dict", "got 'builtins.dict', which is part of Python itself"),
+        ("builtins.dict", "a class without a method fit"),
         ("numpy.ndarray", "a class without a method fit"),
     ],
 )

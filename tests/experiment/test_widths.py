@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from klr_bench.cli import main
 from klr_bench.estimators.core.kernels import gamma_of
-from klr_bench.experiment.selection import resolve_kernel, score_fold
+from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel, with_any_gamma
+from klr_bench.experiment.selection import score_fold
 from klr_bench.experiment.splits import Prepared
-from klr_bench.experiment.widths import to_be_checked, with_width
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(scale=3.0, size=(200, 4)).astype(np.float32)
@@ -23,14 +23,14 @@ Y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1).astype(np.int8)
 @pytest.mark.parametrize(("text", "factor"), [("4 scale", 4.0), ("0.25 scale", 0.25), ("1e-3 scale", 1e-3)])
 def test_a_multiple_becomes_a_number(rows, text, factor):
     spec = {"_target_": "sklearn.svm.SVC", "C": 2.0, "gamma": text}
-    assert with_width(spec, rows) == {**spec, "gamma": pytest.approx(factor / (4 * X.var()), rel=1e-5)}
-    assert to_be_checked(spec)["gamma"] == 1.0
+    assert resolve_gamma(spec, rows) == {**spec, "gamma": pytest.approx(factor / (4 * X.var()), rel=1e-5)}
+    assert with_any_gamma(spec)["gamma"] == 1.0
 
 
 @pytest.mark.parametrize("value", ["scale", "4scale", "-1 scale", "0 scale", "1e999 scale", "2 scal", 3.0, None])
 def test_anything_else_is_left_to_the_estimator(value):
     spec = {"_target_": "klr_bench.OSKL", "gamma": value}
-    assert with_width(spec, X) == to_be_checked(spec) == spec
+    assert resolve_gamma(spec, X) == with_any_gamma(spec) == spec
 
 
 def test_candidates_and_kernels_of_all_classes_have_it():

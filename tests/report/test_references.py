@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from klr_bench.report import FORMATS
 from klr_bench.report.load import read_results
 from klr_bench.report.render import document, table_files
-from klr_bench.report.whole.origin import origin
+from klr_bench.report.whole.origin import origin, source_of
 from tests.report.folders import table
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
@@ -28,11 +29,16 @@ def test_the_script_has_made_them_all() -> None:
     assert len(measured) >= 16
 
 
-def test_they_are_of_one_commit_and_one_machine() -> None:
-    (said,) = origin({folder.name: read_results(folder) for folder in FOLDERS})
-    assert "One commit: " in said, said
-    assert "One machine: " in said, said
-    assert "with changes" not in said, said
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_reference_names_its_own_commit_and_machine(folder: Path) -> None:
+    """References may be made one by one: each says of what commit and machine it is, and reports say so, too."""
+    results = read_results(folder)
+    commit, changed = source_of(results.manifest)
+    assert re.fullmatch("[0-9a-f]{10}", commit)
+    assert not changed
+    (sentence,) = origin({folder.name: results})
+    assert f"One commit: {commit}. One machine: " in sentence
+    assert "not known" not in sentence
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

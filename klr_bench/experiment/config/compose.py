@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.checks import check_limits, check_run, check_settings
+from klr_bench.experiment.config.checks import check_run, check_settings, check_unused_keys
 from klr_bench.experiment.config.models import RunConfig, RunEntry
 from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.config.references import resolve_references
-from klr_bench.experiment.config.resolve import resolve_algorithms, resolve_datasets, resolve_sweep
-from klr_bench.experiment.config.unused_keys import check_unused_keys
+from klr_bench.experiment.config.resolve import resolve_algorithms, resolve_datasets, resolve_references, resolve_sweep
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
 
 OPEN = ("datasets", "algorithms", "sweep", "left_out", "against")
 """Sections that are filled by name and may be null."""
@@ -40,7 +41,8 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
 
 def resolve_run(plain: dict[str, Any], overrides: set[str], searched: Sequence[Path]) -> RunConfig:
     """Return the `RunConfig` of plain values; `overrides` are the dotted keys of the command line."""
-    plain = plain | {key: {} for key in OPEN if plain.get(key) is None}
+    plain = with_new_names(plain)
+    plain |= {key: {} for key in OPEN if plain.get(key) is None}
     if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
     entry = parse(RunEntry, plain)
@@ -59,7 +61,6 @@ def resolve_run(plain: dict[str, Any], overrides: set[str], searched: Sequence[P
     config = RunConfig(**dict(entry) | resolved)
     check_run(config, entry.sweep, searched)
     check_unused_keys(config, overrides, searched)
-    check_limits(config)
     return config
 
 
@@ -80,3 +81,51 @@ def override_keys(overrides: Sequence[str]) -> set[str]:
         if not override.is_delete():
             collect(override.key_or_group, override.value())
     return keys
+
+
+KEYS: dict[str, str] = {}
+"""New dotted key by the former one."""
+VALUES: dict[str, dict[str, str]] = {"parallel.backend": {"processes": "joblib", "loky": "joblib"}}
+"""New value by the former one, by dotted key; configs/parallel has files that set the former ones."""
+ENDS_WITH = "0.2.0"
+_announced: set[str] = set()
+
+
+def with_new_names(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return plain values with new names in place of former ones; each is announced once on standard error."""
+    plain = copy.deepcopy(plain)
+    for former, new in KEYS.items():
+        section, name = _place(plain, former)
+        if name in section:
+            _announce(former, new)
+            target, new_name = _place(plain, new)
+            target[new_name] = section.pop(name)
+    for key, names in VALUES.items():
+        section, name = _place(plain, key)
+        value = section.get(name)
+        if isinstance(value, str) and value in names:
+            _announce(f"{key}={value}", f"{key}={names[value]}")
+            section[name] = names[value]
+    return plain
+
+
+def new_key(key: str) -> str:
+    """Return the present name of a dotted key; a former one is announced."""
+    if key in KEYS:
+        _announce(key, KEYS[key])
+    return KEYS.get(key, key)
+
+
+def _place(plain: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """Return the mapping that holds a dotted key, empty if there is none, and the key's last part."""
+    *sections, name = key.split(".")
+    for section in sections:
+        inner = plain.get(section)
+        plain = inner if isinstance(inner, dict) else {}
+    return plain, name
+
+
+def _announce(former: str, new: str) -> None:
+    if former not in _announced:
+        _announced.add(former)
+        sys.stderr.write(f"{former} is renamed {new}; the old name ends with {ENDS_WITH}.\n")

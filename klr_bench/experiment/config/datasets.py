@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import KlrBenchError, located, nearest
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import (
     FILE,
+    MAX_SEED,
     SOURCE_KEYS,
     DataConfig,
     DatasetConfig,
     DatasetEntry,
+    Features,
     SourceConfig,
 )
-from klr_bench.experiment.config.parsing import parse, refuse
-from klr_bench.experiment.config.splitting import Official, SplitSpec, Stream, parse_split
-from klr_bench.experiment.targets import TARGET
+from klr_bench.experiment.config.parsing import Model, between, parse, refuse
+from klr_bench.experiment.config.splitting import Official, Rows, SplitSpec, Stream, parse_split
+from klr_bench.experiment.targets import TARGET, Parameters, build
 
 STREAMED = ("csv", "svmlight", FILE)
 """Formats whose rows can be read one by one."""
@@ -178,3 +180,145 @@ def _not_none(values: Mapping[str, Any]) -> dict[str, Any]:
 def _column(label: int | str | None) -> int | str | None:
     """Return the position or the name of a column: text of digits is a position."""
     return int(label) if isinstance(label, str) and re.fullmatch(r"-?\d{1,9}", label) else label
+
+
+Seed = Annotated[int, between(0, MAX_SEED)]
+Few = Annotated[int, between(1, 10_000)]
+Classes = Annotated[int, between(2, 127)]
+Fraction = Annotated[float, between(0, 1)]
+Size = Annotated[float, between(0, 1e6)]
+
+
+class GeneratorParams(Model):
+    """The parameters of a function that generates data."""
+
+
+class SeededParams(GeneratorParams):
+    n_samples: Rows
+    seed: Seed
+
+
+class Moons(SeededParams):
+    noise: Size
+
+
+class Checkerboard(SeededParams):
+    cells: Few
+    label_noise: Fraction
+
+
+class RepeatedPoints(SeededParams):
+    n_points: Few
+    distance: Size
+
+
+class GaussianMixtures(SeededParams):
+    n_classes: Classes
+    components: Few
+    spread: Size
+
+
+class WideParams(SeededParams):
+    n_features: Features
+
+
+class TwoGaussians(WideParams):
+    distance: Size
+    spread: Size
+
+
+class SparseText(WideParams):
+    length: Few
+    topic_words: Features
+    topic_share: Fraction
+
+
+class Factors(WideParams):
+    n_factors: Few
+    share: Fraction
+    noise: Size
+
+
+class DenseFactors(WideParams):
+    n_factors: Few
+    decay: Annotated[float, between(-10, 10)]
+    noise: Size
+
+
+class SparseBinary(WideParams):
+    n_on: Annotated[int, between(1, 100)]
+    n_classes: Classes
+    topics: Few
+    blocks: Annotated[int, between(2, 10_000)]
+    share: Fraction
+
+
+class CorrelatedBlocks(WideParams):
+    n_blocks: Few
+    block_size: Few
+    correlation: Fraction
+    presence: Fraction
+    length: Few
+    label_noise: Fraction
+
+
+SYNTHETIC, BUNDLED = "klr_bench.experiment.data.synthetic", "klr_bench.experiment.data.bundled"
+GENERATORS: dict[str, type[GeneratorParams]] = {
+    f"{SYNTHETIC}.moons": Moons,
+    f"{SYNTHETIC}.checkerboard": Checkerboard,
+    f"{SYNTHETIC}.repeated_points": RepeatedPoints,
+    f"{SYNTHETIC}.gaussian_mixtures": GaussianMixtures,
+    f"{SYNTHETIC}.two_gaussians": TwoGaussians,
+    f"{SYNTHETIC}.sparse_text": SparseText,
+    f"{SYNTHETIC}.factors": Factors,
+    f"{SYNTHETIC}.dense_factors": DenseFactors,
+    f"{SYNTHETIC}.sparse_binary": SparseBinary,
+    f"{SYNTHETIC}.correlated_blocks": CorrelatedBlocks,
+    **dict.fromkeys(
+        [f"{BUNDLED}.{name}" for name in ("digits", "ten_digits", "breast_cancer", "wine", "iris")], GeneratorParams
+    ),
+    "klr_bench.experiment.data.deformed.deformed": SeededParams,
+}
+"""Parameters by the dotted name of the function; `deformed` gets the arrays of the files as well."""
+
+
+def generate(call: Parameters, where: str, **arguments: Any) -> Any:
+    """Call the function of a generator with the parameters of `call` and other arguments."""
+    check_generator(call, where)
+    return build(call, **arguments)
+
+
+def check_generators(dataset: DatasetConfig, where: str) -> None:
+    """Refuse unsuitable parameters of generators, and declared sizes that differ from those of the generator.
+
+    `where`, which ends in a dot, stands before the keys in messages.
+    """
+    source = dataset.source
+    for call, place in ((source.generator, f"{where}source.generator."), (dataset.derive, f"{where}derive.")):
+        if call:
+            check_generator(call, place)
+    for key, declared in (("n_samples", source.n_samples), ("n_features", source.n_features)):
+        requested = (source.generator or {}).get(key)
+        if declared is not None and requested is not None and declared != requested:
+            message = (
+                f"{where}source.{key}={declared}: expected the same as {where}source.generator.{key}, got {requested}. "
+                "Change both."
+            )
+            raise KlrBenchError(message)
+    rows, n_train = source.n_samples, source.n_train
+    if rows is not None and n_train is not None and n_train >= rows:
+        message = f"{where}source.n_train: expected less than n_samples={rows}, for rows to test on, got {n_train}."
+        raise KlrBenchError(message)
+
+
+def check_generator(call: Parameters, where: str) -> None:
+    """Refuse parameters that a generator of klr-bench does not take, and other functions of klr-bench.
+
+    `where`, which ends in a dot or is empty, stands before the keys in messages.  Nothing is imported or called.
+    """
+    target = str(call[TARGET])
+    if target in GENERATORS:
+        parse(GENERATORS[target], {key: value for key, value in call.items() if key != TARGET}, where)
+    elif target.startswith("klr_bench."):
+        message = f"{where}{TARGET}: expected a function that makes data, got {target!r}.{nearest(target, GENERATORS)}"
+        raise KlrBenchError(message)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path as PackagePath
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
@@ -28,9 +29,14 @@ from klr_bench.experiment.targets import TARGET, Parameters
 from klr_bench.files import expanded
 
 Kernel = Literal["rbf", "poly", "linear"]
-Backend = Literal["joblib", "serial", "dask"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
-BACKENDS: tuple[str, ...] = get_args(Backend)
+EXECUTORS = PackagePath(__file__).parents[1] / "runner" / "executors"
+BACKENDS = tuple(sorted(path.stem for path in EXECUTORS.glob("[!_]*.py")))
+"""The modules of runner/executors."""
+if TYPE_CHECKING:
+    Backend = str
+else:
+    Backend = Literal[BACKENDS]
 MAX_SEED = 2**32 - 1
 MOST_FEATURES = 100_000_000
 """More would fill the memory of a learner, which has arrays of as many; a single wrong index can ask for them."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Collection, Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
 from klr_bench.errors import KlrBenchError, located
+from klr_bench.experiment import targets
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.algorithms import check_names, resolve_algorithm, value_lists
-from klr_bench.experiment.config.datasets import is_own_file, resolve_dataset, with_own_file
-from klr_bench.experiment.config.generators import check_generators
+from klr_bench.experiment.config.datasets import check_generators, is_own_file, resolve_dataset, with_own_file
 from klr_bench.experiment.config.models import (
     LEFT_TO_SELECTION,
     AlgorithmConfig,
@@ -18,10 +20,15 @@ from klr_bench.experiment.config.models import (
     DataConfig,
     DatasetConfig,
     DatasetEntry,
+    Parameter,
     Sweep,
 )
-from klr_bench.experiment.config.parsing import parse, refuse
+from klr_bench.experiment.config.parsing import parse, parse_value, refuse, refuse_unknown
+from klr_bench.experiment.config.splitting import MOST_ROWS
+from klr_bench.experiment.records import read_variant
 from klr_bench.experiment.targets import TARGET, Parameters
+from klr_bench.experiment.variants import Variant
+from klr_bench.files import LARGEST_CSV, regular
 
 Entry = TypeVar("Entry", DatasetEntry, AlgorithmEntry)
 
@@ -142,3 +149,168 @@ def _refuse_unselected(group: str, stem: str, where: str, overrides: Collection[
     if changed:
         message = f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...]."
         raise KlrBenchError(message)
+
+
+def resolve_algorithm(stem: str, entry: AlgorithmEntry, overrides: Collection[str]) -> AlgorithmConfig:
+    """Return an algorithm; parameters that the command line, `overrides`, gives one value are no longer in the grid.
+
+    Raises KlrBenchError for a class, parameter or value that cannot be used.
+    """
+    where = f"algorithms.{stem}."
+    estimator, grid, selected_as = entry.estimator or {}, entry.grid or {}, entry.selected_as or {}
+    _check_target(estimator[TARGET], f"{where}estimator.{TARGET}")
+    _check_values(estimator, estimator, f"{where}estimator.")
+    check_names(estimator, grid, f"{where}grid.")
+    check_names(estimator, entry.kernel_parameters or (), f"{where}kernel_parameters.")
+    _check_selected_as(selected_as, estimator, grid, where)
+    resolved = {
+        "label": entry.label or stem,
+        "estimator": estimator,
+        "grid": value_lists(stem, estimator, grid, f"{where}grid.", overrides),
+        "selected_as": selected_as,
+    }
+    return AlgorithmConfig(**dict(entry) | resolved)
+
+
+def _check_selected_as(selected_as: Parameters, estimator: Parameters, grid: Parameters, where: str) -> None:
+    """Refuse parameters that cannot be used, have no effect, or are selected themselves."""
+    other = {**estimator, **selected_as}
+    _check_target(other[TARGET], f"{where}selected_as.{TARGET}")
+    _check_values(other, selected_as, f"{where}selected_as.")
+    for name in selected_as.keys() & grid.keys():
+        message = f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out."
+        raise KlrBenchError(message)
+    if selected_as and not grid:
+        message = f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out."
+        raise KlrBenchError(message)
+
+
+def _check_target(target: Any, key: str) -> None:
+    """Refuse a target that is not the dotted name of a class that can be called with parameters."""
+    try:
+        targets.parameters(parse_value(str, target, key))
+    except (ValueError, TypeError) as error:
+        message = f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class."
+        raise KlrBenchError(message) from error
+    except KlrBenchError as error:
+        where = key.removesuffix(TARGET) if str(error).startswith(TARGET) else f"{key}: "
+        message = str(error) if str(error).startswith(key) else f"{where}{error}"
+        raise KlrBenchError(message) from error
+
+
+def check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
+    """Refuse a name that is not a parameter of the estimator's constructor, or of a part of the estimator."""
+    target = estimator[TARGET]
+    known = targets.parameters(target)
+    if any(parameter.any_name for parameter in known.values()):
+        return
+    nested = {name for name in names if targets.is_nested(name, known)}
+    if nested and not targets.takes_nested(target):
+        nested = set()
+    refuse_unknown([name for name in names if name not in nested], known, where)
+
+
+def _check_values(estimator: Parameters, values: Parameters, where: str) -> None:
+    """Refuse parameters that the estimator's constructor does not take, and values that they cannot have."""
+    names = [name for name in values if name != TARGET]
+    check_names(estimator, names, where)
+    known = targets.parameters(estimator[TARGET])
+    for name in names:
+        _check_value(known.get(name, targets.Parameter()), values[name], f"{where}{name}")
+
+
+def _check_value(declared: targets.Parameter, value: Any, key: str) -> None:
+    """Refuse infinity, true and false for a parameter that is not declared to take them: they are numbers to Python."""
+    for number in value if isinstance(value, list) else [value]:
+        if declared.number and not declared.boolean and isinstance(number, bool):
+            refuse(key, "a number", number)
+        if isinstance(number, float) and math.isinf(number) and number not in declared.infinite:
+            refuse(key, "a finite number", number)
+
+
+def value_lists(
+    stem: str, estimator: Parameters, lists: Parameters, where: str, overrides: Collection[str]
+) -> dict[str, list[Any]]:
+    """Return the lists of values without repetitions, and without parameters that are given one value."""
+    unique: dict[str, list[Any]] = {}
+    known = targets.parameters(estimator[TARGET])
+    for name, values in lists.items():
+        single, listed = f"algorithms.{stem}.estimator.{name}", f"{where}{name}"
+        if single in overrides and listed in overrides:
+            message = f"{single} and {listed} are both given: one is a value, the other a list. Leave one of them out."
+            raise KlrBenchError(message)
+        if not isinstance(values, list) or not values:
+            refuse(listed, "a list of values such as [1, 10]", values)
+        for position, value in enumerate(values):
+            parse_value(Parameter, value, f"{listed}[{position}]")
+            _check_value(known.get(name, targets.Parameter()), value, listed)
+        if single not in overrides:
+            typed = [(type(value) is bool, value) for value in values]  # true is not 1
+            unique[name] = [value for place, (_, value) in enumerate(typed) if typed[place] not in typed[:place]]
+    return unique
+
+
+PREFIX = "from:"
+
+
+def resolve_references(
+    sweep: Mapping[str, Parameters], results: Path, datasets: Collection[str]
+) -> dict[str, Parameters]:
+    """Return a sweep with lists in place of ``from:<experiment>/<algorithm>``, and of one budget.
+
+    The list has the mean number of support vectors of each variant of that algorithm on the one data set of the run.
+    Raises KlrBenchError if there are several data sets, or no such records.
+    """
+
+    def values(name: str, value: Any) -> Any:
+        if isinstance(value, str) and value.startswith(PREFIX):
+            return _support_vectors(f"{name}={value}", value.removeprefix(PREFIX), results, list(datasets))
+        return [value] if name == "budget" and type(value) is int else value
+
+    return {stem: {name: values(name, value) for name, value in lists.items()} for stem, lists in sweep.items()}
+
+
+def _support_vectors(setting: str, source: str, results: Path, datasets: list[str]) -> list[int]:
+    experiment, _, algorithm = source.partition("/")
+    if len(datasets) != 1:
+        message = f"{setting}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}."
+        raise KlrBenchError(message)
+    path = results / experiment / "records.csv"
+    again = f"klr-bench run experiment={experiment}"
+    try:
+        with regular(path, LARGEST_CSV) as file:
+            rows = list(csv.DictReader(TextIOWrapper(file, encoding="utf-8", newline="")))
+    except OSError as error:
+        message = f"{setting}: no records in {path}. Make them with: {again}"
+        raise KlrBenchError(message) from error
+    except (csv.Error, ValueError) as error:
+        message = f"{setting}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}"
+        raise KlrBenchError(message) from error
+    if not algorithm:
+        known = ", ".join(sorted({f"{PREFIX}{experiment}/{row.get('algorithm')}" for row in rows})) or "no records"
+        message = f"{setting}: expected {PREFIX}<experiment>/<algorithm>; {path} has {known}."
+        raise KlrBenchError(message)
+    counts: dict[Variant, list[float]] = {}
+    for number, row in enumerate(rows, 1):
+        if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):
+            try:
+                counts.setdefault(read_variant(row["variant"]), []).append(_count(row["n_support"]))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                message = (
+                    f"{setting}: {path}: row {number}: expected a variant and n_support, got {error}. "
+                    f"Rebuild it with: {again}"
+                )
+                raise KlrBenchError(message) from error
+    if not counts:
+        known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
+        message = f"{setting}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}."
+        raise KlrBenchError(message)
+    return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=Variant.order)]
+
+
+def _count(text: str) -> float:
+    count = float(text)
+    if not 1 <= count <= MOST_ROWS:
+        message = f"n_support={text}"
+        raise ValueError(message)
+    return count

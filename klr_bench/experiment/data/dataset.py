@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError, shown
-from klr_bench.experiment.config.generators import generate
+from klr_bench.experiment.config.datasets import generate
 from klr_bench.experiment.config.models import DatasetConfig, LabelsFile
 from klr_bench.experiment.config.splitting import Stream as StreamSplit
 from klr_bench.experiment.data.cache import (

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
+import resource
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from klr_bench.errors import memory_limit, raised
-from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
 
 PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.experiment.measure.child import main; main()"
 
@@ -103,3 +106,19 @@ def _result(estimator: Any, X: Any, y: Any, time_limit_s: float) -> bytes:
         except Exception:  # an exception with arguments that cannot be pickled
             return pickle.dumps(RuntimeError(raised(error)))
         return pickled
+
+
+def reset_peak_memory() -> None:
+    """Let the kernel measure the peak memory of this process from now on, if it can (Linux)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory_mb() -> float:
+    """Return the largest resident memory of this process in MB: since the reset on Linux, else since its start."""
+    with suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if found:
+            return int(found[1]) / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)

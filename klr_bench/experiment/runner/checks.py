@@ -10,10 +10,10 @@ from klr_bench import protocols
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.data import Dataset
+from klr_bench.experiment.kernels import with_any_gamma
 from klr_bench.experiment.runner.plan import Cell
 from klr_bench.experiment.splits import make_split
 from klr_bench.experiment.targets import TARGET, build
-from klr_bench.experiment.widths import to_be_checked
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
@@ -60,7 +60,7 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
         estimator, split = cell.candidates[0].chosen, cell.source.spec.split
         assert isinstance(split, Stream)
-        built = build(to_be_checked(estimator))
+        built = build(with_any_gamma(estimator))
         if not protocols.declares(built, "partial_fit"):
             message = f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from."
             raise KlrBenchError(message)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import scipy.sparse as sp
 from rich.console import Console
@@ -18,21 +19,18 @@ from klr_bench.console import PlainConsole
 from klr_bench.experiment.config.models import RunConfig
 from klr_bench.experiment.data import default_cache
 from klr_bench.experiment.data.catalog import progress
+from klr_bench.experiment.kernels import kernel_warnings
 from klr_bench.experiment.records import FINISHED, CellFile, Record, Store
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.checks import check_data, check_many_classes, check_stream_learners
-from klr_bench.experiment.runner.display import Display
-from klr_bench.experiment.runner.dry import dry_run_of
-from klr_bench.experiment.runner.executors import Executor, Task, open_executor
-from klr_bench.experiment.runner.failure import Failure
+from klr_bench.experiment.runner.dry_run import dry_run_of
+from klr_bench.experiment.runner.executors import Executor, Failure, Task, open_executor
+from klr_bench.experiment.runner.fit import failed_cell, run_cell, run_fold
 from klr_bench.experiment.runner.manifest import manifest
 from klr_bench.experiment.runner.plan import Cell, Fold, group_folds, of_shard, plan_cells
-from klr_bench.experiment.runner.progress_file import ProgressFile
-from klr_bench.experiment.runner.schedule import rounds
+from klr_bench.experiment.runner.progress_file import Display, ProgressFile
 from klr_bench.experiment.runner.scores import ScoreStore
-from klr_bench.experiment.runner.shared_kernel import kernel_warnings
 from klr_bench.experiment.runner.streaming import forget, run_stream
-from klr_bench.experiment.runner.work import failed_cell, run_cell, run_fold
 from klr_bench.experiment.splits import scaling
 from klr_bench.experiment.variants import variant_text
 from klr_bench.printing import shortened
@@ -311,3 +309,33 @@ def _described(classes: Sequence[str]) -> str:
         return f"{len(classes)} classes: {', '.join(classes)}"
     negative, positive = classes
     return f"{negative!r} is -1, {positive!r} is +1"
+
+
+class Round(NamedTuple):
+    """Folds, and cells whose folds are scored in this round or before."""
+
+    folds: list[Fold]
+    cells: list[Cell]
+
+
+def rounds(cells: Sequence[Cell], folds: Sequence[Fold], n_cells: int) -> Iterator[Round]:
+    """Yield all cells in their order, in rounds of whole repeats with `n_cells` cells or more, the last perhaps fewer.
+
+    cells : cells of a run, those of a data set and repeat one after the other
+    folds : folds that have no scores yet
+    """
+    unscored = {fold.key: fold for fold in folds}
+    taken: list[Cell] = []
+    for _, group in groupby(cells, lambda cell: (cell.source.stem, cell.source.repeat)):
+        taken += group
+        if len(taken) >= n_cells:
+            yield _round(taken, unscored)
+            taken = []
+    if taken:
+        yield _round(taken, unscored)
+
+
+def _round(cells: list[Cell], unscored: dict[str, Fold]) -> Round:
+    """Return a round with the folds that its cells need, and take these out of `unscored`."""
+    needed = dict.fromkeys(fold.key for cell in cells for fold in cell.folds)
+    return Round([unscored.pop(key) for key in needed if key in unscored], cells)

@@ -16,7 +16,7 @@ import klr_bench
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import RunConfig
 from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.own import load_own
+from klr_bench.experiment.measure.user_metrics import user_metrics
 from klr_bench.experiment.runner.machine import cpu_name
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
@@ -43,7 +43,7 @@ def manifest(
         for group, entries in (("algorithms", config.algorithms), ("datasets", config.datasets))
     }
     metrics = [name for name in config.metrics or () if name not in METRICS]
-    own = {name: metric.described() for name, metric in load_own(metrics, config_files.folders()).items()}
+    own = {name: metric.described() for name, metric in user_metrics(metrics, config_files.folders()).items()}
     commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {

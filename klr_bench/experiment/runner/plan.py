@@ -27,23 +27,35 @@ from klr_bench.experiment.config.splitting import Folds
 from klr_bench.experiment.data import Dataset, dataset_hash, dataset_name, load
 from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.dataset import Streamed, streamed
+from klr_bench.experiment.kernels import shared_kernel, with_any_gamma
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
-from klr_bench.experiment.measure.own import own_files
-from klr_bench.experiment.runner.failure import described
-from klr_bench.experiment.runner.shared_kernel import shared_kernel
-from klr_bench.experiment.selection import EstimatorSpec, candidates
-from klr_bench.experiment.targets import TARGET, Parameters, build, check_parameters
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.user_metrics import metric_files
+from klr_bench.experiment.runner.executors import described
+from klr_bench.experiment.selection import candidates
+from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters, build, check_parameters
 from klr_bench.experiment.variants import Variant, variant_text
-from klr_bench.experiment.widths import to_be_checked
 
 SPLITTING = ("klr_bench.experiment.splits",)
-SELECTING = ("klr_bench.experiment.selection", "klr_bench.estimators.online.many")
-MEASURING = (
-    "klr_bench.experiment.measure",
-    "klr_bench.protocols",
-    "klr_bench.experiment.runner.work",
+SELECTING = (
+    "klr_bench.experiment.selection",
+    "klr_bench.experiment.kernels",
+    "klr_bench.estimators.online.many",
 )
-"""Modules on which the result of every cell depends, beside the estimator's own."""
+MEASURING = (
+    "klr_bench.experiment.measure.compute",
+    "klr_bench.experiment.measure.predictions",
+    "klr_bench.experiment.measure.quality",
+    "klr_bench.experiment.measure.clock",
+    "klr_bench.experiment.measure.child",
+    "klr_bench.protocols",
+    "klr_bench.experiment.runner.fit",
+)
+"""Modules that the result of every cell depends on, besides the estimator's.
+
+The names and formats of metrics (`measure.catalogue`, `measure.metric`) are not among them: no result depends on these.
+"""
+STREAMING = ("klr_bench.experiment.runner.streaming",)
 
 
 @dataclass(frozen=True)
@@ -148,8 +160,8 @@ class Cell:
     selection: SelectionConfig
     trace: TraceConfig
     time_limit_s: float | None
-    own_metrics: Mapping[str, str]
-    """Metrics of the user's own that are measured, and the hashes of their files."""
+    user_metrics: Mapping[str, str]
+    """Measured metrics that are files of their own, and the hashes of these files."""
 
     @cached_property
     def config_hash(self) -> str:
@@ -166,8 +178,8 @@ class Cell:
             "selection": self.selection.model_dump() if self.grid else None,
             "selecting": module_hash(*SELECTING),
             "scored": [candidate.key for candidate in self.candidates] if self.grid else None,
-            "measuring": module_hash(*MEASURING),
-            "own_metrics": self.own_metrics,
+            "measuring": module_hash(*MEASURING, *(STREAMING if self.source.is_stream else ())),
+            "user_metrics": self.user_metrics,
         }
         return content_hash(content)
 
@@ -223,8 +235,8 @@ def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
 def _columns(config: RunConfig, *, construct: bool) -> list[partial[Cell]]:
     """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
     columns = []
-    metrics = _own_metrics(config.metrics or ())
-    score = _own_metrics([config.selection.score])
+    metrics = _file_hashes(config.metrics or ())
+    score = _score_key(config.selection.score)
     for stem, algorithm in config.algorithms.items():
         for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
             choices = _candidates(algorithm, estimator, grid, score)
@@ -244,14 +256,14 @@ def _columns(config: RunConfig, *, construct: bool) -> list[partial[Cell]]:
                 selection=config.selection,
                 trace=config.trace,
                 time_limit_s=algorithm.time_limit_s,
-                own_metrics=metrics,
+                user_metrics=metrics,
             )
             columns.append(column)
     return columns
 
 
 def _candidates(
-    algorithm: AlgorithmConfig, estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Mapping[str, str]
+    algorithm: AlgorithmConfig, estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Parameters
 ) -> tuple[Candidate, ...]:
     """Return what selection chooses from: the estimators of the grid, scored as another one where that is said."""
     limit, other = algorithm.time_limit_s, algorithm.selected_as
@@ -284,9 +296,9 @@ def variants(
     return found
 
 
-def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, own_score: Mapping[str, str]) -> str:
-    """Return the key of a candidate's score within a fold; `own_score` is the hash of a score of the user's own."""
-    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, own_score])
+def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, score: Parameters) -> str:
+    """Return the key of a candidate's score within a fold; `score` is what `_score_key` returns."""
+    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, score])
 
 
 def check_candidates(
@@ -300,13 +312,13 @@ def check_candidates(
 def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -> None:
     for estimator in estimators:
         try:
-            checked = to_be_checked(estimator)
+            checked = with_any_gamma(estimator)
             check_parameters(checked)
             if construct:
                 protocols.check_parameters(build(checked))
         except (KlrBenchError, ValueError, TypeError) as error:
             raise KlrBenchError(str(error)) from error
-        except (Exception, SystemExit, GeneratorExit) as error:
+        except (Exception, SystemExit) as error:
             message = f"{estimator[TARGET]} raised {described(error)}"
             raise KlrBenchError(message) from error
 
@@ -326,6 +338,11 @@ def group_folds(cells: Sequence[Cell]) -> list[Fold]:
     return [fold.with_candidates(tuple(known.values())) for fold, known in groups.values()]
 
 
-def _own_metrics(names: Sequence[str]) -> dict[str, str]:
-    files = own_files(config_files.folders())
+def _file_hashes(names: Sequence[str]) -> dict[str, str]:
+    files = metric_files(config_files.folders())
     return {name: file_hash(files[name]) for name in names if name in files}
+
+
+def _score_key(name: str) -> Parameters:
+    """Return what scores depend on besides `MEASURING`: the direction of their metric, or the code of its file."""
+    return {name: METRICS[name].better} if name in METRICS else _file_hashes([name])

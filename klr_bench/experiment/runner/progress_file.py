@@ -12,6 +12,17 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+import rich.progress
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.progress import (
     HEARTBEAT_S,
@@ -27,7 +38,7 @@ from klr_bench.experiment.progress import (
     standing,
 )
 from klr_bench.experiment.records import Record
-from klr_bench.experiment.runner.failure import described
+from klr_bench.experiment.runner.executors import described
 from klr_bench.experiment.runner.plan import Cell, Fold
 from klr_bench.experiment.variants import variant_text
 from klr_bench.files import write_json
@@ -222,3 +233,50 @@ def _kind(task: Fold | Cell) -> Kind:
 
 def _shown(text: str) -> str:
     return shortened(printable(text), LONGEST_SHOWN)
+
+
+PLAIN_INTERVAL_S = 5.0
+
+
+class Display:
+    """A context manager; `advance` is called once per finished task."""
+
+    def __init__(self, console: Console, title: str, total: int, *, quiet: bool) -> None:
+        self._console = console
+        self._title = title
+        self._total = total
+        self._done = 0
+        self._said = time.monotonic()
+        self._plain = not quiet and not console.is_terminal
+        self._bar = rich.progress.Progress(
+            TextColumn("{task.fields[title]}", markup=False),
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left", markup=False, table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False, style="dim", table_column=Column(no_wrap=True, ratio=1)),
+            console=console,
+            expand=True,
+            transient=True,
+            disable=quiet or self._plain,
+        )
+        self._task = self._bar.add_task("", total=total, title=title)
+
+    def __enter__(self) -> Display:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def advance(self, description: str) -> None:
+        """Count one more finished task."""
+        self._done += 1
+        self._bar.update(self._task, advance=1, description=description)
+        due = time.monotonic() - self._said >= PLAIN_INTERVAL_S
+        if self._plain and (due or self._done == self._total):
+            self._said = time.monotonic()
+            self._console.print(f"{self._title}: {self._done} of {self._total}, last {description}")

@@ -14,7 +14,8 @@ from klr_bench.experiment.keys import content_hash
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.runner.plan import Cell, Fold, group_folds
-from klr_bench.experiment.selection import FAILED, LONGEST_REASON, EstimatorSpec, Score, choose
+from klr_bench.experiment.selection import FAILED, LONGEST_REASON, Score, choose
+from klr_bench.experiment.targets import EstimatorSpec
 from klr_bench.files import read_checked_json, write_checked_json
 
 LARGEST = 1e300

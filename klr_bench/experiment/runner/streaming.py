@@ -21,17 +21,18 @@ from threadpoolctl import threadpool_limits
 from klr_bench import protocols
 from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.data.dataset import Streamed
-from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
+from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel
+from klr_bench.experiment.measure.child import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.predictions import Predictions, predict
 from klr_bench.experiment.measure.quality import Metrics, fitted
 from klr_bench.experiment.records import CellFile, Checkpoint
 from klr_bench.experiment.runner import checkpoint, machine
+from klr_bench.experiment.runner.fit import completed, flat_parameters, learner_seed
 from klr_bench.experiment.runner.plan import Cell
-from klr_bench.experiment.runner.work import completed, flat_parameters, learner_seed
 from klr_bench.experiment.scale import Scaling, scaling_by
-from klr_bench.experiment.selection import EstimatorSpec, make, resolve_kernel
+from klr_bench.experiment.selection import make
 from klr_bench.experiment.splits import scaling as scaling_kind
-from klr_bench.experiment.widths import with_width
+from klr_bench.experiment.targets import EstimatorSpec
 
 logger = logging.getLogger(__name__)
 
@@ -209,7 +210,7 @@ def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows
     scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.scale, sparse=sparse))
     X = scaling.transform(X)
     kernel = resolve_kernel(cell.kernel, X, seed)
-    estimator = make(with_width(chosen, X), kernel, seed)
+    estimator = make(resolve_gamma(chosen, X), kernel, seed)
     protocols.warm_up(estimator, sparse=sparse)
     classes = np.array([-1, 1] if n_classes == 2 else range(n_classes), dtype=np.int8)
     return Pass(estimator, scaling, flat_parameters(chosen, kernel), classes, by_rows)

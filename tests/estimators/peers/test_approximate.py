@@ -14,7 +14,8 @@ from sklearn.svm import SVC
 
 from klr_bench import ApproximateKernelLR
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.selection import kernel_of, make
+from klr_bench.experiment.kernels import kernel_of
+from klr_bench.experiment.selection import make
 
 CONFIGS = config_files.config_dir()
 RANDOM = np.random.RandomState(0)

@@ -19,9 +19,9 @@ import pytest
 
 import klr_bench
 from klr_bench.cli import main
-from klr_bench.experiment.runner.executors import dask, transport
+from klr_bench.experiment.runner.executors import _dask_worker, dask
+from klr_bench.experiment.runner.fit import run_cell
 from klr_bench.experiment.runner.plan import plan_cells
-from klr_bench.experiment.runner.work import run_cell
 from tests.experiment.composing import composed
 from tests.experiment.runner.test_interruptions import HERE, LEARNERS, TIMES, Workplace, patiently
 
@@ -229,18 +229,18 @@ def test_a_machine_without_the_data_is_sent_them(tmp_path, monkeypatch, what):
     config = composed(*data, "algorithm=nc", "repeats=1", f"data.cache={here / 'cache'}")
     (cell,) = plan_cells(config, here / "cache")
     expected = run_cell(cell, cell.candidates[0].chosen)
-    sent = [(place, path.read_bytes()) for place, path in transport.files_to_send(cell.source).items()]
+    sent = [(place, path.read_bytes()) for place, path in _dask_worker.files_to_send(cell.source).items()]
     here.rename(tmp_path / "far away")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(transport, "default_cache", lambda: there)
-    call = partial(transport.run_here, cell, partial(run_cell, cell, cell.candidates[0].chosen))
-    assert isinstance(call(), transport.MissingData)
+    monkeypatch.setattr(_dask_worker, "default_cache", lambda: there)
+    call = partial(_dask_worker.run_here, cell, partial(run_cell, cell, cell.candidates[0].chosen))
+    assert isinstance(call(), _dask_worker.MissingData)
     for place, content in sent:
         half = len(content) // 2
-        transport.receive(here / "cache", place, content[:half], 0)
-        transport.receive(here / "cache", place, content[half:], 1)
-        assert isinstance(call(), transport.MissingData)
-        transport.receive(here / "cache", place, b"", -1)
+        _dask_worker.receive(here / "cache", place, content[:half], 0)
+        _dask_worker.receive(here / "cache", place, content[half:], 1)
+        assert isinstance(call(), _dask_worker.MissingData)
+        _dask_worker.receive(here / "cache", place, b"", -1)
     found = call()
     assert found.record.key == expected.record.key
     metrics = [{k: v for k, v in one.record.metrics.items() if k not in TIMES} for one in (found, expected)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 import yaml
 from rich.console import Console
 
+import klr_bench
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import keys, runner
 from klr_bench.experiment.config.models import (
@@ -26,15 +28,15 @@ from klr_bench.experiment.config.models import (
     SelectionConfig,
     TraceConfig,
 )
+from klr_bench.experiment.kernels import distance_percentile
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash
-from klr_bench.experiment.runner import plan, reference, work
+from klr_bench.experiment.runner import dry_run, fit, plan
 from klr_bench.experiment.runner.manifest import _is_place, git_state
 from klr_bench.experiment.runner.plan import group_folds, plan_cells
 from klr_bench.experiment.runner.scores import ScoreStore
-from klr_bench.experiment.selection import distance_percentile
 from klr_bench.experiment.splits import fold_rows
 from klr_bench.experiment.targets import build
-from klr_bench.files import read_checked_json, write_checked_json
+from klr_bench.files import read_checked_json, regular, write_checked_json
 from tests.experiment.composing import altered
 
 SYNTHETIC = "klr_bench.experiment.data.synthetic"
@@ -174,7 +176,7 @@ def test_a_cell_is_what_its_parts_make(config):
     assert [len(found) for found in scores] == [8] * 6
     for cell in plan_cells(config, Path(config.data.cache)):
         row = rows.set_index("key").loc[cell.key]
-        data, seed = work._prepared(cell.source), work.learner_seed(cell.source)
+        data, seed = fit._prepared(cell.source), fit.learner_seed(cell.source)
         gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
         means = []
         for candidate in cell.candidates:
@@ -200,10 +202,10 @@ def test_a_cell_is_what_its_parts_make(config):
 def test_what_a_rehearsal_returns_is_fitted_and_the_rehearsal_is_not_timed(config, tmp_path, monkeypatch):
     monkeypatch.setenv("FITS_LOG", str(tmp_path / "fits"))
     fitted = []
-    monkeypatch.setattr(work, "measure", lambda estimator, *rest: fitted.append(estimator.choice) or ({}, 0.0, []))
+    monkeypatch.setattr(fit, "measure", lambda estimator, *rest: fitted.append(estimator.choice) or ({}, 0.0, []))
     learner = algorithm("tests.experiment.runner.learners.Rehearsed")
     cell = only_cell(config, algorithms={"mine": learner})
-    row = work.run_cell(cell, cell.estimator).record
+    row = fit.run_cell(cell, cell.estimator).record
     assert row.status == "ok"
     assert fitted == [7]
     assert 0 < row.metrics["fit_time_s"] < 3
@@ -211,8 +213,8 @@ def test_what_a_rehearsal_returns_is_fitted_and_the_rehearsal_is_not_timed(confi
 
 def test_repeats_differ_in_split_and_seed(config):
     first, second = (cell.source for cell in plan_cells(config, Path("cache")) if cell.variant == {"G": 1})
-    assert work.learner_seed(first) != work.learner_seed(second)
-    assert work._prepared(first).X_train.tolist() != work._prepared(second).X_train.tolist()
+    assert fit.learner_seed(first) != fit.learner_seed(second)
+    assert fit._prepared(first).X_train.tolist() != fit._prepared(second).X_train.tolist()
 
 
 def test_the_choice_is_by_the_mean_over_folds(config, tmp_path):
@@ -244,7 +246,7 @@ def test_without_nesting_the_repeats_of_a_partition_share_the_choice_that_is_bes
     for candidate in cells[0].candidates:
         accuracies = []
         for cell in cells[:3]:
-            data, seed = work._prepared(cell.source), work.learner_seed(cell.source)
+            data, seed = fit._prepared(cell.source), fit.learner_seed(cell.source)
             gamma = 1 / (2 * distance_percentile(data.X_train, 20.0, seed) ** 2)
             learner = build(candidate.estimator, gamma=gamma, random_state=seed).fit(data.X_train, data.y_train)
             accuracies.append(learner.score(data.X_test, data.y_test))
@@ -300,9 +302,10 @@ def test_keys_hold_the_code_of_the_solver(config, monkeypatch):
 CODE = {
     "splits": "klr_bench.experiment.splits",
     "selection": "klr_bench.experiment.selection",
-    "measure": "klr_bench.experiment.measure",
+    "metrics": "klr_bench.experiment.measure.compute",
+    "predictions": "klr_bench.experiment.measure.predictions",
     "protocols": "klr_bench.protocols",
-    "work": "klr_bench.experiment.runner.work",
+    "work": "klr_bench.experiment.runner.fit",
 }
 
 
@@ -320,19 +323,68 @@ def test_keys_hold_the_code_that_splits_selects_and_measures(config, monkeypatch
     assert not set(keys()) & set(known)
 
 
-def test_keys_hold_the_code_of_a_metric_of_the_users_own(config, monkeypatch, tmp_path):
+MEASURE = Path(klr_bench.__file__).parent / "experiment" / "measure"
+F1 = '    Metric("f1", "F1", "percent", "higher"'
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "same"),
+    [
+        (MEASURE / "catalogue.py", F1, F1.replace("F1", "F-measure"), True),
+        (MEASURE / "catalogue.py", F1, F1.replace("percent", ""), True),
+        (MEASURE / "metric.py", "1.2e-05", "1.2 10^-5", True),
+        (MEASURE / "compute.py", "return 2 tp", "return two tp", True),
+        (MEASURE / "compute.py", "2 * both / either", "3 * both / either", False),
+    ],
+    ids=["title", "unit", "format", "docstring", "function"],
+)
+def test_only_the_function_of_a_metric_is_part_of_a_key(config, monkeypatch, path, old, new, same):
+    """Results computed before a change of its title, unit or format are found again; after one of its code, none."""
+    run(config)
+
+    def edited(read, *most):
+        if Path(read) != path:
+            return regular(read, *most)
+        content = path.read_text()
+        assert old.lower() in content.lower()
+        return io.BytesIO(content.replace(old, new).encode())
+
+    monkeypatch.setattr(keys, "regular", edited)
+    for cached in (keys.source_hash, keys.module_hash, keys._module):
+        cached.cache_clear()
+    try:
+        outcome, text = run(config, dry_run=True)
+    finally:
+        for cached in (keys.source_hash, keys.module_hash, keys._module):
+            cached.cache_clear()
+    n_cells = len(plan_cells(config, Path(config.data.cache)))
+    assert outcome.n_found == (n_cells if same else 0)
+    assert ("would run 0 folds of selection (0 fits) and 0 cells" in text) == same
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("Mine", "Ours", True),
+        ("percent", "", True),
+        ("# rate", "", True),
+        ("0.5", "0.6", False),
+        ("higher", "lower", False),
+    ],
+)
+def test_keys_hold_the_code_of_a_metric_in_a_file_and_not_its_labels(config, monkeypatch, tmp_path, old, new, same):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "configs" / "metric" / "mine.py"
     path.parent.mkdir(parents=True)
-    path.write_text("rate = 1\n")
+    text = 'METRIC = Metric("mine", "Mine", unit="percent", better="higher", of=lambda _: 0.5)  # rate'
+    path.write_text(text)
     asked = altered(config, metrics=["accuracy", "mine"])
-    without, first = only_cell(config).key, only_cell(asked).key
-    path.write_text("rate = 1  # the same\n")
+    first = only_cell(asked).key
+    assert first != only_cell(config).key
+    path.write_text(text.replace(old, new))
     file_hash.cache_clear()
-    assert only_cell(asked).key == first != without
-    path.write_text("rate = 2\n")
+    assert (only_cell(asked).key == first) == same
     file_hash.cache_clear()
-    assert only_cell(asked).key != first
 
 
 def test_a_large_plan_hashes_a_module_and_a_candidate_once(config, monkeypatch):
@@ -357,8 +409,8 @@ def test_entries_that_are_not_zero_are_counted_in_any_layout():
     X = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
     stored_zero = sp.csr_matrix(X)
     stored_zero.data[0] = 0.0
-    assert work.nonzero_per_row(X) == work.nonzero_per_row(sp.csr_matrix(X)) == 1.0
-    assert work.nonzero_per_row(stored_zero, X) == 3 / 4
+    assert fit.nonzero_per_row(X) == fit.nonzero_per_row(sp.csr_matrix(X)) == 1.0
+    assert fit.nonzero_per_row(stored_zero, X) == 3 / 4
 
 
 def test_training_rows_in_the_plane_are_kept_on_request(config):
@@ -366,7 +418,7 @@ def test_training_rows_in_the_plane_are_kept_on_request(config):
     run(one)
     rows = pd.read_csv(Path(config.results_dir) / "tiny" / "rows.csv")
     (first, _) = plan_cells(one, Path(config.data.cache))
-    data = work._prepared(first.source)
+    data = fit._prepared(first.source)
     assert (rows.key == first.key).all(), "of repeat 0 alone"
     np.testing.assert_allclose(rows[["x1", "x2"]], data.X_train)
     assert rows.label.tolist() == (data.y_train > 0).astype(int).tolist()
@@ -541,13 +593,15 @@ def test_dry_run_writes_nothing(config):
     assert not Path(config.results_dir).exists()
     assert (outcome.n_computed, outcome.n_failed) == (0, 0)
     assert "tiny: 6 cells, 0 of them done" in text
-    assert "would run 6 folds of selection (48 fits) and 6 cells" in text
+    assert "would run 6 folds of selection (48 fits) and 6 cells:" in text
+    assert "nc on small" in text
+    assert "nc on small" not in run(config, dry_run=True, quiet=True)[1]
     run(config)
     assert "tiny: 6 cells, 6 of them done" in run(config, dry_run=True)[1]
 
 
 def test_a_dry_run_says_how_long_the_reference_took(config, monkeypatch, tmp_path):
-    monkeypatch.setattr(reference, "FOLDER", tmp_path / "reference")
+    monkeypatch.setattr(dry_run, "FOLDER", tmp_path / "reference")
     assert "reference" not in run(config, dry_run=True)[1], "an installed package has none beside it"
     records = tmp_path / "reference" / "tiny" / "records.csv"
     records.parent.mkdir(parents=True)
@@ -558,12 +612,6 @@ def test_a_dry_run_says_how_long_the_reference_took(config, monkeypatch, tmp_pat
     assert "reference" not in run(of_a_file, dry_run=True)[1], "it was made of another file"
     records.write_text("key,fit_time_s\na,long\n")
     assert "reference" not in run(config, dry_run=True)[1]
-
-
-def test_a_quiet_dry_run_counts_the_cells_alone(config):
-    assert "nc on small" in run(config, dry_run=True)[1]
-    assert "nc on small" not in run(config, dry_run=True, quiet=True)[1]
-    assert "and 6 cells" in run(config, dry_run=True, quiet=True)[1]
 
 
 def test_traces_and_time_limits(config):
@@ -667,14 +715,6 @@ def test_a_dry_run_calls_no_estimator_and_a_run_names_the_one_that_raises(config
     with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator: hostile\.Learner raised KeyError: 'rate'"):
         run(config)
     assert not Path(config.results_dir).exists()
-
-
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_an_algorithm_that_is_a_function_is_never_called(config, tmp_path, dry_run):
-    command = algorithm("os.system", command=f"touch {tmp_path / 'mark'}")
-    with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator: _target_: .* part of Python itself"):
-        run(altered(config, algorithms={"mine": command}, sweep={}), dry_run=dry_run)
-    assert not (tmp_path / "mark").exists()
 
 
 @pytest.mark.parametrize("base", ["", "BaseEstimator"], ids=["plain class", "BaseEstimator"])

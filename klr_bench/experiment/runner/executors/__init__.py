@@ -1,17 +1,20 @@
 """What runs the tasks of a run: joblib's processes (the default), this process, or a dask cluster.
 
 All executors have the interface of `Executor`; code outside this package never asks which one is active.  A new
-executor is one module here with a class, and a line in `open_executor`.
+executor is one module here, which has a function `open_executor`, and a file in configs/parallel.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import importlib
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
+from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.models import ParallelConfig
+from klr_bench.experiment.measure.child import KilledError, TimeLimitError
 
 Say = Callable[[str], None]
 """Prints a line."""
@@ -48,18 +51,41 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Exe
     n_jobs : number of workers, None or -1 for one per core
     Raises KlrBenchError if a cluster cannot be used.
     """
-    if parallel.backend == "serial":
-        from klr_bench.experiment.runner.executors.serial import SerialExecutor
+    module = importlib.import_module(f"{__name__}.{parallel.backend}")
+    executor: Executor = module.open_executor(parallel, n_jobs, say)
+    return executor
 
-        return SerialExecutor()
-    if parallel.backend == "dask":
-        from klr_bench.experiment.runner.executors.dask import DaskExecutor
 
-        return DaskExecutor(parallel, n_jobs, say)
-    from klr_bench.experiment.runner.executors.joblib import JoblibExecutor
-    from klr_bench.experiment.runner.executors.serial import SerialExecutor
+LONGEST = 2000
+"""Characters of a message."""
 
-    if multiprocessing.current_process().name != "MainProcess":  # started by a Hydra launcher
-        say("inside a worker process of a launcher: one task at a time.")
-        return SerialExecutor()
-    return JoblibExecutor(n_jobs)
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task has no result."""
+
+    status: str  # error, killed, timeout
+    message: str
+
+
+def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
+    """Return what a task returns, or a Failure if it raises, except for exceptions listed in `through`."""
+    try:
+        return task()
+    except through:
+        raise
+    except TimeLimitError as error:
+        return Failure("timeout", str(error))
+    except KilledError as error:
+        return Failure("killed", str(error))
+    except BaseException as error:
+        return Failure("error", described(error))
+
+
+def described(error: BaseException) -> str:
+    """Return the message of an exception, with its class unless it is a KlrBenchError."""
+    text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, SystemExit):
+        text += ". Take the call of exit out of the estimator, or out of the metric."
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text.encode("utf-8", "backslashreplace").decode()

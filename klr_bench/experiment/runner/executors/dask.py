@@ -22,9 +22,8 @@ from uuid import uuid4
 
 from klr_bench.errors import KlrBenchError, StoppedError, shown
 from klr_bench.experiment.config.models import ParallelConfig
-from klr_bench.experiment.runner.executors import Say, Task
-from klr_bench.experiment.runner.executors.transport import MissingData, OtherCode, files_to_send, receive, run_here
-from klr_bench.experiment.runner.failure import Failure
+from klr_bench.experiment.runner.executors import Failure, Say, Task
+from klr_bench.experiment.runner.executors._dask_worker import MissingData, OtherCode, files_to_send, receive, run_here
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -46,6 +45,11 @@ class _Attempt:
     task: Task
     lost: bool = False
     future: Future | None = None
+
+
+def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> DaskExecutor:
+    """Return the executor.  Raises KlrBenchError if the cluster cannot be used."""
+    return DaskExecutor(parallel, n_jobs, say)
 
 
 class DaskExecutor:

@@ -7,6 +7,7 @@ together they may have needed too much memory; a task whose worker dies again ha
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import os
 import re
 import signal
@@ -24,15 +25,24 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from klr_bench.errors import memory_limit
+from klr_bench.experiment.config.models import ParallelConfig
 from klr_bench.experiment.runner import machine
-from klr_bench.experiment.runner.executors import Task
-from klr_bench.experiment.runner.failure import Failure, guarded
+from klr_bench.experiment.runner.executors import Failure, Say, Task, guarded
+from klr_bench.experiment.runner.executors.serial import SerialExecutor
 
 warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
 PARENT_CHECK_S = 0.5
 """Seconds between two checks of a worker that its parent is still there."""
 EXIT_CODE = re.compile(r"\w+\(-?\d+\)")
 """How a worker has ended in joblib's message, which lists all workers: SIGKILL(-9)."""
+
+
+def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> JoblibExecutor | SerialExecutor:
+    """Return the executor; in a worker process of a Hydra launcher tasks run in that process."""
+    if multiprocessing.current_process().name != "MainProcess":
+        say("inside a worker process of a launcher: one task at a time.")
+        return SerialExecutor()
+    return JoblibExecutor(n_jobs)
 
 
 class JoblibExecutor:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import Any
 
-from klr_bench.experiment.runner.executors import Task
-from klr_bench.experiment.runner.failure import guarded
+from klr_bench.experiment.config.models import ParallelConfig
+from klr_bench.experiment.runner.executors import Say, Task, guarded
+
+
+def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> SerialExecutor:
+    """Return the executor."""
+    return SerialExecutor()
 
 
 class SerialExecutor:

@@ -14,7 +14,7 @@ from klr_bench.experiment.data import dataset_hash, default_cache
 from klr_bench.experiment.data.dataset import OWN_PATHS, fetched
 from klr_bench.experiment.data.download import cached_path, files
 from klr_bench.experiment.runner import machine
-from klr_bench.experiment.runner.failure import guarded
+from klr_bench.experiment.runner.executors import guarded
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
 
 

@@ -1,4 +1,4 @@
-"""Metrics of a user: one Python file each, ``<folder>/metric/<name>.py``, which holds ``METRIC = Metric(...)``.
+"""Metrics of one file each, ``<folder>/metric/<name>.py``, with ``METRIC = Metric(...)``.
 
     from klr_bench.experiment.measure.metric import Metric
 
@@ -7,9 +7,8 @@
 
     METRIC = Metric("recall", "Recall", unit="percent", better="higher", of=recall)
 
-The function gets `klr_bench.experiment.measure.predictions.Predictions`; it returns None where these lack what it
-needs.
-A file is run when an experiment names its metric, and never for a report: that reads the description in the manifest.
+The function gets `klr_bench.experiment.measure.predictions.Predictions`; it returns None if these lack what it needs.
+A file is run if an experiment names its metric, and never for a report, which reads the description in the manifest.
 """
 
 from __future__ import annotations
@@ -26,49 +25,41 @@ from typing import TYPE_CHECKING, Any
 from klr_bench.errors import KlrBenchError, nearest, raised
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.files import regular
 
 if TYPE_CHECKING:
     from klr_bench.experiment.measure.predictions import Predictions
 
 
-def own_files(folders: Iterable[Path]) -> dict[str, Path]:
+def metric_files(folders: Iterable[Path]) -> dict[str, Path]:
     """Return the files of all metrics in the folders' ``metric/``, by name; the first of two with the same name."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in folders:
         for path in sorted((folder / "metric").glob("*.py")):
-            found.setdefault(path.stem, path)
-    return found
+            files.setdefault(path.stem, path)
+    return files
 
 
-def find(name: str, folders: Sequence[Path]) -> Metric:
-    """Return a metric by its name, a shipped one or that of a user's file, which is run; refuse an unknown name."""
+def find_metric(name: str, folders: Sequence[Path]) -> Metric:
+    """Return a metric of the catalogue or of a file, which is run.  Raises KlrBenchError for an unknown name."""
     if name in METRICS:
         return METRICS[name]
-    files = own_files(folders)
+    files = metric_files(folders)
     if name not in files:
         message = f"unknown metric {name!r}.{nearest(name, [*METRICS, *files])}"
         raise KlrBenchError(message)
-    return load(files[name])
+    return _load(files[name])
 
 
-def load_own(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Metric]:
-    """Return those of the named metrics that are a user's, by name."""
-    return {name: find(name, folders) for name in names if name not in METRICS}
+def user_metrics(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Metric]:
+    """Return the named metrics that are not in the catalogue, by name."""
+    return {name: find_metric(name, folders) for name in names if name not in METRICS}
 
 
-def load(path: Path) -> Metric:
-    """Run a user's file and return its METRIC; refuse one that has none, or one that does not fit its file."""
-    if path.stem in METRICS:
-        message = f"{path}: there is a metric {path.stem!r} in klr-bench; give yours another name."
-        raise KlrBenchError(message)
-    with regular(path):
-        pass  # or it is refused: Python would wait for a pipe
+def _load(path: Path) -> Metric:
+    """Run a file and return its METRIC.  Raises KlrBenchError if it has none, or one that does not fit the file."""
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         message = f"{path}: running it raised {raised(error)}"
         raise KlrBenchError(message) from error
     if not isinstance(metric, Metric):
@@ -84,32 +75,23 @@ def load(path: Path) -> Metric:
     if not metric.stored or metric.compares:
         message = f"{path}: METRIC: `stored` and `compares` are for metrics that a report makes; leave them out."
         raise KlrBenchError(message)
-    return replace(metric, of=guarded(metric.name, metric.of))
+    return replace(metric, of=naming_errors(metric.name, metric.of))
 
 
-def guarded(name: str, of: Callable[[Predictions], Any]) -> Callable[[Predictions], float | None]:
-    """Return a user's function with errors that name its metric: where it raises, and where it returns no number."""
+def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Predictions], float | None]:
+    """Return a function whose errors name the metric, also that it returned no number."""
 
     def value(predictions: Predictions) -> float | None:
         try:
-            found = of(predictions)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
+            result = of(predictions)
+        except (Exception, SystemExit) as error:
             message = f"metric {name}: its function raised {raised(error)}"
             raise KlrBenchError(message) from error
-        if found is None:
+        if result is None:
             return None
-        if not isinstance(found, Real) or isinstance(found, bool) or _is_infinite(found):
-            message = f"metric {name}: its function is to return a finite number or None, got {reprlib.repr(found)}."
+        if not isinstance(result, Real) or isinstance(result, bool) or math.isinf(result):
+            message = f"metric {name}: its function is to return a finite number or None, got {reprlib.repr(result)}."
             raise KlrBenchError(message)
-        return float(found)
+        return float(result)
 
     return value
-
-
-def _is_infinite(number: Real) -> bool:
-    try:
-        return math.isinf(number)
-    except OverflowError:  # a whole number beyond all floats
-        return True

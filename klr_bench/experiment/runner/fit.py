@@ -15,18 +15,17 @@ from threadpoolctl import threadpool_limits
 
 from klr_bench import protocols
 from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.measure.child import fit_in_child
+from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel
+from klr_bench.experiment.measure.child import fit_in_child, peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.clock import Clock
-from klr_bench.experiment.measure.memory import peak_memory_mb, reset_peak_memory
-from klr_bench.experiment.measure.own import load_own
 from klr_bench.experiment.measure.quality import approximation, at_checkpoint, fitted, last, measure
+from klr_bench.experiment.measure.user_metrics import user_metrics
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.plan import Cell, Fold, Source
-from klr_bench.experiment.selection import EstimatorSpec, Score, make, resolve_kernel, score_fold
+from klr_bench.experiment.selection import Score, make, score_fold
 from klr_bench.experiment.splits import Prepared, derived_seed, make_split, prepare
-from klr_bench.experiment.targets import TARGET, Parameters
-from klr_bench.experiment.widths import with_width
+from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters
 
 
 def run_fold(fold: Fold) -> list[Score]:
@@ -45,7 +44,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
     data, seed = _prepared(cell.source).lent(), learner_seed(cell.source)
     with threadpool_limits(n_threads):
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
-        estimator = make(with_width(chosen, data.X_train), kernel, seed)
+        estimator = make(resolve_gamma(chosen, data.X_train), kernel, seed)
         protocols.warm_up(estimator, sparse=sp.issparse(data.X_train))
         estimator = protocols.rehearsed(estimator, data.X_train, data.y_train)
         reset_peak_memory()
@@ -61,7 +60,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
         if end is not None:
             clock.end(estimator, end)
         processor = machine.processor()
-        extra = load_own(cell.own_metrics, config_files.folders()).values()
+        extra = user_metrics(cell.user_metrics, config_files.folders()).values()
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
         measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
         measured |= approximation(estimator, data.X_test)
