@@ -61,6 +61,7 @@ class Results:
     rows: pd.DataFrame
     texts: Texts = ((), ())
     """The names of the columns of records.csv, and its rows as they stand there."""
+    folder: Path | None = None
 
 
 def was_run(folder: Path) -> bool:
@@ -102,7 +103,7 @@ def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
     >>> bool(means.max() > 0.85)
     True
     """
-    files = [field.name for field in fields(Results) if field.name not in ("manifest", "texts")]
+    files = [field.name for field in fields(Results) if field.name not in ("manifest", "texts", "folder")]
     check_choice("file", file, files)
     frame: pd.DataFrame = getattr(read_results(Path(folder)), file)
     return frame
@@ -135,6 +136,7 @@ def read_results(folder: Path) -> Results:
         _read_if_there(folder / "reliability.csv", RELIABILITY_COLUMNS),
         _read_if_there(folder / "rows.csv", ROWS_COLUMNS),
         texts,
+        folder,
     )
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.report.derived import Groups
 from klr_bench.report.manifest import Column
+from klr_bench.report.measured import Groups
 from klr_bench.report.statistics.paired import Array, corrected_interval, holm
 
 LEAST_REPEATS = 3
@@ -148,11 +148,12 @@ def _sample(groups: Groups, columns: Sequence[Column], name: str, *, resampled: 
         for row in rows:
             values[number, places[repeat(row)]] = row.get(name, math.nan)
         if resampled:
-            ratio[number] = max(map(_test_share_ratio, rows))
+            ratio[number] = max(map(test_share_ratio, rows))
     return Sample(columns, values, ratio)
 
 
-def _test_share_ratio(row: Mapping[Any, Any]) -> float:
+def test_share_ratio(row: Mapping[Any, Any]) -> float:
+    """Return n_test / n_train of a record, infinite if it does not name them."""
     n_train, n_test = (row.get(name, math.nan) for name in ("n_train", "n_test"))
     return n_test / n_train if n_train > 0 and n_test >= 0 else math.inf
 

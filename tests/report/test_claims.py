@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from klr_bench.report.claims import Claim
+from klr_bench.report.paper import paper_files
+from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN, JudgedClaim, judge
+from klr_bench.report.whole.join import WholePaper
 
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.report.claims import Claim
-from klr_bench.report.paper import paper_files
 from klr_bench.report.table import Table
-from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN, JudgedClaim, judge
-from klr_bench.report.whole.join import WholePaper
 from tests.report.folders import record, table, write
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from klr_bench.report.render.crossed import crossed
+from klr_bench.report.render.labels import line_label
 
 from klr_bench.experiment.records import Record
 from klr_bench.experiment.variants import Variant
 from klr_bench.report import report
 from klr_bench.report.render.caption import caption
-from klr_bench.report.render.crossed import crossed
-from klr_bench.report.render.labels import line_label
 from tests.report.folders import Make, quiet, record, shown, table, write
 
 CONFIG: dict[str, Any] = {

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from klr_bench.report.comparison import Comparison, Source, comparison
+from klr_bench.report.paper import FACTS, Printed, Published, paper_files, read_lines, read_paper
 
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.report.comparison import Comparison, Source, comparison
-from klr_bench.report.paper import FACTS, Printed, Published, paper_files, read_lines, read_paper
 
 SHIPPED = [config_dir()]
 PAPERS = paper_files(SHIPPED)

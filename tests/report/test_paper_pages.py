@@ -8,13 +8,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-
-from klr_bench.experiment.config.files import config_dir
-from klr_bench.report.page.content import experiment_part
 from klr_bench.report.paper import paper_files
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.pages import table_page
 from klr_bench.report.whole.verdict import Verdict
+
+from klr_bench.experiment.config.files import config_dir
+from klr_bench.report.page.content import experiment_part
 from tests.extensions import extension
 from tests.report.folders import record, write
 from tests.report.test_own_paper import CONFIG, PAPER, TABLES

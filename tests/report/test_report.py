@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from klr_bench.report.render.labels import line_label, path_label
 from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
@@ -27,7 +28,6 @@ from klr_bench.experiment.variants import Variant
 from klr_bench.report import report
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.render.caption import caption
-from klr_bench.report.render.labels import line_label, path_label
 from klr_bench.report.render.layout import grid
 from klr_bench.report.table import Line
 from tests.report.folders import Make, quiet, record, shown, table, write

@@ -16,15 +16,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-
-from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.numbers import Numbers, is_counterpart
 from klr_bench.report.paper import Printed, Published, paper_files
-from klr_bench.report.table import Entry
 from klr_bench.report.whole import experiments_of, report_papers
 from klr_bench.report.whole.join import WholePaper
 from klr_bench.report.whole.origin import origin
@@ -32,6 +25,13 @@ from klr_bench.report.whole.pages import numbers_csv, scoreboard_page, table_pag
 from klr_bench.report.whole.pictures import draw_figures
 from klr_bench.report.whole.scoreboard import counts
 from klr_bench.report.whole.verdict import Verdict, compare, standard_error
+from rich.console import Console
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.experiment.config.files import folders
+from klr_bench.experiment.config.parsing import parse
+from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.report.table import Entry
 from tests.report.folders import record, write
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"

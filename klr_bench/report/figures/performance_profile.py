@@ -21,7 +21,7 @@ from klr_bench.report.conditions import conditions_of
 from klr_bench.report.figures.core.drawing import Axis, Panel, count_axis, dashed, looks_of, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.lines import Curve, curve_of
-from klr_bench.report.render.labels import column_label
+from klr_bench.report.labels import column_label
 from klr_bench.report.statistics.paired import Array
 from klr_bench.report.statistics.profiles import profile, ratios
 

@@ -9,9 +9,9 @@ from klr_bench.experiment.config.files import folders
 from klr_bench.files import write_atomic
 from klr_bench.report.page.content import Part, experiment_part, paper_part, word
 from klr_bench.report.page.spelling import SHARED, asset, inside, layout
-from klr_bench.report.paper import paper_files
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.pages import all_papers_page
+from klr_bench.report.paper_pages import all_papers_page
+from klr_bench.report.papers.files import paper_files
+from klr_bench.report.papers.reproduction import WholePaper
 
 ASSETS, INDEX = "assets", "index.html"
 TITLE = "Published numbers, and ours"

@@ -10,9 +10,8 @@ from klr_bench.experiment.config.files import folders
 from klr_bench.files import write_atomic
 from klr_bench.report.page.content import Part, against_part, experiment_part, paper_part
 from klr_bench.report.page.spelling import inside, layout
-from klr_bench.report.paper import paper_files
-from klr_bench.report.whole import ALL, experiments_of
-from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.papers.files import chosen_papers, experiments_of, paper_files
+from klr_bench.report.papers.reproduction import WholePaper
 
 
 def html_page(
@@ -29,16 +28,13 @@ def html_page(
 
     KlrBenchError where a folder has no results that can be read, and for a paper that there is not.
     """
-    found = paper_files(folders())
-    names = list(dict.fromkeys(one for name in papers for one in (found if name == ALL else [name])))
-    for name in names:
-        experiments_of(name)  # or it is refused
-    whole = [WholePaper(name, found[name], results_dir) for name in names]
+    found = {one: folder for name in papers for one, folder in chosen_papers(name).items()}
+    whole = [WholePaper(name, folder, results_dir) for name, folder in found.items()]
     behind = [results_dir / name for paper in whole for name in paper.results]
     experiments = list(dict.fromkeys([*experiments, *behind]))
     parts = [paper_part(paper) for paper in whole]
     parts += [experiment_part(folder, **how) for folder in experiments]
-    parts += _numbers_beside(experiments, set(names))
+    parts += _numbers_beside(experiments, set(found))
     title = ", ".join([paper.paper.reference for paper in whole] or [path.name for path in experiments])
     return layout(inside(parts, title), title)
 
@@ -52,7 +48,7 @@ def write_page(target: Path, experiments: Sequence[Path], **how: Any) -> Path:
 def page_against(target: Path, pairs: Sequence[tuple[Path, Path]], columns: Sequence[str] | None = None) -> Path:
     """Write a page of runs side by side, each pair of results folders with what differs; return its path.
 
-    Raises KlrBenchError for what `klr_bench.report.against.two_runs.compare` refuses.
+    Raises KlrBenchError for what `klr_bench.report.compare.comparison.compare` refuses.
     """
     parts = [against_part(first, second, columns) for first, second in pairs]
     title = ", ".join(part.name for part in parts)

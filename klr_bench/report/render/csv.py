@@ -1,43 +1,38 @@
-"""A table as CSV."""
+"""The table of an experiment as CSV."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 
-from klr_bench.experiment.measure.metric import Metric
 from klr_bench.printing import no_formula
-from klr_bench.report.table import Block, Line, Table
+from klr_bench.report.table import Table
+from klr_bench.report.writing import csv_text
 
 CSV_COLUMNS = (
     *("dataset", "algorithm", "variant", "metric", "n_ok", "n_repeats", "n", "mean", "std"),
-    *("published_mean", "published_std", "difference", "ratio", "outside"),
+    *("published_mean", "published_std", "difference", "ratio", "outside", "verdict"),
     *("best", "difference_to_best", "low", "high", "p_holm"),
 )
 
 
-def _beside_best(block: Block, line: Line, metric: Metric) -> tuple[str | float | None, ...]:
-    marks = block.marks.get(metric.name)
-    found = marks.lines.get((line.algorithm, line.variant)) if marks else None
-    return (found.place, found.difference, found.low, found.high, found.p_holm) if found else (None,) * 5
-
-
 def comma_separated(table: Table) -> str:
     """Return a table as CSV: a row a metric of a line, in the units of records.csv, with all digits."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+    rows = []
     for block in table.blocks:
         for line in block.lines:
-            name = (no_formula(block.dataset), no_formula(line.algorithm), json.dumps(dict(line.variant)))
+            name = [no_formula(block.dataset), no_formula(line.algorithm), json.dumps(dict(line.variant))]
             for metric in block.metrics:
-                entry = line.entries[metric.name]
-                found = (entry.published.mean, entry.published.std) if entry.published else (None, None)
-                difference = entry.difference if metric.compared != "ratio" else None
-                ratio = entry.ratio if metric.compared == "ratio" else None
-                outside = entry.outside if metric.compared == "difference" else None
-                counts = (metric.name, line.n_ok, line.n_repeats, entry.n)
-                paper = (*found, difference, ratio, outside)
-                writer.writerow([*name, *counts, entry.mean, entry.std, *paper, *_beside_best(block, line, metric)])
-    return text.getvalue()
+                entry, match = line.entries[metric.name], line.matches.get(metric.name)
+                paper: list[object] = [None] * 6
+                if match:
+                    difference = match.difference if metric.compared != "ratio" else None
+                    ratio = match.ratio if metric.compared == "ratio" else None
+                    outside = match.outside if metric.compared == "difference" else None
+                    printed = [match.printed.value, match.printed.spread]
+                    paper = [*printed, difference, ratio, outside, match.verdict.value]
+                marks = block.marks.get(metric.name)
+                mark = marks.lines.get(line.column) if marks else None
+                best = [mark.place, mark.difference, mark.low, mark.high, mark.p_holm] if mark else [None] * 5
+                ours = [metric.name, line.n_ok, line.n_repeats, entry.n, entry.mean, entry.std]
+                rows.append([*name, *ours, *paper, *best])
+    return csv_text(CSV_COLUMNS, rows)

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.printing import no_formula
+from klr_bench.report.labels import NONE, UNITS, line_label
 from klr_bench.report.manifest import Column
 from klr_bench.report.pairwise import ROPE, OnDataset, OverDatasets, Pair, pairs_of
-from klr_bench.report.render.document import Document
-from klr_bench.report.render.labels import line_label
-from klr_bench.report.render.layout import HEADS, NONE, SHOWN, Grid
+from klr_bench.report.render.document import Document, Grid, right_aligned
 from klr_bench.report.significance import LEVEL
 from klr_bench.report.statistics.across import smallest_p
 from klr_bench.report.table import Table
@@ -42,7 +41,7 @@ def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequ
 
 def _pairs_grid(found: OnDataset) -> Grid:
     labels = {(line.algorithm, line.variant): line_label(line) for line in found.block.lines}
-    points = " (points)" if found.metric.unit == "percent" else HEADS[found.metric.unit]
+    points = " (points)" if found.metric.unit == "percent" else UNITS[found.metric.unit].head
     head = f"{found.block.label}: {found.metric.title.lower()}"
     header = [head, "repeats", f"difference{points}", f"interval ({100 * LEVEL:.0f} %)", "p", "p Holm"]
     header += ["P worse", "P equivalent", "P better"] if found.metric.unit == "percent" else ["P worse", "P better"]
@@ -54,7 +53,7 @@ def _pairs_grid(found: OnDataset) -> Grid:
         best = {column for column, mark in found.marks.lines.items() if mark.place == "best"}
         listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
         notes.append(f"{len(found.pairs):,} pairs, of which those with the best line are listed; format=csv has all")
-    return _grid(header, [_row(pair, labels, found.metric) for pair in listed], notes)
+    return right_aligned(header, [_row(pair, labels, found.metric) for pair in listed], notes)
 
 
 def _row(pair: Pair, labels: dict[Column, str], metric: Metric) -> list[str]:
@@ -73,7 +72,11 @@ def _row(pair: Pair, labels: dict[Column, str], metric: Metric) -> list[str]:
 def _difference(value: float, metric: Metric) -> str:
     if not math.isfinite(value):
         return NONE
-    text = f"{value * SHOWN[metric.unit]:+.2f}" if metric.unit == "percent" else f"{value * SHOWN[metric.unit]:+.3g}"
+    text = (
+        f"{value * UNITS[metric.unit].scale:+.2f}"
+        if metric.unit == "percent"
+        else f"{value * UNITS[metric.unit].scale:+.3g}"
+    )
     return text if float(text) else text[1:]  # no "-0.00"
 
 
@@ -87,14 +90,6 @@ def _p_is(value: float) -> str:
     return f"p < {SMALLEST_P:.4f}" if value < SMALLEST_P else f"p = {value:.4f}"
 
 
-def _grid(header: list[str], rows: Sequence[Sequence[str]], notes: list[str]) -> Grid:
-    """Return a grid whose numbers stand on the right of their columns."""
-    words = [head.split(" ", 1) for head in header]
-    widths = [max(map(len, texts + tuple(head))) for texts, head in zip(zip(*rows, strict=True), words, strict=False)]
-    aligned = [[row[0], *(text.rjust(size) for text, size in zip(row[1:], widths[1:], strict=True))] for row in rows]
-    return Grid(header, aligned, [], notes)
-
-
 def _ranks_grid(found: OverDatasets) -> Grid:
     letters = {number: "" for number in range(len(found.lines))}
     for letter, group in enumerate(found.groups):
@@ -104,7 +99,7 @@ def _ranks_grid(found: OverDatasets) -> Grid:
         [line_label(line), f"{rank:.2f}", letters[number] or NONE]
         for number, (line, rank) in enumerate(zip(found.lines, found.ranks, strict=True))
     ]
-    return _grid([f"{found.n} data sets: {found.metric.title.lower()}", "average rank", "group"], rows, [])
+    return right_aligned([f"{found.n} data sets: {found.metric.title.lower()}", "average rank", "group"], rows, [])
 
 
 def _wilcoxon_grid(found: OverDatasets) -> Grid:
@@ -116,7 +111,7 @@ def _wilcoxon_grid(found: OverDatasets) -> Grid:
     rows, notes = rows[:MOST_PAIRS], []
     if len(rows) < len(pairs_of(found)):
         notes.append(f"{len(pairs_of(found)):,} pairs, of which the first {MOST_PAIRS} are listed; format=csv has all")
-    return _grid([f"{found.n} data sets: {found.metric.title.lower()}", "p", "p Holm"], rows, notes)
+    return right_aligned([f"{found.n} data sets: {found.metric.title.lower()}", "p", "p Holm"], rows, notes)
 
 
 def _caption(data_sets: Sequence[OnDataset]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from klr_bench.experiment.variants import Variant, as_number
-from klr_bench.report.render.labels import line_label
+from klr_bench.report.labels import line_label
 from klr_bench.report.table import Block, Line, Table
 
 __all__ = ["Block", "Curve", "Line", "Table"]
@@ -34,8 +34,8 @@ def spread(line: Line, metric: str) -> float:
 
 def published(line: Line, metric: str) -> float | None:
     """Return the mean that a paper printed for the same data, None where there is none."""
-    entry = line.entries.get(metric)
-    return drawable(entry.published.mean) if entry and entry.published and entry.comparable else None
+    found = line.matches.get(metric)
+    return drawable(found.printed.value) if found and not found.stand_in else None
 
 
 def parameter(line: Line, name: str) -> float | None:

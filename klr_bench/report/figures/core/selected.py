@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from klr_bench.report.curves import Selected, along_path, path_of
 from klr_bench.report.figures.core.drawing import Axis, Look, count_axis, looks_of, panel_each, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.lines import Block, Curve, Line, drawable
 from klr_bench.report.figures.core.plot import Plot, means
-from klr_bench.report.render.labels import path_label
+from klr_bench.report.labels import Selected, along_path, path_label, path_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

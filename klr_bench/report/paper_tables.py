@@ -13,13 +13,13 @@ from decimal import Decimal
 
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.variants import value_text, variant_text
-from klr_bench.report.numbers import Cause, Layout
-from klr_bench.report.paper import SCALES, Printed
-from klr_bench.report.render.layout import NONE, PLUS_MINUS, Grid
-from klr_bench.report.whole.verdict import Judged, Verdict
+from klr_bench.report.labels import NONE, PLUS_MINUS
+from klr_bench.report.papers.match import Match
+from klr_bench.report.papers.model import SCALES, Cause, Layout, Printed
+from klr_bench.report.papers.verdicts import Verdict, mark_of, marks_of
+from klr_bench.report.render.document import Grid
 
 SEPARATOR = " / "
-MARKS = {Verdict.COMPATIBLE: "~", Verdict.OFF: "*"}
 UNIT_HEADS = {"percent": " (%)", "s": " (s)", "min": " (min)"}
 FACT_TITLES = {
     "n_train": "Training rows",
@@ -41,29 +41,24 @@ class Block:
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Sequence[Judged]]]]
+    rows: Sequence[tuple[str, Sequence[Sequence[Match]]]]
 
 
-def blocks_of(judged: Sequence[Judged], layout: Layout) -> list[Block]:
+def blocks_of(judged: Sequence[Match], layout: Layout) -> list[Block]:
     """Return the blocks of a table as the paper prints it."""
-    blocks: dict[Key, list[Judged]] = {}
+    blocks: dict[Key, list[Match]] = {}
     for one in judged:
         blocks.setdefault(_key(one.printed, layout.blocks), []).append(one)
     return [_block(" ".join(key), numbers, layout) for key, numbers in blocks.items()]
 
 
-def marks_of(causes: Sequence[Cause]) -> dict[str, str]:
-    """Return the mark of a number that is off for a cause, by the cause: its number in brackets."""
-    return {cause.because: f" [{number}]" for number, cause in enumerate(causes, 1)}
-
-
-def as_printed(judged: Sequence[Judged], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
+def as_printed(judged: Sequence[Match], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
     """Return the blocks of a table; a number that is off for a cause has the number of the cause in brackets."""
     return [_grid(block, marks_of(causes)) for block in blocks_of(judged, layout)]
 
 
-def _block(title: str, judged: Sequence[Judged], layout: Layout) -> Block:
-    cells: dict[Key, dict[Key, list[Judged]]] = {}
+def _block(title: str, judged: Sequence[Match], layout: Layout) -> Block:
+    cells: dict[Key, dict[Key, list[Match]]] = {}
     columns: dict[Key, None] = {}
     for one in judged:
         row, column = _key(one.printed, layout.rows), _key(one.printed, layout.columns)
@@ -80,10 +75,10 @@ def _grid(block: Block, marks: Mapping[str, str]) -> Grid:
         rows.append([title, *(SEPARATOR.join(ours(one, marks) for one in cell) or NONE for cell in cells)])
         papers.append(len(rows))
         rows.append(["  paper", *(SEPARATOR.join(theirs(one.printed) for one in cell) or NONE for cell in cells)])
-    return Grid([block.title, *block.columns], rows, papers, [])
+    return Grid([block.title, *block.columns], rows, papers)
 
 
-def _with_cell_titles(title: str, judged: Sequence[Judged], layout: Layout) -> str:
+def _with_cell_titles(title: str, judged: Sequence[Match], layout: Layout) -> str:
     """Return the title of a block; where a cell holds several metrics, with their names."""
     if "metric" in {*layout.blocks, *layout.rows, *layout.columns}:
         return title
@@ -111,22 +106,30 @@ def _part(line: Printed, part: str) -> str:
     return f"{part}={value_text(line.params[part])}" if part in line.params else ""
 
 
-def ours(judged: Judged, marks: Mapping[str, str]) -> str:
-    """Print ours with the digits of the printed number, and the mark of the verdict."""
-    entry, line = judged.entry, judged.printed
+def ours(match: Match, causes: Mapping[str, str]) -> str:
+    """Print the measured number with the digits of the printed one, and the mark of the verdict."""
+    text = measured_text(match)
+    return text if text == NONE else text + mark_of(match, causes)
+
+
+def measured_text(match: Match) -> str:
+    """Print the measured number with the digits of the printed one."""
+    line, entry = match.printed, match.entry
     if entry is None or entry.mean is None:
         return NONE
-    decimals = _decimals(line.mean)
-    mean = entry.mean / float(SCALES[line.unit])
-    if judged.verdict is Verdict.TIME:
-        decimals = max(decimals, _small(mean))
-    text = f"{mean:,.{decimals}f}"
+    scale = float(SCALES[line.unit])
+    mean = entry.mean / scale
+    least = 0
+    if match.verdict is Verdict.TIME and 0 < mean < 1:  # at least two digits
+        least = next((digits for digits in range(1, 6) if mean >= 10.0 ** (1 - digits)), 5)
+    text = f"{mean:,.{max(_decimals(line.mean), least)}f}"
     if line.std and entry.std is not None:
-        spread = entry.std / float(SCALES[line.unit])
-        digits = max(_decimals(line.std), _small(mean)) if judged.verdict is Verdict.TIME else _decimals(line.std)
-        text += f"{PLUS_MINUS}{spread:,.{digits}f}"
-    mark = marks[judged.reason] if judged.verdict is Verdict.EXPLAINED else MARKS.get(judged.verdict, "")
-    return text + mark
+        text += f"{PLUS_MINUS}{entry.std / scale:,.{max(_decimals(line.std), least)}f}"
+    return text
+
+
+def _decimals(number: str) -> int:
+    return max(0, -int(Decimal(number).as_tuple().exponent))
 
 
 def theirs(line: Printed) -> str:
@@ -135,16 +138,7 @@ def theirs(line: Printed) -> str:
     return mean + (f"{PLUS_MINUS}{line.std}" if line.std else "")
 
 
-def described(judged: Judged) -> str:
+def described(match: Match) -> str:
     """Return which number of a table it is, in words: "magic, OSKL, G 10, Support vectors"."""
-    line = judged.printed
+    line = match.printed
     return ", ".join(dict.fromkeys([line.dataset, line.label, _part(line, "metric")]))
-
-
-def _decimals(number: str) -> int:
-    return max(0, -int(Decimal(number).as_tuple().exponent))
-
-
-def _small(value: float) -> int:
-    """Return the decimals that show two digits of a time below one."""
-    return next((digits for digits in range(1, 6) if value >= 10.0 ** (1 - digits)), 5) if 0 < value < 1 else 0

@@ -1,24 +1,27 @@
-"""What is said of two runs, in sentences."""
+"""What is said of two runs: sentences, and how numbers and cells are printed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from klr_bench.errors import shown
-from klr_bench.report.against.cells import Apart
-from klr_bench.report.against.numbers import Block, Outcome, numbers_of
-from klr_bench.report.against.pairing import PAIRED, UNPAIRED
-from klr_bench.report.against.significance import FEWEST
-from klr_bench.report.against.spelling import counted, listed, only_text
-from klr_bench.report.against.two_runs import TwoRuns
+from klr_bench.report.compare.cells import Discrepancy, Unmatched
+from klr_bench.report.compare.comparison import Comparison
+from klr_bench.report.compare.numbers import Block, Number, Outcome, numbers_of
+from klr_bench.report.compare.runs import PAIRED, UNPAIRED, Run
 from klr_bench.report.conditions import BUSY, UNKNOWN, Conditions
+from klr_bench.report.labels import NONE, UNITS
+from klr_bench.report.significance import LEAST_REPEATS
 
+MOST_NAMED = 5
+"""Names in a sentence."""
 LONGEST = 30
 """Characters of a value in a sentence."""
 
 
-def conflict_sentence(two: TwoRuns) -> list[str]:
+def conflict_sentence(two: Comparison) -> list[str]:
     """Say that equal keys have other numbers: the most important thing that there can be."""
     cells = two.cells
     if not cells.conflicts:
@@ -32,7 +35,7 @@ def conflict_sentence(two: TwoRuns) -> list[str]:
     ]
 
 
-def cells_sentences(two: TwoRuns) -> list[str]:
+def cells_sentences(two: Comparison) -> list[str]:
     """Say which cells are in both, which keys and numbers are equal, and what is in one only."""
     cells = two.cells
     said = [
@@ -45,7 +48,7 @@ def cells_sentences(two: TwoRuns) -> list[str]:
             "fit: these depend on the speed of the machine."
         )
     shown_names = {one.metric.name for one in two.numbers}
-    apart = [one for one in cells.apart if one.metric not in shown_names]
+    apart = [one for one in cells.discrepancies if one.metric not in shown_names]
     if apart:
         names = listed([f"{shown(one.metric)} ({_by(one)})" for one in apart])
         said.append(f"Not in the tables below, but different with equal seed, data and split: {names}.")
@@ -60,7 +63,7 @@ def cells_sentences(two: TwoRuns) -> list[str]:
     return said
 
 
-def _failures(two: TwoRuns) -> list[str]:
+def _failures(two: Comparison) -> list[str]:
     """Name the columns with repeats that did not end well."""
     columns = [(f"{column.label} on {block.label}", column) for block in two.blocks for column in block.columns]
     failed = [
@@ -79,12 +82,12 @@ def _failures(two: TwoRuns) -> list[str]:
     return said + ([f"At the time limit, as no repeat ended within it: {listed(late)}."] if late else [])
 
 
-def _by(apart: Apart) -> str:
-    by = "" if math.isnan(apart.largest) else f", by {apart.largest:.2g} at most"
-    return f"{counted(apart.n_cells, 'cell')}{by}"
+def _by(discrepancy: Discrepancy) -> str:
+    by = "" if math.isnan(discrepancy.largest) else f", by {discrepancy.largest:.2g} at most"
+    return f"{counted(discrepancy.n_cells, 'cell')}{by}"
 
 
-def parameter_sentences(two: TwoRuns) -> list[str]:
+def parameter_sentences(two: Comparison) -> list[str]:
     """Name the parameters that are selected or computed in each repeat, and differ."""
     if not two.chosen:
         return []
@@ -92,7 +95,7 @@ def parameter_sentences(two: TwoRuns) -> list[str]:
     return [f"Selected or computed in each repeat, and not equal in all: {listed(names)}."]
 
 
-def setting_sentences(two: TwoRuns) -> list[str]:
+def setting_sentences(two: Comparison) -> list[str]:
     """Name the settings that differ and change no number."""
     pairs = [
         f"{one.key} ({shown(one.first, LONGEST)}; {shown(one.second, LONGEST)})"
@@ -102,7 +105,7 @@ def setting_sentences(two: TwoRuns) -> list[str]:
     return [f"Also different, with an effect on times at most: {listed(pairs, most=8)}."] if pairs else []
 
 
-def significance_sentences(two: TwoRuns) -> list[str]:
+def significance_sentences(two: Comparison) -> list[str]:
     """Say how differences are tested, and why others are not."""
     said = []
     tested = [block for block in two.blocks if any(one.p is not None for one in numbers_of([block]))]
@@ -126,7 +129,7 @@ def significance_sentences(two: TwoRuns) -> list[str]:
     return said + _untested(two)
 
 
-def _untested(two: TwoRuns) -> list[str]:
+def _untested(two: Comparison) -> list[str]:
     said = []
     for outcome in (Outcome.FEW, Outcome.SPLIT, Outcome.CONSTANT, Outcome.INFINITE, Outcome.ONE_ONLY):
         blocks = [block for block in two.blocks if any(one.outcome is outcome for one in numbers_of([block]))]
@@ -137,8 +140,8 @@ def _untested(two: TwoRuns) -> list[str]:
         if outcome is Outcome.FEW:
             least = min(min(one.first.n, one.second.n) for one in numbers)
             why = (
-                f"a test needs {FEWEST} repeats in both, and there {'is' if least == 1 else 'are'} {least}. Run with "
-                f"repeats={FEWEST} or more"
+                f"a test needs {LEAST_REPEATS} repeats in both, and there {'is' if least == 1 else 'are'} {least}. "
+                f"Run with repeats={LEAST_REPEATS} or more"
             )
         elif outcome is Outcome.SPLIT:
             why = listed(list(dict.fromkeys(block.pairing.because for block in blocks)))
@@ -146,7 +149,7 @@ def _untested(two: TwoRuns) -> list[str]:
     return said
 
 
-def time_sentences(two: TwoRuns) -> list[str]:
+def time_sentences(two: Comparison) -> list[str]:
     """Say whether times can be compared, and if not, why."""
     if not two.times:
         return []
@@ -182,3 +185,77 @@ def _why_apart(pairs: Iterable[tuple[Conditions, Conditions]]) -> str:
 
 def _labels(blocks: list[Block]) -> str:
     return listed([block.label for block in blocks])
+
+
+def listed(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
+    """Return the first names of a list, and how many more there are."""
+    more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
+    return ", ".join([*names[:most], *more])
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 cell", "2 cells"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def difference_text(number: Number) -> str:
+    """Return a difference with two digits that count, in the unit of print; of times their ratio."""
+    if number.outcome is Outcome.MACHINE:
+        return NONE if number.ratio is None else f"{number.ratio:.2f}x"
+    if number.difference is None or math.isnan(number.difference):
+        return NONE
+    value = number.difference * UNITS[number.metric.unit].scale
+    if value == 0 or math.isinf(value):
+        return f"{value:+g}" if value else "0"
+    decimals = 1 - math.floor(math.log10(abs(value)))
+    return f"{value:+.1e}" if decimals > 5 else f"{value:+,.{max(0, decimals)}f}"
+
+
+def p_text(number: Number) -> str:
+    """Return a corrected p-value."""
+    if number.p is None:
+        return NONE
+    return "<0.001" if number.p < 0.001 else f"{number.p:.3f}"
+
+
+def verdict(number: Number) -> str:
+    """Return what became of a comparison, in words."""
+    if number.outcome is Outcome.EQUAL:
+        return "equal"
+    if number.p is None:
+        return "not tested"
+    if not number.significant:
+        return "no"
+    larger, smaller = "AB" if (number.difference or 0.0) > 0 else "BA"
+    if not number.metric.better:
+        return f"{larger} larger"
+    return f"{larger if number.metric.better == 'higher' else smaller} better"
+
+
+def runs_of(numbers: Iterable[int]) -> str:
+    """Return whole numbers in ascending order, runs of them as "3 to 7"."""
+    parts = []
+    for _, group in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        parts.append(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}")
+    return listed(parts)
+
+
+def only_text(only: Sequence[Unmatched], run: Run) -> str:
+    """Return which cells are in one run only, those of whole data sets, algorithms and columns as one."""
+    names = []
+    repeats: dict[tuple[int, ...], list[str]] = {}
+    for one in only:
+        where = run.manifest.dataset_label(one.dataset)
+        if one.algorithm is None:
+            names.append(f"data set {where} ({one.n_cells:,})")
+        elif one.variant is None:
+            names.append(f"{run.manifest.algorithm_label(one.algorithm)} on {where} ({one.n_cells:,})")
+        elif one.repeats is None:
+            names.append(f"{run.label((one.algorithm, one.variant))} on {where} ({one.n_cells:,})")
+        else:
+            repeats.setdefault(one.repeats, []).append(f"{run.label((one.algorithm, one.variant))} on {where}")
+    for missing, columns in repeats.items():
+        word = "repeat" if len(missing) == 1 else "repeats"
+        names.append(f"{word} {runs_of(missing)} of {listed(columns, most=1, of='more columns')}")
+    return shown(listed(names), 500)

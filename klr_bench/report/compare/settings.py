@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from klr_bench.errors import shown
-from klr_bench.report.against.runs import Run
+from klr_bench.report.compare.runs import Run
 from klr_bench.report.conditions import UNKNOWN, conditions_of
 
 LONGEST = 60

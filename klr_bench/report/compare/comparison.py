@@ -1,4 +1,4 @@
-"""Two runs side by side, as values."""
+"""All that is the same and all that differs in two runs, as values."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from pathlib import Path
 
 from klr_bench.errors import KlrBenchError, shown
 from klr_bench.experiment.config.parsing import check_choice
-from klr_bench.report.against.cells import Cells, compare_cells
-from klr_bench.report.against.numbers import Block, Number, Outcome, compare_numbers, numbers_of
-from klr_bench.report.against.pairing import pairing_of
-from klr_bench.report.against.parameters import Chosen, Fixed, compare_parameters
-from klr_bench.report.against.runs import Run, read_two
-from klr_bench.report.against.setting import Difference, setting_differences
+from klr_bench.report.compare.cells import Cells, ChosenParameter, FixedParameter, compare_cells, compare_parameters
+from klr_bench.report.compare.numbers import Block, Number, Outcome, compare_numbers, numbers_of
+from klr_bench.report.compare.runs import Run, pairing_of, read_two
+from klr_bench.report.compare.settings import Difference, setting_differences
 
 
 @dataclass(frozen=True)
-class TwoRuns:
-    """All that is the same and all that differs.  A is the first, B the second."""
+class Comparison:
+    """Two runs and what differs.  A is the first, B the second."""
 
     first: Run
     second: Run
     setting: Sequence[Difference]
-    fixed: Sequence[Fixed]
-    chosen: Sequence[Chosen]
+    fixed: Sequence[FixedParameter]
+    chosen: Sequence[ChosenParameter]
     cells: Cells
     blocks: Sequence[Block]
 
@@ -50,7 +48,7 @@ class TwoRuns:
         return self.cells.equal and not (changed or self.fixed or self.chosen)
 
 
-def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> TwoRuns:
+def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> Comparison:
     """Read two results folders, results/<experiment>, and compare them; `columns` are metrics, the usual ones if None.
 
     Raises KlrBenchError for a folder without results, for one folder twice, for a metric that there is not, and where
@@ -63,7 +61,7 @@ def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> 
     if not shared:
         raise KlrBenchError(_nothing_shared(one, other))
     pairings = {dataset: pairing_of(dataset, one, other) for dataset in shared}
-    return TwoRuns(
+    return Comparison(
         one,
         other,
         setting_differences(one, other),

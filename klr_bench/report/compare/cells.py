@@ -1,22 +1,28 @@
-"""Which cells two runs share, which keys are equal, and where equal keys have other numbers."""
+"""Which cells two runs share, where equal keys have other numbers, and which parameters of the fits differ."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from klr_bench.errors import shown
 from klr_bench.experiment.cells import COLUMNS, FINISHED
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.merge import ROUNDING
 from klr_bench.experiment.variants import Variant
-from klr_bench.report.against.pairing import PAIRED, Pairing
-from klr_bench.report.against.runs import Row, Run
+from klr_bench.report.compare.runs import PAIRED, Pairing, Run
 from klr_bench.report.manifest import Column
+from klr_bench.report.measured import Row
+
+LONGEST = 40
+"""Characters of the value of a parameter that is shown."""
+ABSENT = "-"
+MISSING = object()
 
 
-class Unequal(NamedTuple):
+class Mismatch(NamedTuple):
     """A metric with both values, or "status" with both words."""
 
     metric: str
@@ -32,7 +38,7 @@ class Unequal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Only:
+class Unmatched:
     """Cells that the other run does not have."""
 
     dataset: str
@@ -53,12 +59,12 @@ class Conflict:
     algorithm: str
     variant: Variant
     repeat: int
-    unequal: Unequal
+    mismatch: Mismatch
     """The first number that differs."""
 
 
 @dataclass(frozen=True)
-class Apart:
+class Discrepancy:
     """A number that differs in cells with equal seed, data and split, or the status of some."""
 
     metric: str
@@ -77,13 +83,13 @@ class Cells:
     n_equal_keys: int
     n_equal_numbers: int
     """Cells that both have whose numbers are equal up to rounding, but for times and memory."""
-    apart: Sequence[Apart]
+    discrepancies: Sequence[Discrepancy]
     """What differs in cells with equal seed, data and split."""
     n_timeouts: int
     """Cells with equal keys and other numbers which a time limit ended: their numbers depend on the machine's speed."""
     conflicts: Sequence[Conflict]
-    only_first: Sequence[Only]
-    only_second: Sequence[Only]
+    only_first: Sequence[Unmatched]
+    only_second: Sequence[Unmatched]
     measured: tuple[Sequence[str], Sequence[str]]
     """The metrics that one run alone has measured: the first, and the second."""
 
@@ -105,8 +111,8 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
     for dataset, column, repeat, one, other in both:
         apart = list(_differences(one, other, names))
         n_equal_numbers += not apart
-        for unequal in apart if pairings[dataset].kind == PAIRED else ():
-            found.setdefault(unequal.metric, []).append(unequal.distance)
+        for mismatch in apart if pairings[dataset].kind == PAIRED else ():
+            found.setdefault(mismatch.metric, []).append(mismatch.distance)
         if one["key"] != other["key"]:
             continue
         n_equal_keys += 1
@@ -120,7 +126,7 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
         len(both),
         n_equal_keys,
         n_equal_numbers,
-        [Apart(name, len(values), _largest(values)) for name, values in found.items()],
+        [Discrepancy(name, len(values), _largest(values)) for name, values in found.items()],
         n_timeouts,
         conflicts,
         list(_only(first, second)),
@@ -134,12 +140,12 @@ def _largest(distances: Sequence[float]) -> float:
 
 
 def of_machine(metric: Metric | None) -> bool:
-    """Say whether a number tells of the machine: a time, memory, or its load."""
+    """Return True if a number tells of the machine: a time, memory, or its load."""
     return metric is not None and (metric.unit in ("s", "min", "MB") or metric.name == "load")
 
 
 def is_equal(one: float, other: float) -> bool:
-    """Say whether two numbers are equal up to rounding; two that are missing are."""
+    """Return True if two numbers are equal up to rounding; two that are missing are."""
     return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
 
 
@@ -158,35 +164,100 @@ def _measured(run: Run) -> set[str]:
     return {name for name in names if not of_machine(known.get(name)) and frame[name].notna().any()}
 
 
-def _differences(ours: Row, theirs: Row, names: Sequence[str]) -> Iterator[Unequal]:
+def _differences(ours: Row, theirs: Row, names: Sequence[str]) -> Iterator[Mismatch]:
     """Yield each number that differs, or the status.
 
     The numbers of a fit that failed say nothing; that one failed and the other did not does.
     """
     if ours["status"] != theirs["status"]:
-        yield Unequal("status", str(ours["status"]), str(theirs["status"]))
+        yield Mismatch("status", str(ours["status"]), str(theirs["status"]))
     elif ours["status"] in FINISHED:
         for name in names:
             if not is_equal(ours[name], theirs[name]):
-                yield Unequal(name, float(ours[name]), float(theirs[name]))
+                yield Mismatch(name, float(ours[name]), float(theirs[name]))
 
 
-def _only(run: Run, other: Run) -> Iterator[Only]:
+def _only(run: Run, other: Run) -> Iterator[Unmatched]:
     """Yield the cells that a run has and the other has not, whole data sets and algorithms as one."""
     for dataset, columns in run.columns.items():
         known = other.columns.get(dataset)
         if known is None:
-            yield Only(dataset, None, None, None, sum(map(len, columns.values())))
+            yield Unmatched(dataset, None, None, None, sum(map(len, columns.values())))
             continue
         algorithms = {algorithm for algorithm, _ in known}
         for algorithm in dict.fromkeys(algorithm for algorithm, _ in columns):
             mine = {column: rows for column, rows in columns.items() if column[0] == algorithm}
             if algorithm not in algorithms:
-                yield Only(dataset, algorithm, None, None, sum(map(len, mine.values())))
+                yield Unmatched(dataset, algorithm, None, None, sum(map(len, mine.values())))
                 continue
             for column, rows in mine.items():
                 missing = tuple(sorted(rows.keys() - known.get(column, {}).keys()))
                 if column not in known:
-                    yield Only(dataset, *column, None, len(rows))
+                    yield Unmatched(dataset, *column, None, len(rows))
                 elif missing:
-                    yield Only(dataset, *column, missing, len(missing))
+                    yield Unmatched(dataset, *column, missing, len(missing))
+
+
+@dataclass(frozen=True)
+class FixedParameter:
+    """A parameter that has one value in all fits of a column, and another one in the other run."""
+
+    parameter: str
+    first: str
+    second: str
+    columns: tuple[tuple[str, str], ...]
+    """(data set, print name of the column)"""
+
+
+@dataclass(frozen=True)
+class ChosenParameter:
+    """A parameter that selection chooses or a fit computes in each repeat, which differs in some of the paired fits."""
+
+    parameter: str
+    n_differ: int
+    n_fits: int
+
+
+def compare_parameters(
+    first: Run, second: Run, pairings: dict[str, Pairing]
+) -> tuple[Sequence[FixedParameter], Sequence[ChosenParameter]]:
+    """Return the parameters that differ; those that vary with the splits only where both have the same splits."""
+    fixed: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    chosen: dict[str, tuple[int, int]] = {}
+    for dataset, pairing in pairings.items():
+        theirs = second.columns[dataset]
+        for column, rows in first.columns[dataset].items():
+            others = theirs.get(column, {})
+            values = [row["params"] for row in rows.values()], [row["params"] for row in others.values()]
+            names = dict.fromkeys(name for side in values for params in side for name in params) if others else ()
+            for name in names:
+                ours, other = ([params.get(name, MISSING) for params in side] for side in values)
+                if _constant(ours) and _constant(other):
+                    if not _same(ours[0], other[0]):
+                        key = shown(name, LONGEST), _text(ours[0]), _text(other[0])
+                        fixed.setdefault(key, []).append((dataset, first.label(column)))
+                elif pairing.kind == PAIRED:
+                    both = rows.keys() & others.keys()
+                    pairs = ([side[n]["params"].get(name, MISSING) for side in (rows, others)] for n in both)
+                    differ, n_fits = chosen.get(name, (0, 0))
+                    chosen[name] = differ + sum(not _same(*pair) for pair in pairs), n_fits + len(both)
+    return (
+        [FixedParameter(*key, tuple(columns)) for key, columns in fixed.items()],
+        [ChosenParameter(shown(name, LONGEST), *counts) for name, counts in chosen.items() if counts[0]],
+    )
+
+
+def _constant(values: Sequence[Any]) -> bool:
+    return all(_same(value, values[0]) for value in values)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return is_equal(one, other)
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _text(value: Any) -> str:
+    if value is MISSING:
+        return ABSENT
+    return f"{value:g}" if isinstance(value, float) else shown(value, LONGEST)

@@ -1,4 +1,4 @@
-"""Two runs side by side: other seeds, another version, another machine, or another experiment with the same columns."""
+"""Two runs compared: other seeds, another version, another machine, or another experiment with the same columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def report_against(
+def report_comparison(
     first: Path,
     second: Path,
     *,
@@ -25,14 +25,13 @@ def report_against(
 
     `formats` are some of FORMATS, without pdf; `columns` the metrics that are compared, the usual ones if None;
     `output` the folder of against.md, against.tex and against.csv (<first>/report).  Raises KlrBenchError for what
-    `klr_bench.report.against.two_runs.compare` refuses.
+    `klr_bench.report.compare.comparison.compare` refuses.
     """
     check_formats(formats)
 
     from klr_bench.report import render
-    from klr_bench.report.against.csv import comma_separated
-    from klr_bench.report.against.pages import documents
-    from klr_bench.report.against.two_runs import compare
+    from klr_bench.report.compare.comparison import compare
+    from klr_bench.report.compare.pages import comma_separated, documents
 
     two = compare(first, second, columns)
     found = documents(two)

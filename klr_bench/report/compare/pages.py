@@ -1,26 +1,37 @@
-"""Two runs side by side as documents: what is different, what became of the numbers, and each number."""
+"""The comparison of two runs as documents and as CSV: what differs, what became of the numbers, and each number."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 from klr_bench.errors import shown
-from klr_bench.report.against.numbers import Block, Number, Outcome, Shared, numbers_of
-from klr_bench.report.against.runs import Run
-from klr_bench.report.against.sentences import (
+from klr_bench.printing import no_formula
+from klr_bench.report.compare.comparison import Comparison
+from klr_bench.report.compare.numbers import Block, Number, Outcome, Shared, numbers_of
+from klr_bench.report.compare.runs import Run
+from klr_bench.report.compare.wording import (
     cells_sentences,
     conflict_sentence,
+    counted,
+    difference_text,
+    listed,
+    p_text,
     parameter_sentences,
     setting_sentences,
     significance_sentences,
     time_sentences,
+    verdict,
 )
-from klr_bench.report.against.spelling import counted, difference_text, listed, p_text, verdict
-from klr_bench.report.against.two_runs import TwoRuns
-from klr_bench.report.render.document import Document
-from klr_bench.report.render.layout import HEADS, NONE, Grid, number
+from klr_bench.report.labels import NONE, number, title_of
+from klr_bench.report.render.document import Document, Grid
+from klr_bench.report.writing import csv_text
 
+CSV_COLUMNS = (
+    *("dataset", "algorithm", "variant", "metric", "n_a", "mean_a", "std_a", "n_b", "mean_b", "std_b"),
+    *("difference", "ratio", "repeats", "low", "high", "p", "p_holm", "significant", "outcome"),
+)
 MOST_CONFLICTS = 8
 MOST_SETTINGS = 60
 SIDES = ("A", "B")
@@ -30,7 +41,7 @@ VERDICTS = ("equal", "A better", "B better", "A larger", "B larger", "no", "not 
 MEANINGS = {"no": "no significant difference"}
 
 
-def documents(two: TwoRuns) -> list[Document]:
+def documents(two: Comparison) -> list[Document]:
     """Return what two runs have in common and what not; what matters most stands first."""
     title = f"{two.first.name} (A) against {two.second.name} (B): {headline(two)}"
     if two.identical:
@@ -47,7 +58,21 @@ def documents(two: TwoRuns) -> list[Document]:
     return found
 
 
-def headline(two: TwoRuns) -> str:
+def comma_separated(two: Comparison) -> str:
+    """Return a row for each number of each method that both have, in the units of records.csv, with all digits."""
+    rows = []
+    for block in two.blocks:
+        for column in block.columns:
+            name = [no_formula(block.dataset), no_formula(column.algorithm), json.dumps(dict(column.variant))]
+            for one in column.numbers:
+                sides = [value for side in (one.first, one.second) for value in (side.n, side.mean, side.std)]
+                significant = None if one.p is None else one.significant
+                test = [one.low, one.high, one.p_raw, one.p, significant, one.outcome.value]
+                rows.append([*name, one.metric.name, *sides, one.difference, one.ratio, block.pairing.kind, *test])
+    return csv_text(CSV_COLUMNS, rows)
+
+
+def headline(two: Comparison) -> str:
     """Return in some words what a reader is to know first."""
     conflicts, numbers = two.cells.conflicts, two.numbers
     if conflicts:
@@ -67,22 +92,22 @@ def headline(two: TwoRuns) -> str:
     return f"{f'{differ:,} of {of} significant' if differ else f'no significant difference in {of}'}{more}"
 
 
-def _conflicts(two: TwoRuns) -> list[Grid]:
+def _conflicts(two: Comparison) -> list[Grid]:
     rows = [
         [
             f"{two.first.label((one.algorithm, one.variant))} on {two.first.manifest.dataset_label(one.dataset)}",
             str(one.repeat),
-            shown(one.unequal.metric),
-            *(value if isinstance(value, str) else f"{value:.6g}" for value in one.unequal[1:]),
+            shown(one.mismatch.metric),
+            *(value if isinstance(value, str) else f"{value:.6g}" for value in one.mismatch[1:]),
         ]
         for one in two.cells.conflicts[:MOST_CONFLICTS]
     ]
     more = len(two.cells.conflicts) - len(rows)
     notes = [f"{more:,} more are left out here"] if more else []
-    return [Grid(["Equal keys, other numbers", "repeat", "number", *SIDES], rows, [], notes)] if rows else []
+    return [Grid(["Equal keys, other numbers", "repeat", "number", *SIDES], rows, notes=notes)] if rows else []
 
 
-def _setting(two: TwoRuns) -> Grid:
+def _setting(two: Comparison) -> Grid:
     runs = (two.first, two.second)
     rows = [
         ["results", *(shown(run.folder) for run in runs)],
@@ -93,7 +118,7 @@ def _setting(two: TwoRuns) -> Grid:
     changed = [one for one in two.setting if one.has_effect and not _sets(one.key, parameters)]
     rows += [[one.key, one.first, one.second] for one in changed[:MOST_SETTINGS]]
     more = len(changed) - MOST_SETTINGS
-    return Grid(["Setting", *SIDES], rows, [], [f"{more:,} more settings that differ"] if more > 0 else [])
+    return Grid(["Setting", *SIDES], rows, notes=[f"{more:,} more settings that differ"] if more > 0 else [])
 
 
 def _sets(key: str, parameters: Collection[str]) -> bool:
@@ -107,7 +132,7 @@ def _when(run: Run) -> str:
     return shown(run.content.get("updated", NONE))[:16].replace("T", " ")
 
 
-def _parameters(two: TwoRuns) -> list[Grid]:
+def _parameters(two: Comparison) -> list[Grid]:
     rows = []
     n_columns = sum(len(block.columns) for block in two.blocks)
     for one in two.fixed[:MOST_SETTINGS]:
@@ -116,10 +141,10 @@ def _parameters(two: TwoRuns) -> list[Grid]:
         rows.append([one.parameter, one.first, one.second, of])
     more = len(two.fixed) - MOST_SETTINGS
     notes = [f"{more:,} more parameters that differ"] if more > 0 else []
-    return [Grid(["Parameter", *SIDES, "of"], rows, [], notes)] if rows else []
+    return [Grid(["Parameter", *SIDES, "of"], rows, notes=notes)] if rows else []
 
 
-def _summary(two: TwoRuns) -> Grid:
+def _summary(two: Comparison) -> Grid:
     metrics = {one.metric.name: one.metric for one in two.numbers}
     counts = {name: Counter(verdict(one) for one in two.numbers if one.metric.name == name) for name in metrics}
     heads = [head for head in VERDICTS if any(count[head] for count in counts.values())]
@@ -127,10 +152,10 @@ def _summary(two: TwoRuns) -> Grid:
         [metric.title, str(counts[name].total()), *(str(counts[name][head] or "-") for head in heads)]
         for name, metric in metrics.items()
     ]
-    return Grid(["Metric", "compared", *(MEANINGS.get(head, head) for head in heads)], rows, [], [])
+    return Grid(["Metric", "compared", *(MEANINGS.get(head, head) for head in heads)], rows)
 
 
-def _numbers(two: TwoRuns) -> tuple[list[Grid], list[str]]:
+def _numbers(two: Comparison) -> tuple[list[Grid], list[str]]:
     """Return the tables of the numbers that differ, and what is to be said of them."""
     said = ["A-B: of percentages in percentage points. p: after Holm's correction; significant: p below 0.05."]
     left_out = [
@@ -159,17 +184,17 @@ def _grid(block: Block, heads: Sequence[str], *, times: bool) -> Grid:
     ]
     rows: list[list[str]] = []
     for metric in dict.fromkeys(metric for metric, _, _ in found):
-        rows.append([metric.title + HEADS[metric.unit], *("" for _ in heads)])
+        rows.append([title_of(metric), *("" for _ in heads)])
         rows += [_row(column, one)[: len(heads) + 1] for of, column, one in found if of == metric]
     header = [block.label, *heads]
     widths = [max(map(len, texts)) for texts in zip(header, *rows, strict=True)]
     padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
-    return Grid(header, padded, [], [])
+    return Grid(header, padded)
 
 
 def _row(column: Shared, one: Number) -> list[str]:
     repeats = " and ".join(dict.fromkeys(str(entry.n) for entry in (one.first, one.second)))
-    means = [number(entry, one.metric) for entry in (one.first, one.second)]
+    means = [number(entry.mean, entry.std, one.metric) for entry in (one.first, one.second)]
     said = verdict(one)
     found = [difference_text(one), p_text(one), NONE if said == "not tested" else said]
     return [f"  {column.label}", repeats, *means, *found]

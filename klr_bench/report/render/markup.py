@@ -1,32 +1,49 @@
-"""A document as LaTeX."""
+"""A document as Markdown or as LaTeX."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import count
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.parsing import check_choice
-from klr_bench.report.render.document import Document
-from klr_bench.report.render.marks import is_best
+from klr_bench.report.render.document import Document, Grid, is_best
 from klr_bench.report.writing import ORIENTATIONS
 
 PACKAGES = ("booktabs", "graphicx", "rotating")
 LABEL = re.compile(r"[A-Za-z0-9:._-]+")
-
 TEX_ESCAPES = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
     **{"†": r"$^\dagger$", "‡": r"$^\ddagger$"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"},
-    **{
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"\textquotedbl{}",
-        "`": r"\textasciigrave{}",
-    },
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+    **{'"': r"\textquotedbl{}", "`": r"\textasciigrave{}"},
 }
+
+
+def markdown(document: Document) -> str:
+    """Return a document as Markdown, a pipe table a grid."""
+    parts = [f"# {_md(document.title)}"]
+    for block in document.grids:
+        parts += [pipe_table(block), *(f"- {_md(note)}" for note in block.notes)]
+    parts.append("\n".join(f"- {_md(line)}" for line in document.caption))
+    return "\n\n".join(parts) + "\n"
+
+
+def pipe_table(block: Grid) -> str:
+    """Return a grid as a pipe table."""
+    from tabulate import tabulate
+
+    rows = [[f"**{_md(text.strip())}**" if is_best(text) else _md(text.strip()) for text in row] for row in block.rows]
+    for number in block.papers:
+        rows[number][0] = f"&emsp;{rows[number][0]}"
+    align = ("left", *("right" for _ in block.header[1:]))
+    return tabulate(rows, [_md(head) for head in block.header], tablefmt="pipe", colalign=align, disable_numparse=True)
+
+
+def _md(text: str) -> str:
+    """Escape what Markdown takes for markup."""
+    return re.sub(r"([\\`*_|<>\[\]#&~$!])", r"\\\1", text)
 
 
 @dataclass(frozen=True)
@@ -56,12 +73,15 @@ def latex(document: Document, placing: Placing | None = None) -> str:
     environment = ORIENTATIONS[placing.orientation]
     needed = "".join(rf"\usepackage{{{package}}}" for package in PACKAGES)
     parts = [rf"% needs {needed}\usepackage[T1]{{fontenc}}"]
-    for number, block in zip(count(1), document.grids):
-        sentences = [f"{block.header[0]}.", *document.caption, *(f"{note}." for note in block.notes)]
+    for number, block in enumerate(document.grids, 1):
+        name = block.header[0]
+        caption = placing.caption or _tex(" ".join([f"{name}.", *document.caption, *(f"{n}." for n in block.notes)]))
+        if placing.caption and len(document.grids) > 1:
+            caption += f" ({_tex(name)})"
         lines = [
             rf"\begin{{{environment}}}",
             r"\centering\small\setlength{\tabcolsep}{4pt}",
-            rf"\caption{{{_caption(placing, block.header[0], len(document.grids)) or _tex(' '.join(sentences))}}}",
+            rf"\caption{{{caption}}}",
             *([rf"\label{{{placing.label}{f'-{number}' if number > 1 else ''}}}"] if placing.label else []),
             r"\sbox0{%",
             rf"\begin{{tabular}}{{l{'r' * (len(block.header) - 1)}}}",
@@ -77,11 +97,6 @@ def latex(document: Document, placing: Placing | None = None) -> str:
         ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
-
-
-def _caption(placing: Placing, name: str, tables: int) -> str | None:
-    """Return the caption that is asked for; with several tables it names the data set of each."""
-    return f"{placing.caption} ({_tex(name)})" if placing.caption and tables > 1 else placing.caption
 
 
 def _tex_row(row: list[str]) -> str:
