@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from klr_bench.report.whole.origin import origin
 
 from klr_bench.report import FORMATS
 from klr_bench.report.load import read_results
+from klr_bench.report.papers.reproduction import origin
 from klr_bench.report.render import document, table_files
 from tests.report.folders import table
 

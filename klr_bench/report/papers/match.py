@@ -160,13 +160,18 @@ def _printed(
         ours = {variant["budget"] for variant in same if "budget" in variant}
         budgets = _by_rank(ours, {line.params["budget"] for line in lines if "budget" in line.params})
         values = {**values, "budget": budgets.get(values["budget"], values["budget"])}
+    return best_lines(lines, values).values()
+
+
+def best_lines(lines: Iterable[Printed], values: Parameters) -> dict[str, Printed]:
+    """Return the lines that fit the parameters of a method, by metric, each the one with the most parameters."""
     best: dict[str, Printed] = {}
     for line in lines:
         if fits(line, values):
             rival = best.get(line.metric)
             if rival is None or len(line.params) > len(rival.params):
                 best[line.metric] = line
-    return best.values()
+    return best
 
 
 def _by_rank(ours: Collection[Any], theirs: Collection[Any]) -> dict[Any, Any]:

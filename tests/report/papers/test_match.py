@@ -12,22 +12,23 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from klr_bench.report.comparison import Comparison, Source, comparison
-from klr_bench.report.paper import FACTS, Printed, Published, paper_files, read_lines, read_paper
 
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.report.papers.files import FACTS, paper_files, read_lines, read_paper
+from klr_bench.report.papers.match import Source, best_lines, sources_of
+from klr_bench.report.papers.model import Printed
 
 SHIPPED = [config_dir()]
 PAPERS = paper_files(SHIPPED)
-TRANSCRIPTION = Path(__file__).resolve().parents[3] / "shared" / "paper_tables"
+TRANSCRIPTION = Path(__file__).resolve().parents[4] / "shared" / "paper_tables"
 
 
-def beside(experiment: str, table: str | None = None) -> Comparison:
+def beside(experiment: str, table: str | None = None) -> list[Source]:
     """Return the tables beside an experiment that has a data set and an algorithm of each."""
     every = [(line.dataset, line.algorithm) for paper in PAPERS for line in lines(paper)]
-    return comparison(experiment, every, METRICS, SHIPPED, table)
+    return sources_of(experiment, every, METRICS, SHIPPED, table=table)
 
 
 @cache
@@ -35,16 +36,22 @@ def lines(paper: str) -> list[Printed]:
     return read_lines(PAPERS[paper], read_paper(PAPERS[paper], SHIPPED), METRICS, SHIPPED)
 
 
+def published(experiment: str, dataset: str, algorithm: str, **values: Any) -> dict[str, Printed]:
+    """Return the printed numbers of a method, by metric."""
+    (source,) = beside(experiment)
+    key = source.paper.published_name(dataset), algorithm
+    return best_lines([line for line in source.of_tables if (line.dataset, line.algorithm) == key], values)
+
+
 def found(experiment: str, dataset: str, algorithm: str, **values: Any) -> Mapping[str, str]:
     """Return the means as printed, by metric."""
-    numbers = beside(experiment).published(dataset, algorithm, values)
-    return {metric: number.printed.mean for metric, number in numbers.items()}
+    return {metric: line.mean for metric, line in published(experiment, dataset, algorithm, **values).items()}
 
 
-def printed(mean: str, std: str = "", unit: str = "percent") -> Published:
+def printed(mean: str, std: str = "", unit: str = "percent") -> Printed:
     """Return a published number as if it stood in a paper."""
     line = {"table": "1", "dataset": "data", "algorithm": "learner", "params": {}, "metric": "accuracy"}
-    return Published.of(parse(Printed, line | {"mean": mean, "std": std, "unit": unit, "label": ""}))
+    return parse(Printed, line | {"mean": mean, "std": std, "unit": unit, "label": ""})
 
 
 @pytest.mark.parametrize(
@@ -60,14 +67,14 @@ def printed(mean: str, std: str = "", unit: str = "percent") -> Published:
     ],
 )
 def test_a_number_in_the_units_of_the_records(
-    number: Published, mean: float, std: float | None, half_unit: float
+    number: Printed, mean: float, std: float | None, half_unit: float
 ) -> None:
-    assert (number.mean, number.std, number.half_unit) == (mean, std, half_unit)
+    assert (number.value, number.spread, number.half_unit) == (mean, std, half_unit)
 
 
 def test_numbers_of_table_3() -> None:
     def number(dataset: str, algorithm: str, metric: str, **values: Any) -> float:
-        return beside(f"oskl_{dataset}").published(dataset, algorithm, values)[metric].mean
+        return published(f"oskl_{dataset}", dataset, algorithm, **values)[metric].value
 
     assert number("magic", "nc", "sparsity") == 0.0
     assert number("magic", "oskl", "accuracy", G=10) == 0.823
@@ -102,10 +109,12 @@ def test_a_time_that_is_printed_in_two_parts() -> None:
 
 
 def test_what_a_paper_says_of_a_data_set() -> None:
-    facts = [(fact.metric, fact.mean, fact.label) for fact in beside("cw_covtype").facts("covtype_450k")]
+    facts = [
+        (fact.metric, fact.mean, fact.label) for source in beside("cw_covtype") for fact in source.facts("covtype_450k")
+    ]
     expected = [("n_features", "54"), ("n_train", "581012"), ("nnz_per_instance", "12")]
     assert facts == [(*fact, "covtype") for fact in expected]
-    assert beside("cw_covtype", "2").facts("covtype_450k") == []
+    assert beside("cw_covtype", "2")[0].facts("covtype_450k") == []
 
 
 def test_a_line_without_parameters_belongs_to_every_variant() -> None:
@@ -113,12 +122,12 @@ def test_a_line_without_parameters_belongs_to_every_variant() -> None:
 
 
 def test_a_stand_in_has_the_numbers_of_the_other_data_set() -> None:
-    numbers = beside("l1_mnist49").published("mnist49", "l1_cgd", {"features": "fourier", "lam": 0.5})
-    same = beside("l1_gisette").published("gisette", "l1_cgd", {"features": "fourier", "lam": 0.5})
-    assert {name: number.mean for name, number in numbers.items()} == {n: number.mean for n, number in same.items()}
-    assert all(number.stand_in for number in numbers.values())
-    assert not any(number.stand_in for number in same.values())
-    assert (beside("l1_mnist49").stands_for("mnist49"), beside("l1_gisette").stands_for("gisette")) == ("gisette", None)
+    params = {"features": "fourier", "lam": 0.5}
+    assert published("l1_mnist49", "mnist49", "l1_cgd", **params) == published(
+        "l1_gisette", "gisette", "l1_cgd", **params
+    )
+    (source,) = beside("l1_mnist49")
+    assert (source.paper.published_name("mnist49"), source.paper.published_name("gisette")) == ("gisette", "gisette")
 
 
 def test_what_is_not_printed_is_not_found() -> None:
@@ -140,13 +149,14 @@ def test_what_is_not_printed_is_not_found() -> None:
 def test_which_tables_stand_beside_an_experiment(
     experiment: str, paper: str, tables: list[str], columns: str | None
 ) -> None:
-    (source,) = beside(experiment).sources
-    assert (source.name, source.tables, beside(experiment).columns) == (paper, tables, columns)
+    (source,) = beside(experiment)
+    assert (source.name, source.tables) == (paper, tables)
+    assert {source.paper.tables[table].columns for table in tables} == {columns}
 
 
 @pytest.mark.parametrize("experiment", ["klr_rcv1_subset", "klr_peers", "quickstart", "nothing"])
 def test_an_experiment_that_no_paper_names_stands_alone(experiment: str) -> None:
-    assert not beside(experiment).sources
+    assert not beside(experiment)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -154,10 +164,10 @@ def test_every_number_is_found_by_its_own_keys(paper: str) -> None:
     content = read_paper(PAPERS[paper], SHIPPED)
     for line in lines(paper):
         source = Source(paper, content.model_copy(update={"stand_ins": {}}), lines(paper), [line.table])
-        assert Published.of(line).half_unit > 0
+        assert line.half_unit > 0
         if line.algorithm:
-            number = source.published(line.dataset, line.algorithm, line.params)[line.metric]
-            assert number.printed == line, "each number has keys of its own"
+            same = [one for one in source.of_tables if (one.dataset, one.algorithm) == (line.dataset, line.algorithm)]
+            assert best_lines(same, line.params)[line.metric] == line, "each number has keys of its own"
         else:
             assert line.metric in FACTS
             assert line in source.facts(line.dataset)
@@ -206,9 +216,9 @@ def test_the_mark_is_the_rule(mean: Any, std: Any, ours: float) -> None:
 @given(mean=digits, std=digits, side=st.sampled_from([-1, 1]))
 def test_on_the_edge_is_within_whatever_the_rounding(mean: Any, std: Any, side: int) -> None:
     number = printed(str(mean), str(std))
-    edge = number.mean + side * number.tolerance
+    edge = number.value + side * number.tolerance
     assert not number.outside(edge)
-    assert number.outside(number.mean + side * (number.tolerance + 1e-6))
+    assert number.outside(number.value + side * (number.tolerance + 1e-6))
 
 
 def test_not_a_number_is_outside() -> None:

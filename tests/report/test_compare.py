@@ -11,10 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats
 
@@ -24,12 +21,10 @@ from klr_bench.console import PlainConsole
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
 from klr_bench.experiment.records import Record
-from klr_bench.report.against import report_against
-from klr_bench.report.against.numbers import Number, Outcome, numbers_of
-from klr_bench.report.against.pages import documents
-from klr_bench.report.against.significance import corrected_interval, welch_interval
-from klr_bench.report.against.two_runs import TwoRuns, compare
-from klr_bench.report.statistics.paired import holm
+from klr_bench.report.compare import report_comparison
+from klr_bench.report.compare.comparison import Comparison, compare
+from klr_bench.report.compare.numbers import Number, Outcome, numbers_of
+from klr_bench.report.compare.pages import documents
 from tests.experiment.composing import composed
 from tests.report.folders import record, write
 
@@ -80,7 +75,7 @@ def make(tmp_path: Path) -> Make:
     return folder
 
 
-def page(two: TwoRuns) -> str:
+def page(two: Comparison) -> str:
     """Return all that is shown, on one line, with single blanks."""
     file = io.StringIO()
     console = PlainConsole(file=file, width=400)
@@ -91,7 +86,7 @@ def page(two: TwoRuns) -> str:
     return " ".join(file.getvalue().split())
 
 
-def number(two: TwoRuns, metric: str = "accuracy", label: str = "Baseline") -> Number:
+def number(two: Comparison, metric: str = "accuracy", label: str = "Baseline") -> Number:
     (found,) = (
         one
         for block in two.blocks
@@ -189,10 +184,11 @@ def test_another_version_with_the_same_splits_is_tested_in_pairs(make: Make) -> 
     assert (block.pairing.kind, block.pairing.resampled) == ("paired", True)
     found = number(two)
     t, p = by_hand(ACCURACIES, OTHERS, 1 / 5 + 2000 / 8000)
-    assert found.interval is not None
-    assert found.interval.p == pytest.approx(p, rel=1e-9)
-    assert (found.difference, found.interval.mean) == pytest.approx((0.0044, 0.0044))
-    assert found.interval.mean / t == pytest.approx((found.interval.high - found.interval.mean) / stats.t.isf(0.025, 4))
+    assert found.difference is not None
+    assert found.high is not None
+    assert found.p_raw == pytest.approx(p, rel=1e-9)
+    assert found.difference == pytest.approx(0.0044)
+    assert found.difference / t == pytest.approx((found.high - found.difference) / stats.t.isf(0.025, 4))
     assert found.p == pytest.approx(min(1.0, 3 * p)), "three columns have the same differences, and Holm counts them"
     assert "both versions of klr-bench split in the same way" in page(two)
     assert number(two, "n_support").outcome is Outcome.EQUAL
@@ -201,21 +197,17 @@ def test_another_version_with_the_same_splits_is_tested_in_pairs(make: Make) -> 
 def test_where_the_test_rows_are_fixed_the_variance_is_that_of_the_mean(make: Make) -> None:
     fixed = {"datasets": {"magic": DATA | {"split": {"official": True}}}}
     two = compare(make("a", fits(), **fixed), make("b", fits(OTHERS, version="new"), **fixed))
-    found = number(two).interval
-    assert found is not None
-    assert found.p == pytest.approx(stats.ttest_rel(ACCURACIES, OTHERS).pvalue)
+    assert number(two).p_raw == pytest.approx(stats.ttest_rel(ACCURACIES, OTHERS).pvalue)
     assert "as the test rows are fixed" in page(two)
 
 
 def test_other_seeds_are_not_paired(make: Make) -> None:
     two = compare(make("a", fits()), make("b", fits(OTHERS, version="seed 1", seed=1), seed=1))
     assert (two.blocks[0].pairing.kind, two.blocks[0].pairing.because) == ("unpaired", "the seeds differ")
-    found = number(two).interval
-    assert found is not None
     spreads = [statistics.variance(values) / 5 for values in (ACCURACIES, OTHERS)]
     t = (statistics.mean(ACCURACIES) - statistics.mean(OTHERS)) / math.sqrt(sum(spreads))
     freedom = sum(spreads) ** 2 / sum(spread**2 / 4 for spread in spreads)
-    assert found.p == pytest.approx(2 * stats.t.sf(abs(t), freedom))
+    assert number(two).p_raw == pytest.approx(2 * stats.t.sf(abs(t), freedom))
     text = page(two)
     assert "seed 0 1" in text
     assert "Not paired, because the seeds differ: Welch's t test" in text
@@ -427,7 +419,7 @@ def test_hostile_names_stay_text(make: Make, tmp_path: Path) -> None:
     table.write_text(table.read_text().replace(",mine", ",\x1b[7m", 1))
     file = io.StringIO()
     console = PlainConsole(file=file, width=300)
-    report_against(first, second, console=console, formats=["terminal", "md", "tex", "csv"], output=tmp_path / "out")
+    report_comparison(first, second, console=console, formats=["terminal", "md", "tex", "csv"], output=tmp_path / "out")
     text = file.getvalue()
     assert "\x1b" not in text
     assert r"Measured in A alone: \x1b[7m." in text
@@ -516,30 +508,3 @@ def test_a_real_run_equals_itself_and_differs_from_other_seeds(tmp_path: Path) -
     assert compare(folders[0], folders[1]).identical
     two = compare(folders[0], folders[2])
     assert (two.cells.n_both, two.cells.n_equal_keys, two.blocks[0].pairing.because) == (3, 0, "the seeds differ")
-
-
-@given(st.lists(st.floats(0, 1), max_size=12))
-def test_holm_is_the_largest_of_the_smaller_p_values_times_what_is_left(p_values: list[float]) -> None:
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    expected = [0.0] * len(p_values)
-    for place, index in enumerate(order):
-        expected[index] = max(min(1.0, (len(p_values) - k) * p_values[order[k]]) for k in range(place + 1))
-    assert holm(p_values).tolist() == pytest.approx(expected)
-
-
-def test_holm_on_an_example() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-
-
-def test_intervals_and_p_values_say_the_same() -> None:
-    random = np.random.default_rng(0)
-    one, other = random.normal(size=9), random.normal(0.5, 2.0, size=9)
-    for found in (
-        lambda level: corrected_interval(one - other, 0.25, level),
-        lambda level: welch_interval(one, other, level),
-    ):
-        at_p = found(1 - found(0.95).p)
-        assert min(abs(at_p.low), abs(at_p.high)) == pytest.approx(0.0, abs=1e-9), (
-            "0 is at the end of the 1 - p interval"
-        )
-        assert found(0.9).low > found(0.95).low

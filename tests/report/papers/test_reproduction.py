@@ -16,25 +16,21 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from klr_bench.report.numbers import Numbers, is_counterpart
-from klr_bench.report.paper import Printed, Published, paper_files
-from klr_bench.report.whole import experiments_of, report_papers
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.origin import origin
-from klr_bench.report.whole.pages import numbers_csv, scoreboard_page, table_page
-from klr_bench.report.whole.pictures import draw_figures
-from klr_bench.report.whole.scoreboard import counts
-from klr_bench.report.whole.verdict import Verdict, compare, standard_error
 from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.report.table import Entry
+from klr_bench.report.measured import Entry
+from klr_bench.report.paper_pages import draw_figures, numbers_csv, report_papers, scoreboard_page, table_page
+from klr_bench.report.papers.files import experiments_of, paper_files
+from klr_bench.report.papers.model import Numbers, Printed, PrintedTable
+from klr_bench.report.papers.reproduction import WholePaper, origin
+from klr_bench.report.papers.verdicts import Verdict, counts, standard_error, verdict_of
 from tests.report.folders import record, write
 
-REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
+REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
 HEADER = "table,dataset,algorithm,params,metric,mean,std,unit,label"
 LINES = [
     "1,digits,,,n_train,80,,count,digits",
@@ -301,9 +297,9 @@ def test_what_paper_yaml_says_of_no_number_is_refused(
         make(**changes)
 
 
-def printed(mean: str, std: str, unit: str = "percent", metric: str = "accuracy") -> Published:
+def printed(mean: str, std: str, unit: str = "percent", metric: str = "accuracy") -> Printed:
     line = {"table": "1", "dataset": "data", "algorithm": "learner", "params": {}, "metric": metric}
-    return Published.of(parse(Printed, line | {"mean": mean, "std": std, "unit": unit, "label": ""}))
+    return parse(Printed, line | {"mean": mean, "std": std, "unit": unit, "label": ""})
 
 
 @given(st.lists(st.floats(0.5, 1.0), min_size=2, max_size=30), st.floats(0.001, 0.05), st.integers(2, 30))
@@ -313,12 +309,12 @@ def test_the_standard_error_is_that_of_two_samples(values: list[float], std: flo
 
     ours = np.array(values)
     published = printed("40.0", f"{100 * std:.6f}")
-    entry = Entry(len(values), float(ours.mean()), float(ours.std(ddof=1)), published)
-    assert published.std is not None
+    entry = Entry(len(values), float(ours.mean()), float(ours.std(ddof=1)))
+    assert published.spread is not None
     welch = ttest_ind_from_stats(
-        ours.mean(), ours.std(ddof=1), len(values), 0.4, published.std, repeats, equal_var=False
+        ours.mean(), ours.std(ddof=1), len(values), 0.4, published.spread, repeats, equal_var=False
     )
-    error = standard_error(entry, repeats)
+    error = standard_error(entry, published.spread, repeats)
     assert error is not None
     assert (ours.mean() - 0.4) / error == pytest.approx(welch.statistic)
 
@@ -336,14 +332,14 @@ def test_the_standard_error_is_that_of_two_samples(values: list[float], std: flo
 def test_where_one_side_has_no_spread(
     std: float | None, printed_std: str, repeats: int | None, error: float | None
 ) -> None:
-    assert standard_error(Entry(4, 0.9, std, printed("89.0", printed_std)), repeats) == (
+    assert standard_error(Entry(4, 0.9, std), printed("89.0", printed_std).spread, repeats) == (
         None if error is None else pytest.approx(error)
     )
 
 
 def test_times_are_not_judged() -> None:
-    entry = Entry(4, 0.1, 0.01, printed("11.8", "0.1", "s", "fit_time_s"))
-    assert compare(entry, METRICS["fit_time_s"], 5) is Verdict.TIME
+    published = printed("11.8", "0.1", "s", "fit_time_s")
+    assert verdict_of(Entry(4, 0.1, 0.01), published, METRICS["fit_time_s"], 5) is Verdict.TIME
 
 
 @pytest.mark.parametrize(
@@ -366,11 +362,15 @@ def test_a_set_of_numbers(numbers: dict[str, Any], holds: bool) -> None:
 
 
 def test_a_variant_is_meant_by_the_values_it_varies() -> None:
-    assert is_counterpart({"lam": 1e-4}, {"lam": 1e-4})
-    assert not is_counterpart({"lam": 1e-4}, {"lam": "cv"})
-    assert is_counterpart({"lam": 1e-4}, {})
-    assert is_counterpart({"lam": [1e-4, 1e-5]}, {"lam": 1e-5})
-    assert not is_counterpart({"lam": [1e-4, 1e-5]}, {"lam": "cv"})
+    def meant(chosen: Any, variant: dict[str, Any]) -> bool:
+        table = parse(PrintedTable, {"title": "A table", "counterparts": {"nc": {"lam": chosen}}})
+        return table.is_counterpart("nc", variant)
+
+    assert meant(1e-4, {"lam": 1e-4})
+    assert not meant(1e-4, {"lam": "cv"})
+    assert meant(1e-4, {})
+    assert meant([1e-4, 1e-5], {"lam": 1e-5})
+    assert not meant([1e-4, 1e-5], {"lam": "cv"})
 
 
 PAPERS = paper_files(folders()[:1])

@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from klr_bench.report.claims import Claim
-from klr_bench.report.paper import paper_files
-from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN, JudgedClaim, judge
-from klr_bench.report.whole.join import WholePaper
 
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.report.table import Table
-from tests.report.folders import record, table, write
+from klr_bench.report.load import read_results
+from klr_bench.report.measured import Measured, measure
+from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN, JudgedClaim, judge
+from klr_bench.report.papers.files import paper_files
+from klr_bench.report.papers.model import Claim
+from klr_bench.report.papers.reproduction import WholePaper
+from tests.report.folders import record, write
 
-REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
+REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
 CONFIG: dict[str, Any] = {
     "experiment": "mine",
     "title": "Mine",
@@ -31,7 +32,7 @@ COUNT = {1: 100, 2: 50, 10: 60}
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> dict[str, Table]:
+def measured(tmp_path: Path) -> dict[str, Measured]:
     """Make two experiments on one data set: NC has 0.9 and 200, OSKL less."""
     rows = []
     for repeat, away in enumerate((-0.01, 0.01)):
@@ -43,12 +44,12 @@ def tables(tmp_path: Path) -> dict[str, Table]:
     first = write(tmp_path / "mine", rows, CONFIG)
     config = CONFIG | {"experiment": "other", "algorithms": {"dcd": {"label": "DCD"}}, "sweep": {}}
     second = write(tmp_path / "other", [record("dcd", "", 0, dataset="digits", accuracy=0.95)], config)
-    return {"mine": table(first), "other": table(second)}
+    return {"mine": measure(read_results(first)), "other": measure(read_results(second))}
 
 
-def judged(tables: dict[str, Table], *statements: dict[str, Any], **claim: Any) -> JudgedClaim:
+def judged(measured: dict[str, Measured], *statements: dict[str, Any], **claim: Any) -> JudgedClaim:
     content = {"says": "So it is.", "where": "section 1", "experiments": ["mine"], "statements": list(statements)}
-    return judge(parse(Claim, content | claim), tables, METRICS)
+    return judge(parse(Claim, content | claim), measured, METRICS)
 
 
 OSKL, NC = {"algorithms": ["oskl"]}, {"algorithms": ["nc"]}
@@ -93,38 +94,38 @@ OSKL, NC = {"algorithms": ["oskl"]}, {"algorithms": ["nc"]}
     ],
 )
 def test_a_statement_is_a_comparison_of_each_pair(
-    tables: dict[str, Table], statement: dict[str, Any], verdict: str, count: str
+    measured: dict[str, Measured], statement: dict[str, Any], verdict: str, count: str
 ) -> None:
-    found = judged(tables, statement)
+    found = judged(measured, statement)
     assert (found.verdict, found.count()) == (verdict, count)
     assert verdict[1:] in found.sentence()
 
 
-def test_a_share_of_the_comparisons_may_be_enough(tables: dict[str, Table]) -> None:
+def test_a_share_of_the_comparisons_may_be_enough(measured: dict[str, Measured]) -> None:
     statement = {"metric": "n_support", "of": OSKL, "relation": "below", "along": "G"}
-    assert judged(tables, statement, share=0.5).verdict == HOLDS
-    assert judged(tables, statement, share=0.51).verdict == FAILS
+    assert judged(measured, statement, share=0.5).verdict == HOLDS
+    assert judged(measured, statement, share=0.51).verdict == FAILS
 
 
-def test_columns_of_two_experiments_on_one_data_set_are_compared(tables: dict[str, Table]) -> None:
+def test_columns_of_two_experiments_on_one_data_set_are_compared(measured: dict[str, Measured]) -> None:
     statement = {"metric": "accuracy", "of": {"algorithms": ["dcd"]}, "relation": "above", "than": OSKL}
-    assert judged(tables, statement, experiments=["mine", "other"]).count() == "3 of 3"
-    assert judged(tables, statement, experiments=["mine", "other"], datasets=["magic"]).verdict == OPEN
+    assert judged(measured, statement, experiments=["mine", "other"]).count() == "3 of 3"
+    assert judged(measured, statement, experiments=["mine", "other"], datasets=["magic"]).verdict == OPEN
     here = statement | {"than": OSKL | {"experiments": ["other"]}}
-    assert judged(tables, here, experiments=["mine", "other"]).verdict == OPEN
+    assert judged(measured, here, experiments=["mine", "other"]).verdict == OPEN
 
 
-def test_the_sentence_has_the_numbers(tables: dict[str, Table]) -> None:
+def test_the_sentence_has_the_numbers(measured: dict[str, Measured]) -> None:
     statement = {"metric": "accuracy", "of": OSKL, "relation": "at least", "than": NC, "within": 0.03}
-    assert judged(tables, statement, experiments=["mine", "absent"]).sentence() == (
+    assert judged(measured, statement, experiments=["mine", "absent"]).sentence() == (
         "So it is. (section 1) Does not hold here: 2 of 3 comparisons. Against it: Digits: OSKL G=10 85.0 % against "
         "NC 90.0 %. Not run: absent."
     )
 
 
-def test_a_claim_that_cannot_be_judged_says_why(tables: dict[str, Table]) -> None:
-    assert judged(tables, open="It is too vague.").sentence().endswith("Cannot be judged here. It is too vague.")
-    assert judged(tables, experiments=["absent"]).sentence().endswith("Cannot be judged here. Not run: absent.")
+def test_a_claim_that_cannot_be_judged_says_why(measured: dict[str, Measured]) -> None:
+    assert judged(measured, open="It is too vague.").sentence().endswith("Cannot be judged here. It is too vague.")
+    assert judged(measured, experiments=["absent"]).sentence().endswith("Cannot be judged here. Not run: absent.")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_times_are_compared_only_where_they_can_be(
     here = {"dataset": "digits", "host": "here", "cpu": "A CPU", "load": 0.0}
     rows = [record("nc", "", 0, fit_time_s=9.0, **here), record("oskl", "G=1", 0, fit_time_s=1.0, **here | changes)]
     statement = {"metric": "fit_time_s", "of": OSKL, "relation": "below", "than": NC}
-    found = judged({"mine": table(write(tmp_path / "mine", rows, CONFIG))}, statement)
+    found = judged({"mine": measure(read_results(write(tmp_path / "mine", rows, CONFIG)))}, statement)
     assert (found.verdict, found.count()) == (verdict, count)
     assert ("Left out: 1 comparisons of times of different machines" in found.sentence()) == bool(changes)
 
