@@ -106,7 +106,7 @@ def _report_experiments(values: Mapping[str, str], formats: Sequence[str], conso
 
 def _report_two(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
     """Show each experiment beside another one, or beside itself in the other results folder."""
-    from klr_bench.report.compare import report_comparison
+    from klr_bench.report.compare.comparison import report_comparison
 
     names, folders = experiments(values), results_dirs(values)
     for name in names:

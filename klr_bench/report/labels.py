@@ -12,6 +12,8 @@ from klr_bench.report.measured import Method
 
 NONE = "-"
 PLUS_MINUS = " ± "
+MOST_NAMED = 5
+"""Names in a sentence."""
 PATH = ("n_features_to_select", "C", "l1")
 """Parameters that the points of a curve over the number of features differ in."""
 
@@ -66,6 +68,17 @@ def column_label(algorithm_label: str, variant: Variant) -> str:
 def line_label(line: Method) -> str:
     """Return the print name of a method."""
     return column_label(line.algorithm_label, line.variant)
+
+
+def listed(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
+    """Return the first names of a list, and how many more there are."""
+    more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
+    return ", ".join([*names[:most], *more])
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 cell", "2 cells"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 class Selected(NamedTuple):

@@ -8,10 +8,12 @@ nothing.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +21,6 @@ from klr_bench.experiment.config import files
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.targets import Parameters
 from klr_bench.experiment.variants import Variant
-from klr_bench.report.conditions import TIMES, Conditions, Machine, conditions_of, usual_machine
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.papers.model import Printed
@@ -27,12 +28,59 @@ from klr_bench.report.papers.model import Printed
 if TYPE_CHECKING:
     import pandas as pd
 
+TIMES = frozenset({"fit_time_s", "pass_time_s", "predict_time_s", "setup_time_s", "settled_s"})
+BUSY = 0.1
+"""Share of a machine's processor time, used by others, above which times measured on it are those of a busy machine."""
 Row = dict[Hashable, Any]
 Groups = Mapping[Column, Sequence[Row]]
 """The records of a data set by method."""
 SIZES = ("n_train", "n_test", "n_features")
 SETTLED = 0.005
 """How far below its final value a settled accuracy may be: half a point."""
+
+
+class Machine(NamedTuple):
+    """A machine as records name it; both are "" where a record does not."""
+
+    host: str
+    cpu: str
+
+
+UNKNOWN = Machine("", "")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The machines of some fits, and the largest share of one that others used when a fit began, if it is known."""
+
+    machines: frozenset[Machine] = frozenset()
+    load: float | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether some fit shared its machine with others."""
+        return self.load is not None and self.load > BUSY
+
+    def alike(self, other: Conditions) -> bool:
+        """Say whether times of the two can be compared: all of one machine, on which nobody else was at work."""
+        return len(self.machines | other.machines) == 1 and not self.busy and not other.busy
+
+
+def conditions_of(rows: Iterable[Mapping[Hashable, Any]]) -> Conditions:
+    """Return the conditions of some records; those of a frame without the columns are unknown."""
+    rows = list(rows)
+    loads = [load for row in rows if not math.isnan(load := row.get("load", math.nan))]
+    return Conditions(frozenset(_machine(row) for row in rows), max(loads, default=None))
+
+
+def usual_machine(rows: Iterable[Mapping[Hashable, Any]]) -> Machine:
+    """Return the machine of most records, of several the first by name."""
+    counted = Counter(_machine(row) for row in rows)
+    return min(counted, key=lambda machine: (-counted[machine], machine), default=UNKNOWN)
+
+
+def _machine(row: Mapping[Hashable, Any]) -> Machine:
+    return Machine(str(row.get("host", "")), str(row.get("cpu", "")))
 
 
 @dataclass(frozen=True)

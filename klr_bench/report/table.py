@@ -12,10 +12,9 @@ from klr_bench.experiment.config.parsing import check_choice
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import variant_text
-from klr_bench.report.conditions import UNKNOWN, Machine
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Manifest
-from klr_bench.report.measured import Entry, Failures, Measured, MeasuredDataset, Method, measure
+from klr_bench.report.measured import UNKNOWN, Entry, Failures, Machine, Measured, MeasuredDataset, Method, measure
 from klr_bench.report.papers.match import Match, Source, matches_of, sources_of
 from klr_bench.report.papers.model import Cause, Printed
 from klr_bench.report.papers.verdicts import Verdict

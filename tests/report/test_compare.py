@@ -21,8 +21,7 @@ from klr_bench.console import PlainConsole
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment import runner
 from klr_bench.experiment.records import Record
-from klr_bench.report.compare import report_comparison
-from klr_bench.report.compare.comparison import Comparison, compare
+from klr_bench.report.compare.comparison import Comparison, compare, report_comparison
 from klr_bench.report.compare.numbers import Number, Outcome, numbers_of
 from klr_bench.report.compare.pages import documents
 from tests.experiment.composing import composed

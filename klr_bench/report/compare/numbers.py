@@ -16,10 +16,9 @@ from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.compare.cells import is_equal, of_machine
 from klr_bench.report.compare.runs import PAIRED, UNKNOWN, UNPAIRED, Pairing, Run
-from klr_bench.report.conditions import UNKNOWN as UNKNOWN_MACHINE
-from klr_bench.report.conditions import Conditions, conditions_of
 from klr_bench.report.manifest import Column
-from klr_bench.report.measured import Entry, Row
+from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
+from klr_bench.report.measured import Conditions, Entry, Row, conditions_of
 from klr_bench.report.significance import LEAST_REPEATS, LEVEL, test_share_ratio
 from klr_bench.report.statistics.paired import corrected_interval, holm, welch_interval
 

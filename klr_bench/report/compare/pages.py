@@ -14,9 +14,7 @@ from klr_bench.report.compare.runs import Run
 from klr_bench.report.compare.wording import (
     cells_sentences,
     conflict_sentence,
-    counted,
     difference_text,
-    listed,
     p_text,
     parameter_sentences,
     setting_sentences,
@@ -24,8 +22,8 @@ from klr_bench.report.compare.wording import (
     time_sentences,
     verdict,
 )
-from klr_bench.report.labels import NONE, number, title_of
-from klr_bench.report.render.document import Document, Grid
+from klr_bench.report.labels import NONE, counted, listed, number, title_of
+from klr_bench.report.render.document import Document, Grid, right_aligned
 from klr_bench.report.writing import csv_text
 
 CSV_COLUMNS = (
@@ -95,7 +93,7 @@ def headline(two: Comparison) -> str:
 def _conflicts(two: Comparison) -> list[Grid]:
     rows = [
         [
-            f"{two.first.label((one.algorithm, one.variant))} on {two.first.manifest.dataset_label(one.dataset)}",
+            f"{two.first.label(one.column)} on {two.first.manifest.dataset_label(one.dataset)}",
             str(one.repeat),
             shown(one.mismatch.metric),
             *(value if isinstance(value, str) else f"{value:.6g}" for value in one.mismatch[1:]),
@@ -136,8 +134,8 @@ def _parameters(two: Comparison) -> list[Grid]:
     rows = []
     n_columns = sum(len(block.columns) for block in two.blocks)
     for one in two.fixed[:MOST_SETTINGS]:
-        names = [f"{label} on {two.first.manifest.dataset_label(dataset)}" for dataset, label in one.columns]
-        of = f"all {n_columns} columns" if len(names) == n_columns > 2 else listed(names, most=2)
+        every = len(one.methods) == n_columns > 2
+        of = f"all {n_columns} columns" if every else listed(one.methods, most=2)
         rows.append([one.parameter, one.first, one.second, of])
     more = len(two.fixed) - MOST_SETTINGS
     notes = [f"{more:,} more parameters that differ"] if more > 0 else []
@@ -187,9 +185,7 @@ def _grid(block: Block, heads: Sequence[str], *, times: bool) -> Grid:
         rows.append([title_of(metric), *("" for _ in heads)])
         rows += [_row(column, one)[: len(heads) + 1] for of, column, one in found if of == metric]
     header = [block.label, *heads]
-    widths = [max(map(len, texts)) for texts in zip(header, *rows, strict=True)]
-    padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
-    return Grid(header, padded)
+    return right_aligned(header, rows)
 
 
 def _row(column: Shared, one: Number) -> list[str]:

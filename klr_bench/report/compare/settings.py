@@ -9,7 +9,7 @@ from typing import Any
 
 from klr_bench.errors import shown
 from klr_bench.report.compare.runs import Run
-from klr_bench.report.conditions import UNKNOWN, conditions_of
+from klr_bench.report.measured import UNKNOWN, conditions_of
 
 LONGEST = 60
 """Characters of a value that is shown."""

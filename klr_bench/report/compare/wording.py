@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 from klr_bench.errors import shown
-from klr_bench.report.compare.cells import Discrepancy, Unmatched
+from klr_bench.report.compare.cells import unmatched_text
 from klr_bench.report.compare.comparison import Comparison
 from klr_bench.report.compare.numbers import Block, Number, Outcome, numbers_of
-from klr_bench.report.compare.runs import PAIRED, UNPAIRED, Run
-from klr_bench.report.conditions import BUSY, UNKNOWN, Conditions
-from klr_bench.report.labels import NONE, UNITS
+from klr_bench.report.compare.runs import PAIRED, UNPAIRED
+from klr_bench.report.labels import NONE, UNITS, counted, listed
+from klr_bench.report.measured import BUSY, UNKNOWN, Conditions
 from klr_bench.report.significance import LEAST_REPEATS
 
-MOST_NAMED = 5
-"""Names in a sentence."""
 LONGEST = 30
 """Characters of a value in a sentence."""
 
@@ -48,14 +45,14 @@ def cells_sentences(two: Comparison) -> list[str]:
             "fit: these depend on the speed of the machine."
         )
     shown_names = {one.metric.name for one in two.numbers}
-    apart = [one for one in cells.discrepancies if one.metric not in shown_names]
-    if apart:
-        names = listed([f"{shown(one.metric)} ({_by(one)})" for one in apart])
+    hidden = {name: found for name, found in cells.discrepancies.items() if name not in shown_names}
+    if hidden:
+        names = listed([f"{shown(name)} ({counted(len(found), 'cell')}{_by(found)})" for name, found in hidden.items()])
         said.append(f"Not in the tables below, but different with equal seed, data and split: {names}.")
-    for side, run, only in (("A", two.first, cells.only_first), ("B", two.second, cells.only_second)):
-        if only:
-            count = counted(sum(one.n_cells for one in only), "cell")
-            said.append(f"Only in {side}, {count}: {only_text(only, run)}.")
+    for side, unmatched in zip("AB", cells.unmatched, strict=True):
+        if unmatched:
+            count = counted(sum(one.n_cells for one in unmatched), "cell")
+            said.append(f"Only in {side}, {count}: {unmatched_text(unmatched)}.")
     said += _failures(two)
     for side, measured in zip("AB", cells.measured, strict=True):
         if measured:
@@ -82,9 +79,9 @@ def _failures(two: Comparison) -> list[str]:
     return said + ([f"At the time limit, as no repeat ended within it: {listed(late)}."] if late else [])
 
 
-def _by(discrepancy: Discrepancy) -> str:
-    by = "" if math.isnan(discrepancy.largest) else f", by {discrepancy.largest:.2g} at most"
-    return f"{counted(discrepancy.n_cells, 'cell')}{by}"
+def _by(distances: Sequence[float]) -> str:
+    known = [distance for distance in distances if not math.isnan(distance)]
+    return f", by {max(known):.2g} at most" if known else ""
 
 
 def parameter_sentences(two: Comparison) -> list[str]:
@@ -187,17 +184,6 @@ def _labels(blocks: list[Block]) -> str:
     return listed([block.label for block in blocks])
 
 
-def listed(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
-    """Return the first names of a list, and how many more there are."""
-    more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
-    return ", ".join([*names[:most], *more])
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: "1 cell", "2 cells"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def difference_text(number: Number) -> str:
     """Return a difference with two digits that count, in the unit of print; of times their ratio."""
     if number.outcome is Outcome.MACHINE:
@@ -230,32 +216,3 @@ def verdict(number: Number) -> str:
     if not number.metric.better:
         return f"{larger} larger"
     return f"{larger if number.metric.better == 'higher' else smaller} better"
-
-
-def runs_of(numbers: Iterable[int]) -> str:
-    """Return whole numbers in ascending order, runs of them as "3 to 7"."""
-    parts = []
-    for _, group in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in group]
-        parts.append(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}")
-    return listed(parts)
-
-
-def only_text(only: Sequence[Unmatched], run: Run) -> str:
-    """Return which cells are in one run only, those of whole data sets, algorithms and columns as one."""
-    names = []
-    repeats: dict[tuple[int, ...], list[str]] = {}
-    for one in only:
-        where = run.manifest.dataset_label(one.dataset)
-        if one.algorithm is None:
-            names.append(f"data set {where} ({one.n_cells:,})")
-        elif one.variant is None:
-            names.append(f"{run.manifest.algorithm_label(one.algorithm)} on {where} ({one.n_cells:,})")
-        elif one.repeats is None:
-            names.append(f"{run.label((one.algorithm, one.variant))} on {where} ({one.n_cells:,})")
-        else:
-            repeats.setdefault(one.repeats, []).append(f"{run.label((one.algorithm, one.variant))} on {where}")
-    for missing, columns in repeats.items():
-        word = "repeat" if len(missing) == 1 else "repeats"
-        names.append(f"{word} {runs_of(missing)} of {listed(columns, most=1, of='more columns')}")
-    return shown(listed(names), 500)

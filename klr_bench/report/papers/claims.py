@@ -8,9 +8,8 @@ from typing import Any
 
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import as_number
-from klr_bench.report.conditions import TIMES
 from klr_bench.report.labels import UNITS, line_label, number
-from klr_bench.report.measured import Entry, Measured, Method
+from klr_bench.report.measured import TIMES, Entry, Measured, Method
 from klr_bench.report.papers.model import Claim, Columns, Statement
 
 CLAIM_VERDICTS = HOLDS, FAILS, OPEN = "holds", "does not hold here", "cannot be judged here"

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Collection
 from functools import partial
 
-from klr_bench.report.render.csv import comma_separated
 from klr_bench.report.render.document import Document, Grid
-from klr_bench.report.render.layout import document
+from klr_bench.report.render.layout import comma_separated, document
 from klr_bench.report.render.markup import Placing, latex, markdown
 from klr_bench.report.render.statistics import statistics_csv, statistics_document
 from klr_bench.report.render.terminal import show

@@ -8,8 +8,8 @@ import numpy as np
 
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.report.conditions import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.labels import along_path, line_label, path_label, path_of
+from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.papers.verdicts import mark_sentences
 from klr_bench.report.render.document import ALIKE, BEST
 from klr_bench.report.significance import LEVEL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from klr_bench.report.labels import PLUS_MINUS
 
@@ -18,7 +18,7 @@ class Grid:
     header: list[str]
     rows: Sequence[list[str]]
     papers: Sequence[int] = ()
-    notes: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Document:
 
 
 def right_aligned(
-    header: list[str], rows: Sequence[Sequence[str]], notes: list[str], papers: Sequence[int] = ()
+    header: list[str], rows: Sequence[list[str]], notes: Sequence[str] = (), *, break_heads: bool = False
 ) -> Grid:
-    """Return a grid whose numbers stand on the right of their columns; a head of two words may take two lines."""
-    words = [[header[0]], *(head.split(" ", 1) for head in header[1:])]
-    widths = [max(map(len, [*texts, *head])) for texts, head in zip(zip(*rows, strict=True), words, strict=False)]
-    aligned = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
-    return Grid(header, aligned, papers, notes)
+    """Return a grid whose numbers stand on the right of their columns; `break_heads`: on two lines."""
+    heads = [[header[0]], *(head.split(" ", 1) if break_heads else [head] for head in header[1:])]
+    widths = [max(map(len, [*texts, *head])) for head, *texts in zip(heads, *rows, strict=True)]
+    padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
+    return Grid(header, padded, notes=notes)
 
 
 def aligned(column: Sequence[str], head: str) -> list[str]:

@@ -12,12 +12,15 @@ CGD: Training time (s)   0.175 ± 0.010        0.256
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import as_number, value_text
+from klr_bench.printing import no_formula
 from klr_bench.report.labels import (
     NONE,
     PLUS_MINUS,
@@ -32,9 +35,15 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Printed
 from klr_bench.report.papers.verdicts import mark_of, marks_of
 from klr_bench.report.render.caption import caption, failures_of
-from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned
+from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned, right_aligned
 from klr_bench.report.table import Block, Line, Table
+from klr_bench.report.writing import csv_text
 
+CSV_COLUMNS = (
+    *("dataset", "algorithm", "variant", "metric", "n_ok", "n_repeats", "n", "mean", "std"),
+    *("published_mean", "published_std", "difference", "ratio", "outside", "verdict"),
+    *("best", "difference_to_best", "low", "high", "p_holm"),
+)
 COMPARISONS = {"difference": "diff", "ratio": "ratio"}
 SIGNS = {"best": BEST, "alike": ALIKE, "": ""}
 Causes = Mapping[str, str]
@@ -103,9 +112,7 @@ def crossed(block: Block, parameter: str, causes: Causes) -> Grid:
             for beside in _published(metric, matches, causes):
                 papers.append(len(rows))
                 rows.append(beside)
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
-    return Grid(header, padded, papers, failures_of(block))
+    return replace(right_aligned(header, rows, failures_of(block)), papers=papers)
 
 
 def _has(line: Line | None, metric: Metric) -> bool:
@@ -156,3 +163,26 @@ def _with_marks(texts: Sequence[tuple[str, str]]) -> list[str]:
     """Join numbers with their marks so that the numbers end in one column; no number stands alone."""
     width = max([len(mark) for text, mark in texts if text != NONE and "x" not in text], default=0)
     return [text if text == NONE or text.endswith("x") else text + mark.ljust(max(1, width)) for text, mark in texts]
+
+
+def comma_separated(table: Table) -> str:
+    """Return a table as CSV: a row a metric of a line, in the units of records.csv, with all digits."""
+    rows = []
+    for block in table.blocks:
+        for line in block.lines:
+            name = [no_formula(block.dataset), no_formula(line.algorithm), json.dumps(dict(line.variant))]
+            for metric in block.metrics:
+                entry, match = line.entries[metric.name], line.matches.get(metric.name)
+                paper: list[object] = [None] * 6
+                if match:
+                    difference = match.difference if metric.compared != "ratio" else None
+                    ratio = match.ratio if metric.compared == "ratio" else None
+                    outside = match.outside if metric.compared == "difference" else None
+                    printed = [match.printed.value, match.printed.spread]
+                    paper = [*printed, difference, ratio, outside, match.verdict.value]
+                marks = block.marks.get(metric.name)
+                mark = marks.lines.get(line.column) if marks else None
+                best = [mark.place, mark.difference, mark.low, mark.high, mark.p_holm] if mark else [None] * 5
+                ours = [metric.name, line.n_ok, line.n_repeats, entry.n, entry.mean, entry.std]
+                rows.append([*name, *ours, *paper, *best])
+    return csv_text(CSV_COLUMNS, rows)
