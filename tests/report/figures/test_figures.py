@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from klr_bench.report.curves import along_path, path_of
+from klr_bench.report.labels import along_path, path_of
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import config_dir
