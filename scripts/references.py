@@ -33,8 +33,7 @@ import pandas as pd
 import yaml
 
 from klr_bench.experiment.config.files import config_dir
-from klr_bench.report.paper import paper_files
-from klr_bench.report.whole import experiments_of
+from klr_bench.report.papers.files import experiments_of, paper_files
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "reference"

@@ -9,8 +9,8 @@ from pathlib import Path
 from paper_words import experiment_link, first_upper, html, html_table
 
 from klr_bench.report.load import was_run
-from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN, Compared, JudgedClaim
-from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN, Compared, JudgedClaim
+from klr_bench.report.papers.reproduction import WholePaper
 
 MOST_SHOWN = 6
 """Comparisons that stand below a claim; all of them are behind a line that opens."""

@@ -13,7 +13,7 @@ from paper_words import experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.experiment.config.files import find, folders, names
 from klr_bench.report.load import was_run
-from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.yaml_file import read_yaml
 
 OWN = "Beside the papers"

@@ -7,11 +7,11 @@ from html import escape
 
 from paper_words import counted, first_upper, html, html_table, listed, plain
 
-from klr_bench.report.render.layout import Grid
-from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.pages import numbers_and_claims
-from klr_bench.report.whole.scoreboard import counts
+from klr_bench.report.paper_pages import numbers_and_claims
+from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
+from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.verdicts import counts
+from klr_bench.report.render.document import Grid
 
 MEANINGS = {
     "numbers": "printed in the paper's tables",
@@ -34,7 +34,7 @@ MEANINGS = {
 
 def numbers_sentence(whole: WholePaper) -> str:
     """Return what became of the numbers of a paper."""
-    found = counts(one for judged in whole.judged.values() for one in judged)
+    found = counts(whole.numbers)
     if not found["numbers"]:
         return "It prints no tables of numbers."
     compared = found["compared"]
@@ -69,7 +69,7 @@ def claims_sentence(whole: WholePaper) -> str:
 
 def bar(whole: WholePaper) -> str:
     """Return what became of the numbers of a paper as a bar, as HTML; the sentence beside it says the same."""
-    found = counts(one for judged in whole.judged.values() for one in judged)
+    found = counts(whole.numbers)
     apart = found["numbers"] - found["compared"]
     parts = {name: found[name] for name in ("within", "compatible", "explained", "off")} | {"not judged": apart}
     spans = "".join(
@@ -97,7 +97,7 @@ def cards(papers: Sequence[WholePaper]) -> str:
 
 def _in_short(whole: WholePaper) -> str:
     """Return the counts of verdicts on numbers and claims."""
-    found = counts(one for judged in whole.judged.values() for one in judged)
+    found = counts(whole.numbers)
     lines = []
     if found["compared"]:
         names = {

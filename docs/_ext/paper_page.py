@@ -12,11 +12,12 @@ from paper_tables import table_section
 from paper_words import PAGES, experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.report import figures
+from klr_bench.report import paper_pages as pages
 from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest, read_manifest
-from klr_bench.report.whole import experiments_of, pages
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.pictures import draw_figures
+from klr_bench.report.paper_pages import draw_figures
+from klr_bench.report.papers.files import experiments_of
+from klr_bench.report.papers.reproduction import WholePaper
 
 LEGEND = """\
 <p class="marks"><span class="within">12.3</span> within the published spread &emsp;

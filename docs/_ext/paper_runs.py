@@ -13,9 +13,8 @@ from paper_words import counted, duration, experiment_link, html, html_table
 from klr_bench.experiment.config.files import find, folders
 from klr_bench.experiment.variants import value_text
 from klr_bench.report.load import read_results, was_run
-from klr_bench.report.whole import experiments_of
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.origin import source_of
+from klr_bench.report.papers.files import experiments_of
+from klr_bench.report.papers.reproduction import WholePaper, source_of
 from klr_bench.yaml_file import read_yaml
 
 

@@ -6,11 +6,12 @@ from html import escape
 
 from paper_words import experiment_link, html, html_table, plain
 
-from klr_bench.report.render.layout import NONE
-from klr_bench.report.whole import pages
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.printed import SEPARATOR, blocks_of, marks_of, ours, theirs
-from klr_bench.report.whole.verdict import Judged, Verdict
+from klr_bench.report import paper_pages as pages
+from klr_bench.report.labels import NONE
+from klr_bench.report.paper_tables import SEPARATOR, blocks_of, ours, theirs
+from klr_bench.report.papers.match import Match
+from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.verdicts import Verdict, marks_of
 
 CLASSES = {
     Verdict.WITHIN: "within",
@@ -23,7 +24,7 @@ CLASSES = {
 
 def table_section(whole: WholePaper, number: str) -> str:
     """Return a table with its title, and what is to be said of it."""
-    judged, table = whole.judged[number], whole.table(number)
+    judged, table = whole.judged[number], whole.paper.tables[number]
     causes = pages.causes_of(whole, number)
     marks = marks_of([cause for cause, _ in causes])
     parts = [f"### {plain(f'Table {number}: {table.title}')}"]
@@ -47,7 +48,7 @@ def table_section(whole: WholePaper, number: str) -> str:
     return "\n\n".join(parts)
 
 
-def _ours(one: Judged, marks: dict[str, str]) -> str:
+def _ours(one: Match, marks: dict[str, str]) -> str:
     """Return ours as HTML; its verdict is a class and a title."""
     text = escape(ours(one, marks))
     if one.entry is None or one.entry.mean is None:

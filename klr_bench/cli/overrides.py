@@ -85,7 +85,7 @@ def _with_experiments(arguments: Sequence[str]) -> list[str]:
     papers = [argument for argument in arguments if argument.startswith("paper=")]
     if not papers:
         return list(arguments)
-    from klr_bench.report.whole import experiments_of
+    from klr_bench.report.papers.files import experiments_of
 
     rest = [argument for argument in arguments if argument not in papers]
     chosen = [argument for argument in rest if argument.startswith("experiment=")]

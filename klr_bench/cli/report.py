@@ -112,11 +112,11 @@ def _report_experiments(values: Mapping[str, str], formats: Sequence[str], conso
 
 def _report_two(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
     """Compare each experiment with another one, or with itself in the other results folder."""
-    from klr_bench.report.against import report_against
+    from klr_bench.report.compare.comparison import report_comparison
 
     names, folders = experiments(values), results_dirs(values)
     for name in names:
-        written = report_against(
+        written = report_comparison(
             folders[0] / name,
             other_run(values, folders, name),
             console=console,
@@ -128,7 +128,7 @@ def _report_two(values: Mapping[str, str], formats: Sequence[str], console: Cons
 
 
 def _report_papers(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
-    from klr_bench.report.whole import report_papers
+    from klr_bench.report.paper_pages import report_papers
 
     written = report_papers(
         items("paper", values["paper"]),

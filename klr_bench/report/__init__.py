@@ -43,12 +43,11 @@ def report(
     check_formats(formats)
 
     from klr_bench.report import render
-    from klr_bench.report.columns import asking_for, check_shown
     from klr_bench.report.figures import Inputs, draw_all
     from klr_bench.report.load import read_results
-    from klr_bench.report.table import beside_papers
+    from klr_bench.report.table import beside_papers, check_shown, with_columns
 
-    results = asking_for(read_results(folder), columns)
+    results = with_columns(read_results(folder), columns)
     built = beside_papers(results, table)
     check_shown(built, columns)
     said = render.document(built)

@@ -61,6 +61,7 @@ class Results:
     rows: pd.DataFrame
     texts: Texts = ((), ())
     """The names of the columns of records.csv, and its rows as they stand there."""
+    folder: Path | None = None
 
 
 def was_run(folder: Path) -> bool:
@@ -102,7 +103,7 @@ def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
     >>> bool(means.max() > 0.85)
     True
     """
-    files = [field.name for field in fields(Results) if field.name not in ("manifest", "texts")]
+    files = [field.name for field in fields(Results) if field.name not in ("manifest", "texts", "folder")]
     check_choice("file", file, files)
     frame: pd.DataFrame = getattr(read_results(Path(folder)), file)
     return frame
@@ -122,75 +123,62 @@ def read_results(folder: Path) -> Results:
             advice = f" There is no experiment of this name.{nearest(folder.name, others or known)}"
         message = f"{folder}: no records.csv there.{advice}"
         raise KlrBenchError(message)
-    manifest = read_manifest(folder)
-    texts = read_texts(path)
-    records = read_records(path, manifest, texts)
+    manifest, texts = read_manifest(folder), read_texts(path)
+    optional = [name for name in (*METRICS, *LATER) if name in COLUMNS]
+    records = _frame(path, texts, COLUMNS, optional, others=True)
     if records.empty:
         message = f"{path}: no rows in it. Make some with: klr-bench run experiment={folder.name}."
         raise KlrBenchError(message)
-    return Results(
-        manifest,
-        records,
-        _checked_traces(_read_if_there(folder / "traces.csv", TRACE_COLUMNS), folder / "traces.csv"),
-        _read_if_there(folder / "reliability.csv", RELIABILITY_COLUMNS),
-        _read_if_there(folder / "rows.csv", ROWS_COLUMNS),
-        texts,
-    )
-
-
-def read_records(path: Path, manifest: Manifest, texts: Texts | None = None) -> pd.DataFrame:
-    """Return a records.csv as a frame, whose `texts` may be at hand.
-
-    Columns beside the declared ones are metrics of the user's own estimators.
-    """
-    optional = {name: "" for name in (*METRICS, *LATER) if name in COLUMNS}
-    frame = _read(path, COLUMNS, optional, own=True, texts=texts)
     for columns in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
-        again = frame.duplicated(columns)
+        again = records.duplicated(columns)
         if again.any():
             what = ", ".join(columns)
             message = f"{path}: row {again.argmax() + 1}: expected another {what} in each row, got one again. {REBUILD}"
             raise KlrBenchError(message)
     if manifest.schema_version == 1:
-        frame["algorithm"] = frame["algorithm"].map(algorithm_name)
-    return frame
+        records["algorithm"] = records["algorithm"].map(algorithm_name)
+    traces = _read_if_there(folder / "traces.csv", TRACE_COLUMNS)
+    for row, (name, value) in enumerate(zip(traces["metric"], traces["value"], strict=True), 1):
+        if not possible(name, value):
+            expected = f"{RANGES.get(name, ANY).range} for {name}"
+            message = f"{folder / 'traces.csv'}: row {row}, value: expected {expected}, got {value!r}. {REBUILD}"
+            raise KlrBenchError(message)
+    bins, rows = (
+        _read_if_there(folder / f"{name}.csv", columns)
+        for name, columns in (("reliability", RELIABILITY_COLUMNS), ("rows", ROWS_COLUMNS))
+    )
+    return Results(manifest, records, traces, bins, rows, texts, folder)
 
 
 def _read_if_there(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return _read(path, columns, {}) if os.path.lexists(path) else pd.DataFrame(columns=list(columns))
+    return _frame(path, read_texts(path), columns) if os.path.lexists(path) else pd.DataFrame(columns=list(columns))
 
 
-def _checked_traces(traces: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Refuse a value that the metric of its row cannot have."""
-    for row, (name, value) in enumerate(zip(traces["metric"], traces["value"], strict=True), 1):
-        if not possible(name, value):
-            expected = f"{RANGES.get(name, ANY).range} for {name}"
-            message = f"{path}: row {row}, value: expected {expected}, got {value!r}. {REBUILD}"
-            raise KlrBenchError(message)
-    return traces
-
-
-def _read(
-    path: Path, columns: Sequence[str], optional: dict[str, str], *, own: bool = False, texts: Texts | None = None
+def _frame(
+    path: Path, texts: Texts, columns: Sequence[str], optional: Sequence[str] = (), *, others: bool = False
 ) -> pd.DataFrame:
-    """Return a file as a frame whose columns are of the declared types."""
+    """Return a file as a frame whose columns are of the declared types.
+
+    With `others`, columns besides the declared ones are metrics of the user's own estimators.
+    """
     import pandas as pd
 
-    header, rows = texts or read_texts(path)
+    header, rows = texts
     expected = f"{path}: expected the columns {', '.join(columns)}, got "
     missing = [name for name in columns if name not in header and name not in optional]
     if missing:
         message = f"{expected}{shortened(', '.join(header), 500)}: no {', '.join(missing)}. {REBUILD}"
         raise KlrBenchError(message)
+    more = [name for name in header if name not in columns] if others else []
     absent = [name for name in optional if name not in header]
-    for name in header if own else ():
-        if name not in columns and difflib.get_close_matches(name, absent):
+    for name in more:
+        if difflib.get_close_matches(name, absent):
             message = f"{expected}{name!r}.{nearest(name, absent)} {REBUILD}"
             raise KlrBenchError(message)
-    names = [*columns, *(name for name in header if own and name not in columns)]
     places = {name: place for place, name in enumerate(header)}
+    names = [*columns, *more]
     found = {name: [row[places[name]] for row in rows] if name in places else [""] * len(rows) for name in names}
     return pd.DataFrame({name: _column(column, name, path) for name, column in found.items()}, columns=names)
 
@@ -227,7 +215,7 @@ def _column(texts: Iterable[str], name: str, path: Path) -> pd.Series[Any]:
     """Parse the values of a column; KlrBenchError names the row of one that is not of its type."""
     import pandas as pd
 
-    parse, expected, kind = COLUMN_TYPES.get(name) or number_of(name)
+    parse, expected, kind = COLUMN_TYPES.get(name) or _number_of(name)
     values = []
     for row, text in enumerate(texts, 1):
         try:
@@ -246,8 +234,8 @@ def _number(text: str) -> float:
     return value
 
 
-def number_of(column: str) -> Reader:
-    """Return what reads the numbers of a column, which are to be in its range; a metric that a fit has not is NaN."""
+def _number_of(column: str) -> Reader:
+    """Return what parses the numbers of a column, which must be in its range; a missing metric is NaN."""
     needed = column in RANGES.keys() - METRICS.keys() - {"seed"}
 
     def number(text: str) -> float:

@@ -181,13 +181,21 @@ class Manifest(OpenModel):
         labels = self.labels.datasets if self.labels else {}
         return (asked and asked.label) or labels.get(dataset) or dataset
 
+    def configured_name(self, dataset: str) -> str:
+        """Return the name of a data set in the configuration; a user's file has another one than its records."""
+        own = [name for name, asked in self.config.datasets.items() if asked.own_file]
+        return own[0] if dataset not in self.config.datasets and len(own) == 1 else dataset
+
+    def asked(self, dataset: str) -> DatasetAsked | None:
+        """Return the configuration of a data set, None if it is not known."""
+        return self.config.datasets.get(self.configured_name(dataset))
+
     def resampled(self, dataset: str) -> bool | None:
         """Return whether each repeat splits a data set again, at random or into folds; None if it is not known.
 
         It does not where the rows to test on are the same in each repeat, and only the order of the others differs.
         """
-        own = [asked for asked in self.config.datasets.values() if asked.own_file]
-        asked = self.config.datasets.get(dataset) or (own[0] if len(own) == 1 else None)
+        asked = self.asked(dataset)
         if asked is None or asked.split is None or isinstance(asked.split, str):
             return None
         return isinstance(asked.split, RESAMPLING)

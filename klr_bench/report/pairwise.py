@@ -12,9 +12,9 @@ import numpy as np
 
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.report.manifest import Column, Manifest
-from klr_bench.report.significance import LEVEL, MOST_LINES, Marks, Sample, is_marked, pairs, samples
+from klr_bench.report.significance import LEVEL, MOST_LINES, Marks, Pair, Sample, is_marked, pairs, samples
 from klr_bench.report.statistics import across
-from klr_bench.report.statistics.paired import Array, Shares, correlated_t
+from klr_bench.report.statistics.paired import Array, correlated_t
 from klr_bench.report.table import Block, Line, Table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ MOST_METHODS = 30
 
 
 @dataclass(frozen=True)
-class Pair:
+class Compared:
     """Two lines on one data set: the mean of first minus second, in the unit of records.csv; NaN for what is not known.
 
     `worse`, `equivalent` and `better` are the probabilities that the first is so, in the direction of the metric.
@@ -35,12 +35,7 @@ class Pair:
 
     first: Column
     second: Column
-    n: int
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
+    pair: Pair
     worse: float
     equivalent: float
     better: float
@@ -52,7 +47,7 @@ class OnDataset:
 
     block: Block
     metric: Metric
-    pairs: Sequence[Pair]
+    pairs: Sequence[Compared]
     marks: Marks
 
 
@@ -97,31 +92,22 @@ def on_data_sets(records: pd.DataFrame, manifest: Manifest, table: Table, metric
     return found
 
 
-def _pairs(sample: Sample, metric: Metric) -> list[Pair]:
+def _pairs(sample: Sample, metric: Metric) -> list[Compared]:
     if len(sample.columns) < 2:
         return []
-    compared = pairs(sample)
-    shares = [_shares(sample, int(i), int(j), metric) for i, j in zip(compared.first, compared.second, strict=True)]
-    unknown = np.isnan(compared.p)
-    return [
-        Pair(
-            sample.columns[compared.first[k]],
-            sample.columns[compared.second[k]],
-            int(compared.n[k]),
-            *(float(part[k]) for part in compared[3:]),
-            *(math.nan if unknown[k] else float(share) for share in shares[k]),
-        )
-        for k in range(len(compared.n))
-    ]
-
-
-def _shares(sample: Sample, i: int, j: int, metric: Metric) -> Shares:
+    found = pairs(sample)
+    first, second = [pair.first for pair in found], [pair.second for pair in found]
     sign = 1 if metric.better == "higher" else -1
-    ratio = max(sample.ratio[i], sample.ratio[j])
+    ratio = np.maximum(sample.ratio[first], sample.ratio[second])
     with np.errstate(invalid="ignore", over="ignore"):
-        differences: Array = sign * (sample.values[i] - sample.values[j])
-    correlation = ratio / (1 + ratio) if math.isfinite(ratio) else 0.0
-    return correlated_t(differences, correlation, ROPE if metric.unit == "percent" else 0.0)
+        differences: Array = sign * (sample.values[first] - sample.values[second])
+        correlation = np.where(np.isfinite(ratio), ratio / (1 + ratio), 0.0)
+    shares = correlated_t(differences, correlation, ROPE if metric.unit == "percent" else 0.0)
+    known = np.where(np.isnan([pair.p for pair in found]), np.nan, shares)
+    return [
+        Compared(sample.columns[pair.first], sample.columns[pair.second], pair, *of_pair)
+        for pair, of_pair in zip(found, known.T.tolist(), strict=True)
+    ]
 
 
 def over_data_sets(table: Table, metric: Metric) -> OverDatasets:

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.report.derived import Groups
 from klr_bench.report.manifest import Column
+from klr_bench.report.measured import Groups
 from klr_bench.report.statistics.paired import Array, corrected_interval, holm
 
 LEAST_REPEATS = 3
@@ -77,20 +76,20 @@ class Sample:
     ratio: Array
 
 
-class Pairs(NamedTuple):
-    """All pairs of lines, arrays (pairs,): numbers of the two lines, and their paired differences, first minus second.
+class Pair(NamedTuple):
+    """Two lines of a sample by number: their mean paired difference, first minus second, its interval and p-values.
 
-    The ends of the interval and the p-values are NaN where the two cannot be compared.
+    The ends of the interval and the p-values are NaN if the two cannot be compared.
     """
 
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    n: NDArray[np.int64]
-    mean: Array
-    low: Array
-    high: Array
-    p: Array
-    p_holm: Array
+    first: int
+    second: int
+    n: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
 
 
 def is_marked(metric: Metric) -> bool:
@@ -148,19 +147,19 @@ def _sample(groups: Groups, columns: Sequence[Column], name: str, *, resampled: 
         for row in rows:
             values[number, places[repeat(row)]] = row.get(name, math.nan)
         if resampled:
-            ratio[number] = max(map(_test_share_ratio, rows))
+            ratio[number] = max(map(test_share_ratio, rows))
     return Sample(columns, values, ratio)
 
 
-def _test_share_ratio(row: Mapping[Any, Any]) -> float:
+def test_share_ratio(row: Mapping[Any, Any]) -> float:
+    """Return n_test / n_train of a record, infinite if it does not name them."""
     n_train, n_test = (row.get(name, math.nan) for name in ("n_train", "n_test"))
     return n_test / n_train if n_train > 0 and n_test >= 0 else math.inf
 
 
-def pairs(sample: Sample) -> Pairs:
+def pairs(sample: Sample) -> list[Pair]:
     """Compare every two lines of a sample."""
     k = len(sample.columns)
-    first, second = np.triu_indices(k, 1)
     parts = []
     for number in range(k - 1):  # one line at a time, so that memory holds
         others = sample.values[number + 1 :]
@@ -170,9 +169,9 @@ def pairs(sample: Sample) -> Pairs:
         ratio = np.maximum(sample.ratio[number], sample.ratio[number + 1 :])
         parts.append(corrected_interval(differences, ratio, LEVEL))
     n, mean, low, high, p = (np.concatenate(values) for values in zip(*parts, strict=True))
-    few = n < LEAST_REPEATS
-    low, high, p = (np.where(few, np.nan, values) for values in (low, high, p))
-    return Pairs(first, second, n, mean, low, high, p, holm(p))
+    low, high, p = (np.where(n < LEAST_REPEATS, np.nan, values) for values in (low, high, p))
+    columns = (*np.triu_indices(k, 1), n, mean, low, high, p, holm(p))
+    return [Pair(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _marks(sample: Sample, metric: Metric) -> Marks:
@@ -187,30 +186,19 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
     }
     if len(means) > MOST_LINES:
         return Marks(found, f"{len(means):,} lines; at most {MOST_LINES} are compared")
-    compared = pairs(sample)
     reasons = []
-    for place in np.flatnonzero((compared.first == best) | (compared.second == best)):
-        turned = compared.first[place] == best
-        other = int(compared.second[place] if turned else compared.first[place])
-        n, p, p_holm = int(compared.n[place]), _known(compared.p[place]), _known(compared.p_holm[place])
-        mean, low, high = (_known(part[place]) for part in (compared.mean, compared.low, compared.high))
-        if turned:
-            mean, low, high = _negative(mean), _negative(high), _negative(low)
-        if p is None:
-            reasons.append(_reason(n, sample, (best, other)))
-        column = sample.columns[other]
-        tied = means[other] == best_mean
-        place_of: Place = "best" if tied else "alike" if p_holm is not None and p_holm >= 1 - LEVEL else ""
-        found[column] = Mark(place_of, n, mean, low, high, p, p_holm)
+    for pair in pairs(sample):
+        if best not in (pair.first, pair.second):
+            continue
+        other, ends, difference = pair.first, (pair.low, pair.high), pair.difference
+        if pair.first == best:
+            other, ends, difference = pair.second, (0.0 - pair.high, 0.0 - pair.low), 0.0 - difference  # never -0.0
+        if not math.isfinite(pair.p):
+            reasons.append(_reason(pair.n, sample, (best, other)))
+        alike: Place = "alike" if pair.p_holm >= 1 - LEVEL else ""
+        known = [value if math.isfinite(value) else None for value in (difference, *ends, pair.p, pair.p_holm)]
+        found[sample.columns[other]] = Mark("best" if means[other] == best_mean else alike, pair.n, *known)
     return Marks(found, _missing(reasons, len(means) - 1))
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _negative(value: float | None) -> float | None:
-    return None if value is None else 0.0 - value  # never -0.0
 
 
 def _reason(n: int, sample: Sample, two: tuple[int, int]) -> str:

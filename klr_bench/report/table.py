@@ -1,127 +1,56 @@
-"""The table of an experiment as values: a block a data set, a line a column of the experiment, an entry a metric."""
+"""The table of an experiment as values: a block a data set, a line a method, beside the published numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import folders
+from klr_bench.experiment.config.parsing import check_choice
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.targets import Parameters
-from klr_bench.experiment.variants import Variant
-from klr_bench.report.comparison import Comparison, comparison
-from klr_bench.report.conditions import TIMES, UNKNOWN, Conditions, Machine, conditions_of, usual_machine
-from klr_bench.report.derived import Groups, compared, with_derived
+from klr_bench.experiment.variants import variant_text
 from klr_bench.report.load import Results
-from klr_bench.report.manifest import Column, Manifest
-from klr_bench.report.paper import Printed, Published
+from klr_bench.report.manifest import Manifest
+from klr_bench.report.measured import UNKNOWN, Entry, Failures, Machine, Measured, MeasuredDataset, Method, measure
+from klr_bench.report.papers.match import Match, Source, matches_of, sources_of
+from klr_bench.report.papers.model import Cause, Printed
+from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.significance import Marks, marks
-from klr_bench.report.sweeps import other_sweeps
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Row = dict[Hashable, Any]
-SIZES = ("n_train", "n_test", "n_features")
+__all__ = ["Block", "Entry", "Failures", "Line", "Table", "beside_papers", "build", "check_shown", "with_columns"]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Mean and sample standard deviation over the successful repeats, in the unit of records.csv."""
+class Line(Method):
+    """A method, and by metric the published numbers beside its own."""
 
-    n: int
-    mean: float | None
-    std: float | None
-    published: Published | None = None
-    alike: bool = True
-    """Whether it was measured under the conditions of the table's other times; a time that was not has no ratio."""
-
-    @property
-    def comparable(self) -> bool:
-        """Whether there is a published number of the same data."""
-        return self.published is not None and not self.published.stand_in
-
-    @property
-    def difference(self) -> float | None:
-        """Ours less the published mean."""
-        if self.mean is None or self.published is None or not self.comparable:
-            return None
-        return self.mean - self.published.mean
-
-    @property
-    def ratio(self) -> float | None:
-        """The published mean over ours: of times, how many times faster ours is."""
-        if not (self.mean and self.published and self.comparable and self.alike):
-            return None
-        return self.published.mean / self.mean
-
-    @property
-    def outside(self) -> bool | None:
-        """Whether ours lies outside the published spread."""
-        if self.mean is None or self.published is None or not self.comparable:
-            return None
-        return self.published.outside(self.mean)
-
-
-@dataclass(frozen=True)
-class Failures:
-    """Repeats that did not end well."""
-
-    status: str
-    repeats: Sequence[int]
-    message: str
-    """The first one."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One algorithm and variant on one data set.  `n_ok` of `n_repeats` repeats were successful."""
-
-    algorithm: str
-    algorithm_label: str
-    """Its print name."""
-    variant: Variant
-    n_ok: int
-    n_repeats: int
-    failures: Sequence[Failures]
-    n_missing: int
-    """Repeats that were asked for and not run yet."""
-    entries: dict[str, Entry]
-    timed_out: bool = False
-    """Whether no repeat ended well, and the numbers are those of repeats that a time limit ended."""
-    conditions: Conditions = field(default_factory=Conditions)
-    """Where its fits ran, and how busy others kept these machines."""
+    matches: Mapping[str, Match] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Block:
-    """One data set; times are in the unit of the published ones, seconds where there are none."""
+    """One data set; times are in the unit of the published ones, seconds if there are none."""
 
     dataset: str
     label: str
     lines: list[Line]
     metrics: list[Metric]
     sizes: Mapping[str, float] = field(default_factory=dict)
-    """Numbers of rows and columns, of the first fit; empty where none has any."""
+    """Numbers of rows and columns, of the first fit."""
     facts: Sequence[Printed] = ()
     """What the published tables say of the data set itself."""
     stands_for: str | None = None
-    """The data set of the paper that this one stands in for."""
+    """The data set of the paper that this one replaces."""
     marks: Mapping[str, Marks] = field(default_factory=dict)
     """By metric, the best line and those that are not distinguishable from it."""
 
-
-@dataclass(frozen=True)
-class Other:
-    """The column that another is compared with: the changes that lead there, and its algorithm's print name."""
-
-    algorithm_label: str | None
-    changes: Variant
+    @property
+    def matches(self) -> list[Match]:
+        """All published numbers beside those of the lines."""
+        return [one for line in self.lines for one in line.matches.values()]
 
 
 @dataclass(frozen=True)
@@ -131,205 +60,139 @@ class Table:
     experiment: str
     title: str
     blocks: list[Block]
-    comparison: Comparison
-    """The published tables that stand beside the results."""
+    sources: Sequence[Source]
+    """The published tables beside the results."""
     machine: str
     figures: list[str] | None
     """Names of the figures that were asked for; None: the usual ones."""
     absent: list[str]
     """Data sets that were asked for and have no row yet."""
-    others: Mapping[str, Other] = field(default_factory=dict)
-    """For metrics that compare two columns, the other column."""
+    baselines: Mapping[str, str] = field(default_factory=dict)
+    """For metrics that compare two methods, the print name of the baseline: "FISTA; two_stage=False"."""
     measured_on: Machine = UNKNOWN
     """The machine of most fits; times of other machines have no ratio."""
 
     @property
     def columns(self) -> str | None:
-        """A parameter whose values are the columns, where the published table is of that kind."""
-        return self.comparison.columns
+        """The parameter whose values are the columns, if all published tables have the same one."""
+        found = {source.paper.tables[table].columns for source in self.sources for table in source.tables}
+        return found.pop() if len(found) == 1 else None
 
     @property
     def shown(self) -> dict[str, Metric]:
         """The metrics that some block shows."""
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
 
+    @property
+    def compared(self) -> list[Match]:
+        """The published numbers whose difference the table shows."""
+        return [
+            one
+            for block in self.blocks
+            for line in block.lines
+            for metric in block.metrics
+            if metric.compared == "difference" and (one := line.matches.get(metric.name))
+        ]
+
+    @property
+    def causes(self) -> list[Cause]:
+        """The causes that explain differences that the table shows."""
+        reasons = {one.reason for one in self.compared if one.verdict is Verdict.EXPLAINED}
+        found = {cause.because: cause for source in self.sources for cause in source.paper.causes}
+        return [cause for because, cause in found.items() if because in reasons]
+
+
+def with_columns(results: Results, names: Sequence[str] | None) -> Results:
+    """Return results whose table has the metrics of these names, in this order; None: as the run has it."""
+    if names is None:
+        return results
+    for name in names:
+        check_choice("columns", name, results.manifest.metrics)
+    return replace(results, manifest=results.manifest.with_metrics(list(names)))
+
+
+def check_shown(table: Table, names: Sequence[str] | None) -> None:
+    """Refuse a metric that is asked for and has no value in the table."""
+    for name in names or ():
+        if name not in table.shown:
+            has = ", ".join(table.shown) or "none of those that are asked for"
+            message = f"columns: no record of {table.experiment} has {name}; it has {has}. Leave it out."
+            raise KlrBenchError(message)
+
 
 def beside_papers(results: Results, table: str | None = None) -> Table:
     """Make the table of an experiment beside the published tables that name it, or the one that is asked for."""
-    manifest, searched = results.manifest, folders()
-    records = with_derived(results.records, results.traces)
+    manifest, measured = results.manifest, measure(results)
     keys = set(product(manifest.config.datasets, manifest.config.algorithms))
-    keys |= set(zip(records["dataset"], records["algorithm"], strict=True))
-    found = comparison(manifest.chosen, keys, manifest.metrics, searched, table)
-    return build(records, manifest, found, only_published=table is not None)
+    keys |= set(zip(results.records["dataset"], results.records["algorithm"], strict=True))
+    sources = sources_of(manifest.chosen, keys, manifest.metrics, folders(), measured.results_dir, table)
+    return build(measured, sources, only_published=table is not None)
 
 
-def build(records: pd.DataFrame, manifest: Manifest, papers: Comparison, *, only_published: bool = False) -> Table:
-    """Make the table of an experiment from its rows, its manifest and the published numbers.
+def build(measured: Measured, sources: Sequence[Source] = (), *, only_published: bool = False) -> Table:
+    """Make a table of measured and published numbers.
 
-    Only rows with status ok enter a mean, those that a time limit ended where there are no others; all others, and the
-    repeats that were asked for and have no row, are counted in the lines.  `only_published`: the metrics that the
-    published table has, and no others, where it has some.
+    `only_published`: the metrics that the published table has, and no others, if it has some.
     """
-    groups: dict[str, dict[Column, list[Row]]] = {}
-    for row in records.to_dict("records"):
-        groups.setdefault(row["dataset"], {}).setdefault((row["algorithm"], row["variant"]), []).append(row)
-    asked = list(manifest.config.datasets)
-    known = [name for name in asked if name in groups]
-    machine = usual_machine(row for columns in groups.values() for rows in columns.values() for row in _shown(rows))
-    blocks = [
-        _block(name, groups[name], manifest, papers, machine, only_published=only_published)
-        for name in [*known, *sorted(set(groups) - set(known))]
-    ]
-    return Table(
+    manifest, config = measured.manifest, measured.manifest.config
+    there = {dataset.name for dataset in measured.datasets}
+    table = Table(
         experiment=manifest.experiment,
-        title=manifest.config.title,
-        blocks=blocks,
-        comparison=papers,
+        title=config.title,
+        blocks=[],
+        sources=sources,
         machine=manifest.machine.cpu if manifest.machine else "",
-        figures=manifest.config.figures,
-        absent=[name for name in asked if name not in groups and not manifest.config.datasets[name].own_file],
-        measured_on=machine,
-        others={name: _other(changes, manifest) for name, changes in (manifest.config.against or {}).items()},
+        figures=config.figures,
+        absent=[name for name, asked in config.datasets.items() if name not in there and not asked.own_file],
+        measured_on=measured.machine,
+        baselines={name: _baseline_label(changes, manifest) for name, changes in (config.against or {}).items()},
     )
+    matches = matches_of(sources, measured)
+    for dataset in measured.datasets:
+        lines = [Line(**vars(one), matches=matches.get((dataset.name, one.column), {})) for one in dataset.methods]
+        table.blocks.append(_block(dataset, lines, manifest, table, only_published=only_published))
+    return table
 
 
-def _other(changes: Parameters, manifest: Manifest) -> Other:
-    algorithm = changes.get("algorithm")
-    label = None if algorithm is None else manifest.algorithm_label(str(algorithm))
-    return Other(label, Variant(changes).without("algorithm"))
+def _baseline_label(changes: Mapping[str, object], manifest: Manifest) -> str:
+    label = manifest.algorithm_label(str(changes["algorithm"])) if changes.get("algorithm") is not None else ""
+    rest = variant_text({name: value for name, value in changes.items() if name != "algorithm"})
+    return "; ".join(filter(None, [label, rest]))
 
 
 def _block(
-    dataset: str,
-    groups: Groups,
-    manifest: Manifest,
-    papers: Comparison,
-    machine: Machine,
-    *,
-    only_published: bool,
+    dataset: MeasuredDataset, lines: list[Line], manifest: Manifest, table: Table, *, only_published: bool
 ) -> Block:
-    asked = manifest.columns() if dataset in manifest.config.datasets else []
-    against = manifest.config.against or {}
-    columns = sorted({*groups, *asked}, key=manifest.order)
-    others = other_sweeps(groups, manifest)
-    lines = []
-    for column in columns:
-        rows = list(groups.get(column, []))
-        repeats = max(len(rows), manifest.config.repeats if column in asked else 0)
-        values = _values(column, rows, manifest)
-        if manifest.borrowed and "budget" in values:  # the paper's are the numbers of support vectors of its own run
-            ours = {variant["budget"] for name, variant in columns if name == column[0] and "budget" in variant}
-            budgets = papers.alike(dataset, column[0], "budget", ours)
-            values = {**values, "budget": budgets.get(values["budget"], values["budget"])}
-        published = {} if column in others else papers.published(dataset, column[0], values)
-        derived = {
-            name: compared(groups, column, metric, against.get(name)) if rows else []
-            for name, metric in manifest.metrics.items()
-            if metric.compares
-        }
-        line = _line(column, manifest, rows, repeats, published, derived, machine)
-        lines.append(_named(line, others[column]) if column in others else line)
-    every = [row for rows in groups.values() for row in rows if row["n_train"] > 0]
-    facts = papers.facts(dataset)
-    metrics = _metrics(lines, manifest, compared_with_paper=bool(papers.sources), only_published=only_published)
-    resampled = manifest.resampled(dataset) is not False
+    metrics = _metrics(lines, manifest, compared=bool(table.sources), only_published=only_published)
+    stands_for = (source.paper.stand_ins.get(dataset.name) for source in table.sources)
+    resampled = manifest.resampled(dataset.name) is not False
+    columns = [line.column for line in lines]
     return Block(
-        dataset,
-        manifest.dataset_label(dataset),
+        dataset.name,
+        dataset.label,
         lines,
         metrics,
-        sizes={name: every[0][name] for name in SIZES} if every and facts else {},
-        facts=facts,
-        stands_for=papers.stands_for(dataset),
-        marks=marks(groups, columns, metrics, resampled=resampled, by=papers.columns),
+        sizes=dataset.sizes,
+        facts=[fact for source in table.sources for fact in source.facts(dataset.name)],
+        stands_for=next(filter(None, stands_for), None),
+        marks=marks(dataset.groups, columns, metrics, resampled=resampled, by=table.columns),
     )
 
 
-def _named(line: Line, difference: str) -> Line:
-    return replace(line, algorithm_label=f"{line.algorithm_label} ({difference})")
-
-
-def _values(column: Column, rows: Sequence[Row], manifest: Manifest) -> Parameters:
-    """Return the parameters of a column: its variant, and what all its records have, or the configuration before."""
-    algorithm, variant = column
-    fitted = [row["params"] for row in rows if row["params"]]
-    asked = manifest.config.algorithms.get(algorithm)
-    alike = fitted[0] if fitted else dict(asked.estimator) if asked else {}
-    alike = {name: value for name, value in alike.items() if all(p.get(name) == value for p in fitted)}
-    return {**alike, **variant}
-
-
-def _metrics(lines: list[Line], manifest: Manifest, *, compared_with_paper: bool, only_published: bool) -> list[Metric]:
+def _metrics(lines: list[Line], manifest: Manifest, *, compared: bool, only_published: bool) -> list[Metric]:
     """Return those of the asked metrics that some line has, times in the unit in which they are published.
 
-    The usual ones are without the log loss beside a paper: none prints it.
+    The usual ones do not include the log loss beside a paper: none prints it.
     """
-    usual = [m.name for m in METRICS.values() if m.usual and not (m.name == "log_loss" and compared_with_paper)]
-    entries = [(name, entry) for line in lines for name, entry in line.entries.items()]
-    present = {name for name, entry in entries if entry.mean is not None or entry.published}
-    printed = {name for name, entry in entries if entry.published}
-    present = printed if printed and only_published else present
+    usual = [m.name for m in METRICS.values() if m.usual and not (m.name == "log_loss" and compared)]
     units: dict[str, set[str]] = {}
-    for name, entry in entries:
-        if entry.published:
-            units.setdefault(name, set()).add(entry.published.printed.unit)
+    for line in lines:
+        for name, one in line.matches.items():
+            units.setdefault(name, set()).add(one.printed.unit)
+    measured = {name for line in lines for name, entry in line.entries.items() if entry.mean is not None}
+    present = set(units) if units and only_published else measured | set(units)
     return [
         replace(manifest.metrics[name], unit="min") if units.get(name) == {"min"} else manifest.metrics[name]
         for name in dict.fromkeys(manifest.config.metrics or usual)
         if name in present
     ]
-
-
-def _line(
-    column: Column,
-    manifest: Manifest,
-    rows: list[Row],
-    n_repeats: int,
-    published: Mapping[str, Published],
-    derived: Mapping[str, list[float]],
-    machine: Machine,
-) -> Line:
-    ok, shown = [row for row in rows if row["status"] == "ok"], _shown(rows)
-    conditions = conditions_of(shown)
-    entries = {
-        name: _entry(derived.get(name, [row.get(name, np.nan) for row in shown]), published.get(name))
-        for name in manifest.metrics
-    }
-    if not conditions.alike(Conditions(frozenset({machine}))):
-        entries |= {name: replace(entries[name], alike=False) for name in TIMES & entries.keys()}
-    algorithm, variant = column
-    return Line(
-        algorithm,
-        manifest.algorithm_label(algorithm),
-        variant,
-        len(ok),
-        n_repeats,
-        _failures(rows),
-        n_repeats - len(rows),
-        entries,
-        timed_out=bool(shown and not ok),
-        conditions=conditions,
-    )
-
-
-def _shown(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that enter a mean: the successful ones, or those that a time limit ended if there are none."""
-    return [row for row in rows if row["status"] == "ok"] or [row for row in rows if row["status"] == "timeout"]
-
-
-def _entry(values: Iterable[float], found: Published | None) -> Entry:
-    known = np.array([value for value in values if not np.isnan(value)])
-    if not known.size:
-        return Entry(0, None, None, found)
-    spread = known.size > 1 and np.isfinite(known).all()
-    return Entry(known.size, float(known.mean()), float(known.std(ddof=1)) if spread else None, found)
-
-
-def _failures(rows: list[Row]) -> list[Failures]:
-    found = []
-    for status in dict.fromkeys(row["status"] for row in rows if row["status"] != "ok"):
-        failed = [row for row in rows if row["status"] == status]
-        message = next((row["message"] for row in failed if row["message"]), "")
-        found.append(Failures(status, [int(row["repeat"]) for row in failed], message))
-    return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from klr_bench.errors import KlrBenchError, nearest
@@ -25,6 +27,14 @@ def check_formats(formats: Iterable[str]) -> None:
 def as_files(formats: Iterable[str]) -> list[str]:
     """Return those of the formats that are for figures."""
     return [name for name in formats if name == "pdf"]
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([header, *rows])
+    return text.getvalue()
 
 
 def write_changed(target: Path, files: Mapping[str, bytes]) -> list[Path]:

@@ -6,12 +6,11 @@ from pathlib import Path
 
 from klr_bench.experiment.cells import COLUMNS, IDENTITY, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
 from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.report.columns import asking_for
 from klr_bench.report.load import read_results
-from klr_bench.report.render.document import document
-from klr_bench.report.render.layout import Grid
-from klr_bench.report.render.markdown import pipe_table
-from klr_bench.report.table import beside_papers
+from klr_bench.report.render.document import Grid
+from klr_bench.report.render.layout import document
+from klr_bench.report.render.markup import pipe_table
+from klr_bench.report.table import beside_papers, with_columns
 
 UNITS = {"percent": "fraction, 0 to 1", "count": "number", "s": "s", "MB": "MB", "small": "", "": ""}
 """The units of records.csv by those of print."""
@@ -97,7 +96,7 @@ def _unbroken(table: str) -> str:
 
 def part(name: str, folder: Path, columns: tuple[str, ...], dataset: str | None = None) -> dict[str, str]:
     """Return the report's table of some columns of a results folder, of one data set, by a name."""
-    built = beside_papers(asking_for(read_results(folder), columns))
+    built = beside_papers(with_columns(read_results(folder), columns))
     (grid,) = [one for one in document(built).grids if dataset in (None, one.header[0])]
     return {name: _unbroken(pipe_table(grid))}
 
@@ -109,7 +108,7 @@ def quickstart(folder: Path) -> dict[str, str]:
 
 def magic(folder: Path) -> dict[str, str]:
     """Return the lines of three learners on MAGIC beside the paper's numbers."""
-    table = beside_papers(asking_for(read_results(folder), ("accuracy", "n_support")))
+    table = beside_papers(with_columns(read_results(folder), ("accuracy", "n_support")))
     (whole,) = document(table).grids
     kept = [n for n, row in enumerate(whole.rows) if n not in whole.papers and row[0].startswith(("Base", "OSKL"))]
     places = sorted([*kept, *(n + 1 for n in kept)])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from klr_bench.report.labels import column_label
 from klr_bench.report.load import read_results
-from klr_bench.report.render.labels import column_label
-from klr_bench.report.render.layout import Grid
-from klr_bench.report.render.markdown import pipe_table
+from klr_bench.report.render.document import Grid
+from klr_bench.report.render.markup import pipe_table
 
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
@@ -73,7 +73,7 @@ def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str,
             ]
         )
     head = ["", "at most 1 point behind SVC", "most points behind", "log loss at most 1.15 x LR's", "time / SVC's"]
-    return Grid(head, rows, [], [])
+    return Grid(head, rows)
 
 
 def budget_oskl(folder: Path) -> dict[str, str]:
@@ -94,7 +94,7 @@ def budget_oskl(folder: Path) -> dict[str, str]:
                 ]
             )
     head = ["data set", "learner", "average, %", "support vectors", "last, %", "support vectors, last"]
-    return {"budget_oskl": pipe_table(Grid(head, rows, [], []))}
+    return {"budget_oskl": pipe_table(Grid(head, rows))}
 
 
 def budget_all(folder: Path) -> dict[str, str]:
@@ -116,7 +116,7 @@ def budget_all(folder: Path) -> dict[str, str]:
         for (dataset, label), found in lines.items()
     ]
     head = ["data set", "learner", *(f"{size:,}" for size in SIZES.values())]
-    return {"budget_all": pipe_table(Grid(head, rows, [], []))}
+    return {"budget_all": pipe_table(Grid(head, rows))}
 
 
 def mistakes(folder: Path) -> dict[str, str]:
@@ -128,4 +128,4 @@ def mistakes(folder: Path) -> dict[str, str]:
     rates = [[f"{100 * rate:.1f}" for rate in line] for line in means.to_numpy()]
     rows = [[label, *line] for label, line in zip(labels, rates, strict=True)]
     head = ["learner", *(results.manifest.dataset_label(name) for name in means.columns)]
-    return {"mistakes": pipe_table(Grid(head, rows, [], []))}
+    return {"mistakes": pipe_table(Grid(head, rows))}

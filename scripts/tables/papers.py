@@ -7,19 +7,19 @@ from pathlib import Path
 from markup import table
 
 from klr_bench.experiment.config.files import config_dir
-from klr_bench.report.paper import paper_files
-from klr_bench.report.render.layout import Grid
-from klr_bench.report.render.markdown import pipe_table
-from klr_bench.report.whole.claims import FAILS, HOLDS, OPEN
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.scoreboard import counts
+from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
+from klr_bench.report.papers.files import paper_files
+from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.verdicts import counts
+from klr_bench.report.render.document import Grid
+from klr_bench.report.render.markup import pipe_table
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return what became of the papers' numbers and claims, in a line a paper."""
     rows = []
     for whole in _papers(results_dir):
-        found = counts(one for judged in whole.judged.values() for one in judged)
+        found = counts(whole.numbers)
         verdicts = [claim.verdict for claim in whole.claims]
         numbers = [
             found["beside ours"],
@@ -32,14 +32,14 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
         rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
     head = ["source", "numbers beside ours", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
-    return {"scoreboard": pipe_table(Grid(head, rows, [], []))}
+    return {"scoreboard": pipe_table(Grid(head, rows))}
 
 
 def first_page(results_dir: Path) -> dict[str, str]:
     """Return the scoreboard of the first page, of what was judged alone: no times, no other data."""
     rows = []
     for whole in _papers(results_dir):
-        found = counts(one for judged in whole.judged.values() for one in judged)
+        found = counts(whole.numbers)
         agree, explained, off = found["within"] + found["compatible"], found["explained"], found["off"]
         verdicts = [claim.verdict for claim in whole.claims]
         held, failed = verdicts.count(HOLDS), verdicts.count(FAILS)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from klr_bench.report.load import load_results
-from klr_bench.report.render.layout import Grid
-from klr_bench.report.render.markdown import pipe_table
+from klr_bench.report.render.document import Grid
+from klr_bench.report.render.markup import pipe_table
 
 SAID = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
 """Data sets by the names that the table of speed has for them."""
@@ -37,7 +37,7 @@ def _growth(found: pd.DataFrame) -> str:
         for row in found.itertuples()
     ]
     head = ["rows of 54 features", "support vectors", "s", "ns a kernel value", "support vectors, MB"]
-    return pipe_table(Grid(head, rows, [], []))
+    return pipe_table(Grid(head, rows))
 
 
 def _estimate(found: pd.DataFrame) -> str:
@@ -51,7 +51,7 @@ def _estimate(found: pd.DataFrame) -> str:
         for row in found.itertuples()
     ]
     sizes = [f"{n:,} rows, {support:,} support vectors" for n, support in SIZES]
-    return pipe_table(Grid(["features", "ns a kernel value", *sizes], rows, [], []))
+    return pipe_table(Grid(["features", "ns a kernel value", *sizes], rows))
 
 
 def _billion(found: pd.DataFrame) -> str:
@@ -60,7 +60,7 @@ def _billion(found: pd.DataFrame) -> str:
         [LEARNERS.get(row.learner, row.learner), f"{row.rows_a_s:,.0f}", _duration(1e9 / row.rows_a_s)]
         for row in found.itertuples()
     ]
-    return pipe_table(Grid(["one thread, from a text file", "rows a second", "a billion rows"], rows, [], []))
+    return pipe_table(Grid(["one thread, from a text file", "rows a second", "a billion rows"], rows))
 
 
 def _duration(seconds: float) -> str:
@@ -277,7 +277,7 @@ def far_end(folder: Path) -> dict[str, str]:
         ["workers lost with a cell, which ran again", f"{found['workers_lost']:.0f}"],
     ]
     head = [f"{found['cells']:,.0f} cells on {found['workers']:,.0f} workers", "measured"]
-    return {"far_end": pipe_table(Grid(head, rows, [], []))}
+    return {"far_end": pipe_table(Grid(head, rows))}
 
 
 def stream_learners(folder: Path) -> dict[str, str]:
@@ -302,4 +302,4 @@ def stream_learners(folder: Path) -> dict[str, str]:
     ]
     head = [f"{found.rows[0] / 1e6:,.0f} million rows, {found.gb[0]:.1f} GB", "thousand rows a second"]
     head += ["time / that of reading", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
-    return {"stream_learners": pipe_table(Grid(head, rows, [], []))}
+    return {"stream_learners": pipe_table(Grid(head, rows))}

@@ -28,7 +28,8 @@ from klr_bench.experiment.measure.metric import COMPARISONS, DESCRIBED, DIRECTIO
 from klr_bench.experiment.records import COLUMNS, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
 from klr_bench.report.load import COLUMN_TYPES, read_results
 from klr_bench.report.manifest import Manifest, _parsed, read_manifest
-from klr_bench.report.paper import Paper, Printed, read_lines, read_paper
+from klr_bench.report.papers.files import read_lines, read_paper
+from klr_bench.report.papers.model import Paper, Printed
 from klr_bench.report.render.terminal import MOST_GRIDS
 from tests.report.folders import record, write
 

@@ -15,7 +15,7 @@ from klr_bench.cli import main
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.records import Store
 from klr_bench.report.manifest import read_manifest
-from klr_bench.report.paper import read_paper
+from klr_bench.report.papers.files import read_paper
 from klr_bench.yaml_file import DEEPEST, LARGEST, LONGEST, MOST_NODES, read_yaml
 from tests.attack.promise import refused, rejected
 

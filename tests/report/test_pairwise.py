@@ -71,10 +71,14 @@ def test_the_pairs_of_a_data_set_are_those_of_the_references(tmp_path: Path) -> 
     for pair in found.pairs:
         ours, others = accuracies[pair.first[0]], accuracies[pair.second[0]]
         compared.append(reference.interval((ours - others).tolist(), 1 / (FOLDS - 1), 0.95))
-        assert (pair.difference, pair.low, pair.high, pair.p) == pytest.approx(compared[-1], rel=1e-9)
+        assert (pair.pair.difference, pair.pair.low, pair.pair.high, pair.pair.p) == pytest.approx(
+            compared[-1], rel=1e-9
+        )
         shares = (pair.worse, pair.equivalent, pair.better)
         assert shares == pytest.approx(baycomp.two_on_single(others, ours, rope=0.01), abs=1e-9)
-    assert [pair.p_holm for pair in found.pairs] == pytest.approx(reference.holm([p for *_, p in compared]), rel=1e-9)
+    assert [pair.pair.p_holm for pair in found.pairs] == pytest.approx(
+        reference.holm([p for *_, p in compared]), rel=1e-9
+    )
     assert len(found.pairs) == 3
 
 
@@ -88,7 +92,7 @@ def test_of_a_loss_the_lower_is_the_better_and_there_is_no_region(tmp_path: Path
     ours, others = values["set00"][:2]
     assert (pair.worse, pair.better) == pytest.approx(baycomp.two_on_single(ours, others, rope=0.0), abs=1e-9)
     assert pair.equivalent == 0
-    assert pair.difference == pytest.approx((ours - others).mean())
+    assert pair.pair.difference == pytest.approx((ours - others).mean())
 
 
 def test_over_data_sets(tmp_path: Path) -> None:
@@ -146,7 +150,11 @@ def test_one_repeat_has_differences_and_no_p_values(tmp_path: Path) -> None:
     results = read_results(made(tmp_path, {name: of_set[:, :1] for name, of_set in scores(1).items()}))
     table = beside_papers(results)
     found = on_data_sets(results.records, results.manifest, table, table.shown["accuracy"])
-    assert all(math.isnan(value) for pair in found[0].pairs for value in (pair.low, pair.p, pair.p_holm, pair.better))
+    assert all(
+        math.isnan(value)
+        for pair in found[0].pairs
+        for value in (pair.pair.low, pair.pair.p, pair.pair.p_holm, pair.better)
+    )
     document = statistics_document(table, found, [])
     assert document.grids[0].notes == ["1 repeat; a comparison needs at least 3"]
     assert {text.strip() for row in document.grids[0].rows for text in row[3:]} == {"-"}

@@ -11,10 +11,10 @@ import pytest
 
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.report.page.content import experiment_part
-from klr_bench.report.paper import paper_files
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.pages import table_page
-from klr_bench.report.whole.verdict import Verdict
+from klr_bench.report.paper_pages import table_page
+from klr_bench.report.papers.files import paper_files
+from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.verdicts import Verdict
 from tests.extensions import extension
 from tests.report.folders import record, write
 from tests.report.test_own_paper import CONFIG, PAPER, TABLES
@@ -76,9 +76,8 @@ def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> 
             for row in grid.rows:
                 at = [place for place, text in enumerate(texts) if text == row[0].strip()]
                 assert any(texts[place : place + len(row)] == [row[0].strip(), *row[1:]] for place in at), row
-    judged = [one for numbers in whole.judged.values() for one in numbers]
     for verdict, kind in ((Verdict.WITHIN, "within"), (Verdict.OFF, "off"), (Verdict.EXPLAINED, "explained")):
-        count = sum(one.verdict is verdict for one in judged)
+        count = sum(one.verdict is verdict for one in whole.numbers)
         assert count > 0
         assert page.count(f'<span class="{kind}" title="{verdict.value}">') == count
 

@@ -10,8 +10,8 @@ import pytest
 
 from klr_bench.report import FORMATS
 from klr_bench.report.load import read_results
+from klr_bench.report.papers.reproduction import origin, source_of
 from klr_bench.report.render import document, table_files
-from klr_bench.report.whole.origin import origin, source_of
 from tests.report.folders import table
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"

@@ -25,10 +25,10 @@ from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.records import Bin, Checkpoint, Record
 from klr_bench.experiment.variants import Variant
 from klr_bench.report import report
+from klr_bench.report.labels import line_label, path_label
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.render.caption import caption
-from klr_bench.report.render.labels import line_label, path_label
-from klr_bench.report.render.layout import grid
+from klr_bench.report.render.layout import document
 from klr_bench.report.table import Line
 from tests.report.folders import Make, quiet, record, shown, table, write
 
@@ -105,9 +105,7 @@ def test_lines_are_in_the_order_of_the_configuration_and_the_unknown_after_them(
 def test_a_run_with_another_sweep_is_named_and_has_no_published_numbers(make: Make, last: dict[str, Any]) -> None:
     names = [("oskl", "G=1"), ("oskl", ""), ("oskl", "G=1; R=9"), ("pegasos", "lam=cv; project=True"), ("pegasos", "")]
     rows = [row(*name, 0, params={"G": 1} if name[0] == "oskl" else {}) for name in names]
-    compared = {
-        label: bool(line.entries["accuracy"].published) for label, line in lines(make(rows, sweep=last)).items()
-    }
+    compared = {label: "accuracy" in line.matches for label, line in lines(make(rows, sweep=last)).items()}
     pegasos = {name: has for name, has in compared.items() if name.startswith("Pegasos")}
     assert pegasos.pop("Pegasos lam=cv; project=True")
     assert pegasos == {
@@ -121,7 +119,7 @@ def test_a_run_with_another_sweep_is_named_and_has_no_published_numbers(make: Ma
 
 def test_a_run_with_another_sweep_alone_has_the_published_numbers(make: Make) -> None:
     folder = make([row("oskl", "", 0, params={"G": 1})], only=True, sweep={})
-    assert lines(folder)["OSKL"].entries["accuracy"].published
+    assert "accuracy" in lines(folder)["OSKL"].matches
 
 
 def test_an_experiment_may_take_its_sweep_from_another(make: Make) -> None:
@@ -131,27 +129,26 @@ def test_an_experiment_may_take_its_sweep_from_another(make: Make) -> None:
 
 
 def test_a_cell_is_mean_and_std_beside_the_published_number(make: Make) -> None:
-    cell = lines(make())["OSKL G=1"].entries["accuracy"]
-    assert cell.published is not None
-    assert (cell.n, cell.published.printed.mean, cell.published.printed.std) == (3, "85.5", "0.5")
+    line = lines(make())["OSKL G=1"]
+    cell, match = line.entries["accuracy"], line.matches["accuracy"]
+    assert (cell.n, match.printed.mean, match.printed.std) == (3, "85.5", "0.5")
     assert cell.mean == pytest.approx(0.855)
     assert cell.std == pytest.approx(0.002), "of a sample: n - 1"
-    assert cell.difference == pytest.approx(0.0)
-    assert cell.outside is False
+    assert match.difference == pytest.approx(0.0)
+    assert match.outside is False
 
 
 def test_the_mark_stands_where_ours_is_outside_the_published_spread(make: Make) -> None:
     folder = make([row("nc", "", repeat, accuracy=0.849) for repeat in range(3)])
-    block = grid(table(folder).blocks[0])
+    block = document(table(folder)).grids[0]
     assert [text.strip() for text in block.rows[0][:4]] == ["Baseline", "3/3", "84.9 ± 0.0", "-0.9*"]
     assert [text.strip() for text in block.rows[1][:4]] == ["paper", "", "85.8 ± 0.4", ""]
     assert block.rows[4][3].strip() == "+1.0", "within twice the published 0.7"
 
 
 def test_times_have_a_ratio_and_no_mark(make: Make) -> None:
-    cell = lines(make())["Baseline"].entries["fit_time_s"]
-    assert cell.ratio == pytest.approx(11.8 / 0.5)
-    block = grid(table(make()).blocks[0])
+    assert lines(make())["Baseline"].matches["fit_time_s"].ratio == pytest.approx(11.8 / 0.5)
+    block = document(table(make())).grids[0]
     assert block.header[-2:] == ["Training time (s)", "ratio"]
     assert [text.strip() for text in block.rows[0][-2:]] == ["0.500 ± 0.000", "24x"]
     assert block.rows[1][-2].strip() == "11.8 ± 0.0"
@@ -180,8 +177,8 @@ def test_the_name_of_a_machine_is_printed_without_what_is_not_printable(make: Ma
 
 def test_times_of_another_machine_have_no_ratio_and_are_named(make: Make) -> None:
     folder = make([*of_all(**HERE), row("nc", "", 2, **HERE | {"host": "there"})])
-    assert lines(folder)["Baseline"].entries["fit_time_s"].ratio is None, "one of three repeats ran elsewhere"
-    assert lines(folder)["OSKL G=1"].entries["fit_time_s"].ratio is not None
+    assert lines(folder)["Baseline"].matches["fit_time_s"].ratio is None, "one of three repeats ran elsewhere"
+    assert lines(folder)["OSKL G=1"].matches["fit_time_s"].ratio is not None
     assert (
         "Times of different machines, which cannot be compared with the others; they have no ratio: "
         "Baseline on MAGIC (there, A CPU, 1 thread)." in caption(table(folder))
@@ -190,14 +187,14 @@ def test_times_of_another_machine_have_no_ratio_and_are_named(make: Make) -> Non
 
 def test_times_of_records_that_name_no_machine_are_not_those_of_one_that_is_named(make: Make) -> None:
     folder = make([*of_all(**HERE), row("nc", "", 0)])
-    assert lines(folder)["Baseline"].entries["fit_time_s"].ratio is None
+    assert lines(folder)["Baseline"].matches["fit_time_s"].ratio is None
     assert any("a machine that the records do not name" in line for line in caption(table(folder)))
 
 
 def test_times_of_a_busy_machine_have_no_ratio_and_are_named(make: Make) -> None:
     folder = make([*of_all(**HERE), row("nc", "", 2, **HERE | {"load": 0.34})])
-    assert lines(folder)["Baseline"].entries["fit_time_s"].ratio is None
-    assert lines(folder)["Baseline"].entries["accuracy"].difference is not None
+    assert lines(folder)["Baseline"].matches["fit_time_s"].ratio is None
+    assert lines(folder)["Baseline"].matches["accuracy"].difference is not None
     assert (
         "Others used more than 10 % of the machine when fits began: Baseline on MAGIC (34 %); these times cannot be "
         "compared and have no ratio." in caption(table(folder))
@@ -212,7 +209,7 @@ def test_where_records_name_no_machine_nothing_is_said_of_conditions(make: Make)
 
 def test_times_are_in_the_unit_of_the_paper(make: Make) -> None:
     folder = make([row("nc", "", 0, key="c", dataset="covtype", fit_time_s=90.0)], only=True, datasets={"covtype": {}})
-    block = grid(table(folder).blocks[0])
+    block = document(table(folder)).grids[0]
     assert block.header[-2] == "Training time (min)"
     assert (block.rows[0][-2].strip(), block.rows[1][-2].strip()) == ("1.50", "761 ± 47")
 
@@ -265,13 +262,13 @@ def test_a_table_where_all_failed(make: Make) -> None:
 def test_without_published_numbers_there_are_no_columns_of_them(make: Make) -> None:
     rows = [row("nc", "", repeat, log_loss=0.3) for repeat in range(3)]
     folder = make(rows, **ALONE)
-    block = grid(table(folder).blocks[0])
+    block = document(table(folder)).grids[0]
     heads = ["Accuracy (%)", "Log loss", "Sparsity (%)", "Support vectors", "Training time (s)"]
     assert block.header == ["MAGIC", "ok", *heads]
     assert block.rows[0][3].strip() == "0.300 ± 0.000"
     assert block.rows[1][3].strip() == "-"
     assert "paper" not in shown(folder)
-    assert "Log loss" not in " ".join(grid(table(make(rows)).blocks[0]).header), "table 3 has no log loss"
+    assert "Log loss" not in " ".join(document(table(make(rows))).grids[0].header), "table 3 has no log loss"
 
 
 def test_what_is_no_terminal_gets_plain_text_in_which_no_number_is_cut_off(make: Make) -> None:
@@ -408,8 +405,8 @@ def test_another_table_of_the_paper(make: Make) -> None:
     folder = make(rows, only=True, **changes)
 
     def printed(number: str | None, metric: str) -> list[str | None]:
-        entries = [line.entries[metric].published for line in table(folder, number).blocks[0].lines]
-        return [entry.printed.mean if entry else None for entry in entries]
+        matches = [line.matches.get(metric) for line in table(folder, number).blocks[0].lines]
+        return [match.printed.mean if match else None for match in matches]
 
     assert printed(None, "last_accuracy") == printed("4", "last_accuracy") == ["76.3"]
     assert (printed("4", "accuracy"), printed("5", "accuracy")) == ([None], ["82.9"])
@@ -473,8 +470,8 @@ def test_the_last_classifier_stands_beside_the_average(make: Make) -> None:
 
     def printed(number: str | None) -> dict[str, str | None]:
         block = table(folder, number).blocks[0]
-        entries = {metric.name: block.lines[0].entries[metric.name].published for metric in block.metrics}
-        return {name: entry and entry.printed.mean for name, entry in entries.items()}
+        matches = {metric.name: block.lines[0].matches.get(metric.name) for metric in block.metrics}
+        return {name: match and match.printed.mean for name, match in matches.items()}
 
     assert printed("4") == {"last_accuracy": "76.3", "fit_time_s": "3.1"}
     assert printed("5") == {"accuracy": "82.9", "sparsity": "72.9", "n_support": "4129"}
@@ -562,7 +559,7 @@ def test_the_size_of_a_data_set_stands_beside_the_papers(make: Make) -> None:
         "covtype_450k: 450,000 training rows, 131,012 test rows, 54 features. "
         "Table 1 says of covtype: 54 features, 581,012 training rows, 12 non-zero entries per row."
     )
-    (printed,) = [texts for texts in grid(table(folder).blocks[0]).rows if "24.61 ± 0.00" in texts[2]]
+    (printed,) = [texts for texts in document(table(folder)).grids[0].rows if "24.61 ± 0.00" in texts[2]]
     assert printed[0] == "  paper"
 
 
@@ -571,9 +568,9 @@ def test_a_time_that_is_printed_in_two_parts_stands_beside_both(make: Make) -> N
     metrics = ["fit_time_s", "setup_time_s", "pass_time_s"]
     config = {"experiment": "cw_covtype", "datasets": {"covtype_450k": {}}, "metrics": metrics}
     (line,) = [line for line in table(make(rows, only=True, **config)).blocks[0].lines if line.algorithm == "bcw1"]
-    entries = [line.entries[name] for name in metrics]
-    assert [entry.mean for entry in entries] == [0.5, pytest.approx(0.4), 0.1]
-    assert [entry.published and entry.published.printed.mean for entry in entries] == [None, "0.41", "0.06"]
+    assert [line.entries[name].mean for name in metrics] == [0.5, pytest.approx(0.4), 0.1]
+    matches = [line.matches.get(name) for name in metrics]
+    assert [match and match.printed.mean for match in matches] == [None, "0.41", "0.06"]
 
 
 PROBABLE: dict[str, Any] = {"log_loss": 0.3, "brier": 0.1, "ece": 0.02, "auc": 0.9}
@@ -587,7 +584,7 @@ def test_borrowed_budgets_stand_beside_the_papers_own(make: Make) -> None:
 
     def beside(**more: Any) -> list[str | None]:
         found = table(make(rows, only=True, **changes | more)).blocks[0].lines
-        published = [line.entries["last_accuracy"].published for line in found]
+        published = [line.matches.get("last_accuracy") for line in found]
         return [number and number.printed.mean for number in published]
 
     assert beside() == ["78.2", "76.7", "76.3", "75.5"]
@@ -600,7 +597,7 @@ def test_an_experiment_asks_for_its_columns(make: Make) -> None:
     usual = ["accuracy", "log_loss", "sparsity", "n_support", "fit_time_s"]
     assert [metric.name for metric in table(make(rows, **ALONE)).blocks[0].metrics] == usual
     asked = ["auc", "accuracy", "ece", "brier", "last_accuracy", "auc"]
-    block = grid(table(make(rows, metrics=asked, **ALONE)).blocks[0])
+    block = document(table(make(rows, metrics=asked, **ALONE))).grids[0]
     assert block.header == ["MAGIC", "ok", "AUC", "Accuracy (%)", "ECE", "Brier score"], "no row has a last accuracy"
     assert [text.strip() for text in block.rows[0][2:5]] == ["0.900 ± 0.000", "85.8 ± 0.2‡", "0.020 ± 0.000"]
 
@@ -614,10 +611,10 @@ def test_published_numbers_of_variants(make: Make) -> None:
     }
     columns = [("auxiliary", "aux_gamma=1.01"), ("auxiliary", "aux_gamma=2"), ("pegasos", "lam=1e-05")]
     rows = [row(*column, 0, key=f"{column}", dataset="rcv1", accuracy=0.98) for column in columns]
-    found = table(make(rows, only=True, **changes)).blocks[0]
-    published = [line.entries["accuracy"].published for line in found.lines]
+    found = table(make(rows, only=True, **changes))
+    published = [line.matches.get("accuracy") for line in found.blocks[0].lines]
     assert [number and number.printed.mean for number in published] == ["0.9794", "0.9783", "0.9778", None]
-    block = grid(found)
+    block = document(found).grids[0]
     assert [text.strip() for text in block.rows[1]][:4] == ["paper", "", "97.94", ""], "percents under percents"
     assert [text.strip() for text in block.rows[1]][4:] == ["96.36", "", "24,654", "20779", ""]
 
@@ -631,10 +628,9 @@ def test_a_stand_in_has_the_published_numbers_beside_it_and_nothing_else(make: M
         "metrics": ["error_rate", "fit_time_s"],
     }
     folder = make([row("arow", "", 0, dataset="epsilon_50k_generated", error_rate=0.9)], only=True, **config)
-    entry = table(folder).blocks[0].lines[0].entries["error_rate"]
-    assert entry.published is not None
-    assert (entry.published.printed.mean, entry.difference, entry.ratio, entry.outside) == ("0.1105", None, None, None)
-    block = grid(table(folder).blocks[0])
+    match = table(folder).blocks[0].lines[0].matches["error_rate"]
+    assert (match.printed.mean, match.difference, match.ratio, match.outside) == ("0.1105", None, None, None)
+    block = document(table(folder)).grids[0]
     assert block.header == ["Generated", "ok", "Error rate (%)", "Training time (s)"]
     assert [text.strip() for text in block.rows[1]] == ["paper", "", "11.05 ± 0.04", "3506.0"]
     sentences = caption(table(folder))
@@ -663,5 +659,5 @@ def test_a_metric_of_the_users_own(make: Make) -> None:
         CONFIG | ALONE | {"metrics": ["n_trees"]},
         own_metrics={"n_trees": Metric("n_trees", "Trees", "count").described()},
     )
-    block = grid(table(folder).blocks[0])
+    block = document(table(folder)).grids[0]
     assert (block.header, block.rows[0][2].strip()) == (["MAGIC", "ok", "Trees"], "11 ± 1")

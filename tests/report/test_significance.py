@@ -14,9 +14,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from klr_bench.experiment.config.parsing import parse
 from klr_bench.experiment.records import Record
 from klr_bench.report import report
+from klr_bench.report.load import read_results
 from klr_bench.report.manifest import Column
+from klr_bench.report.measured import measure
+from klr_bench.report.papers.match import Source
+from klr_bench.report.papers.model import Paper
 from klr_bench.report.render.caption import caption
 from klr_bench.report.significance import MOST_LINES, Mark, Marks
 from klr_bench.report.table import Table, build
@@ -29,6 +34,7 @@ ACCURACIES = {
     "oskl": [0.80, 0.83, 0.79, 0.81, 0.80],
 }
 """The second is alike, the third is not."""
+PAPER = {"title": "A paper", "authors": "Me", "venue": "Here", "year": 2026, "reference": "Me (2026)"}
 SIZES = {"n_train": 80, "n_test": 20}
 SPLIT = {"test_size": 0.2}
 
@@ -198,25 +204,9 @@ def test_in_a_table_with_a_column_a_value_lines_are_compared_in_their_column(tmp
             for repeat, value in enumerate(values)
         ]
 
-    from klr_bench.report.load import read_results
-
     results = read_results(made(tmp_path, column("lam=0.5", 0.3) + column("lam=0.2", 0.0)))
-
-    class ByLam:
-        """Published tables with a column for each value of lam."""
-
-        sources, columns = (), "lam"
-
-        def published(self, *_: Any) -> dict[str, Any]:
-            return {}
-
-        def facts(self, _: str) -> list[Any]:
-            return []
-
-        def stands_for(self, _: str) -> None:
-            return None
-
-    built = build(results.records, results.manifest, ByLam())  # type: ignore[arg-type]
+    by_lam = parse(Paper, PAPER | {"tables": {"1": {"title": "Results", "columns": "lam"}}})
+    built = build(measure(results), [Source("a paper", by_lam, [], ["1"])])
     found: dict[Column, Mark] = dict(built.blocks[0].marks["accuracy"].lines)
     assert {(name, variant["lam"]): mark.place for (name, variant), mark in found.items()} == {
         (name, lam): place for name, place in zip(ACCURACIES, ("best", "alike", ""), strict=True) for lam in (0.5, 0.2)
@@ -276,5 +266,5 @@ def test_an_encoding_without_daggers_has_other_marks(tmp_path: Path) -> None:
     report(made(tmp_path, rows(ACCURACIES)), console=Console(file=file, width=120))
     text = " ".join(file.getvalue().split())
     assert "90.5 +- 1.1^ " in text
-    assert "90.4 +- 0.9~ " in text
-    assert "^ (bold): the best mean of a column; ~: not distinguishable" in text
+    assert "90.4 +- 0.9= " in text
+    assert "^ (bold): the best mean of a column; =: not distinguishable" in text

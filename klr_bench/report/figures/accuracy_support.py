@@ -12,7 +12,7 @@ from klr_bench.report.figures.core.drawing import draw_plot, plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.labels import Label, shared, write_labels
 from klr_bench.report.figures.core.plot import ACCURACY, SUPPORT, Facet, Plot, Series, algorithm_of, means
-from klr_bench.report.render.labels import line_label
+from klr_bench.report.labels import line_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

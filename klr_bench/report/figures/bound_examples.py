@@ -25,7 +25,7 @@ from klr_bench.experiment.variants import Variant, as_number
 from klr_bench.report.figures.core.drawing import Panel, handle, plain, scale_axis, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import EXAMPLES, SUPPORT, Axis, curve_of, drawable, looks_of
-from klr_bench.report.render.labels import line_label
+from klr_bench.report.labels import line_label
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,8 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.report.figures.core.drawing import plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import COLOURS
+from klr_bench.report.labels import line_label
 from klr_bench.report.pairwise import OverDatasets, chosen_metrics, over_data_sets
-from klr_bench.report.render.labels import line_label
 from klr_bench.report.significance import LEVEL
 from klr_bench.report.statistics.across import smallest_p
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from klr_bench.experiment.records import FINISHED
 from klr_bench.experiment.variants import variant_text
-from klr_bench.report.curves import path_of
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import (
     ACCURACY,
@@ -30,7 +29,7 @@ from klr_bench.report.figures.core.plot import (
     looks_of,
     means,
 )
-from klr_bench.report.render.labels import line_label, path_label
+from klr_bench.report.labels import line_label, path_label, path_of
 from klr_bench.report.table import Line
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import Axis, Facet, Plot, Series, curve_of, fits_of, looks_of, mean
-from klr_bench.report.render.labels import line_label
+from klr_bench.report.labels import line_label
 
 LEAST = 20
 PREDICTED, OBSERVED = Axis("predicted", "Predicted probability"), Axis("positive", "Observed share")

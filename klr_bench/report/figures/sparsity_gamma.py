@@ -16,7 +16,7 @@ from klr_bench.report.figures.core.plot import (
     mean,
     spread,
 )
-from klr_bench.report.render.labels import line_label
+from klr_bench.report.labels import line_label
 from klr_bench.report.table import Block, Line
 
 PARAMETER = "aux_gamma"

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from klr_bench.report import paper_pages as pages
 from klr_bench.report.figures import Inputs, draw_all
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.page.data import DataTable, plain_plot
+from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.render import Document, document
-from klr_bench.report.table import Table, beside_papers
-from klr_bench.report.whole import pages
-from klr_bench.report.whole.join import WholePaper
+from klr_bench.report.table import Table, beside_papers, check_shown, with_columns
 from klr_bench.yaml_file import read_yaml
 
 FIRST_COLUMNS = ("dataset", "algorithm", "variant", "repeat", "status")
@@ -98,9 +98,8 @@ def experiment_part(
     drawn : take figures that cannot be explored from the folder's report, if it has some, instead of drawing them
     """
     from klr_bench.report import compared
-    from klr_bench.report.columns import asking_for, check_shown
 
-    results = asking_for(read_results(folder), columns)
+    results = with_columns(read_results(folder), columns)
     built = beside_papers(results)
     check_shown(built, columns)
     records = _records(folder, results, built)
@@ -142,7 +141,7 @@ def paper_part(
     rows = [
         ["" if value is None else str(value) for value in row]
         for row, one in pages.number_rows([whole])
-        if numbers is None or (one.ours is not None and one.ours.experiment in numbers)
+        if numbers is None or one.experiment in numbers
     ]
     title = "Every printed number, ours, and what became of it"
     table = DataTable(f"{whole.name}-numbers", title, pages.CSV_COLUMNS, rows, NUMBERS_SHOWN, NUMBERS_TITLES)
@@ -160,8 +159,8 @@ def paper_part(
 
 def against_part(first: Path, second: Path, columns: Sequence[str] | None = None) -> Part:
     """Return what a page shows of two runs side by side."""
-    from klr_bench.report.against.pages import documents
-    from klr_bench.report.against.two_runs import compare
+    from klr_bench.report.compare.comparison import compare
+    from klr_bench.report.compare.pages import documents
 
     found = documents(compare(first, second, columns))
     name = f"{first.name} against {second.name if second.name != first.name else second.parent.name}"

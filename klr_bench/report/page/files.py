@@ -11,10 +11,9 @@ from klr_bench.experiment.config.files import folders
 from klr_bench.files import write_atomic
 from klr_bench.report.page.content import Part, against_part, experiment_part, paper_part, word
 from klr_bench.report.page.html import SHARED, asset, fragment, layout
-from klr_bench.report.paper import paper_files
-from klr_bench.report.whole import ALL, experiments_of
-from klr_bench.report.whole.join import WholePaper
-from klr_bench.report.whole.pages import all_papers_page
+from klr_bench.report.paper_pages import all_papers_page
+from klr_bench.report.papers.files import chosen_papers, experiments_of, paper_files
+from klr_bench.report.papers.reproduction import WholePaper
 
 ASSETS, INDEX = "assets", "index.html"
 SITE_TITLE = "Published numbers, and ours"
@@ -34,18 +33,15 @@ def html_page(
 
     Raises KlrBenchError for a folder without results that can be read, and for an unknown paper.
     """
-    known = paper_files(folders())
-    names = list(dict.fromkeys(one for name in papers for one in (known if name == ALL else [name])))
-    for name in names:
-        experiments_of(name)  # raises for an unknown one
-    whole = [WholePaper(name, known[name], results_dir) for name in names]
+    chosen = {one: folder for name in papers for one, folder in chosen_papers(name).items()}
+    whole = [WholePaper(name, folder, results_dir) for name, folder in chosen.items()]
     behind = [results_dir / name for paper in whole for name in paper.results]
     experiments = list(dict.fromkeys([*experiments, *behind]))
     parts = [paper_part(paper) for paper in whole]
     parts += [experiment_part(folder, **options) for folder in experiments]
-    for name, folder in known.items():
+    for name, folder in paper_files(folders()).items():
         compared = set(experiments_of(name)) & {path.name for path in experiments}
-        if compared and name not in names:
+        if compared and name not in chosen:
             paper = WholePaper(name, folder, experiments[0].parent, only=compared)
             part = paper_part(paper, numbers=sorted(compared))
             parts += [part] if part.tables else []
@@ -62,7 +58,7 @@ def write_page(target: Path, experiments: Sequence[Path], **options: Any) -> Pat
 def page_against(target: Path, pairs: Sequence[tuple[Path, Path]], columns: Sequence[str] | None = None) -> Path:
     """Write a page of runs side by side, each pair of results folders with what differs; return its path.
 
-    Raises KlrBenchError for what `klr_bench.report.against.two_runs.compare` refuses.
+    Raises KlrBenchError for what `klr_bench.report.compare.comparison.compare` refuses.
     """
     parts = [against_part(first, second, columns) for first, second in pairs]
     title = ", ".join(part.name for part in parts)

@@ -8,14 +8,13 @@ import numpy as np
 
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.report.comparison import Comparison
-from klr_bench.report.conditions import BUSY, TIMES, UNKNOWN, Machine
-from klr_bench.report.curves import along_path, path_of
-from klr_bench.report.render.labels import line_label, other_label, path_label
-from klr_bench.report.render.marks import sentences
-from klr_bench.report.table import Block, Line, Other, Table
+from klr_bench.report.labels import along_path, line_label, path_label, path_of
+from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
+from klr_bench.report.papers.verdicts import mark_sentences
+from klr_bench.report.render.document import ALIKE, BEST
+from klr_bench.report.significance import LEVEL
+from klr_bench.report.table import Block, Line, Table
 
-MARK = "*"
 LESS = 5e-4
 """A difference of shares that is printed."""
 FACTS = {
@@ -36,18 +35,18 @@ def caption(table: Table) -> list[str]:
     counts = "" if table.columns else " (ok: successful repeats / requested repeats)"
     spread = f"Mean ± standard deviation over the repeats{counts}."
     lines = [spread if repeated else "One repeat, so no standard deviation."]
-    compared = any(entry.comparable for b in table.blocks for line in b.lines for entry in line.entries.values())
-    if table.comparison.sources and any(map(_has_published, table.blocks)):
-        lines.append(_sources(table.comparison, compared=compared, unit_of="row" if table.columns else "column"))
-    lines += sentences(table)
-    lines += [_stand_in(block) for block in table.blocks if block.stands_for and _has_published(block)]
+    compared = any(not one.stand_in for block in table.blocks for one in block.matches)
+    if table.sources and any(block.matches for block in table.blocks):
+        lines += _sources(table, compared=compared)
+    lines += _best_sentences(table)
+    lines += [_stand_in(block) for block in table.blocks if block.stands_for and block.matches]
     if any(line.timed_out for block in table.blocks for line in block.lines):
         lines.append("Where no repeat ended within its time limit, the numbers are those at the limit.")
     lines += [said for block in table.blocks if (said := _most_found(block))]
     lines += _times(table, compared=compared)
-    for name, other in table.others.items():
+    for name, baseline in table.baselines.items():
         if name in table.shown:
-            lines.append(_comparison(table.shown[name], other))
+            lines.append(_comparison(table.shown[name], baseline))
     lines += [said for block in table.blocks if (said := _sizes(block))]
     if table.absent:
         lines.append(f"No results yet: {', '.join(table.absent)}.")
@@ -73,33 +72,32 @@ def _failures(line: Line) -> str:
     return "; ".join(parts)
 
 
-def _sources(comparison: Comparison, *, compared: bool, unit_of: str) -> str:
+def _sources(table: Table, *, compared: bool) -> list[str]:
+    """Return which tables the published numbers are from, what the differences are and what their marks mean."""
     papers = "; ".join(
         f"{source.name}, {'table' if len(source.tables) == 1 else 'tables'} {' and '.join(source.tables)}"
-        for source in comparison.sources
+        for source in table.sources
     )
     if not compared:
-        return f"paper: {papers}."
-    return (
-        f"paper: {papers}. diff: our value minus the paper's, in the unit of the {unit_of}; {MARK}: by more than two "
-        "published standard deviations, and by more than half a unit of the last printed digit."
-    )
+        return [f"paper: {papers}."]
+    unit_of = "row" if table.columns else "column"
+    said = [f"paper: {papers}. diff: our value minus the paper's, in the unit of the {unit_of}."]
+    said += mark_sentences(one.verdict for one in table.compared)
+    for place, cause in enumerate(table.causes, 1):
+        said.append(f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}.")
+    return said
 
 
-def _comparison(metric: Metric, other: Other) -> str:
+def _comparison(metric: Metric, baseline: str) -> str:
     compared = METRICS[metric.compares].title.lower()
     operation = "divided by" if metric.name.endswith("_ratio") else "minus"
-    return f"{metric.title}: the {compared} {operation} that of {other_label(other)}, repeat by repeat."
-
-
-def _has_published(block: Block) -> bool:
-    return any(entry.published for line in block.lines for entry in line.entries.values())
+    return f"{metric.title}: the {compared} {operation} that of {baseline}, repeat by repeat."
 
 
 def _stand_in(block: Block) -> str:
     return (
         f"{block.label} stands in for the paper's {block.stands_for}: the paper's numbers are of other data, so there "
-        f"are no differences and no {MARK}."
+        "are no differences and no marks."
     )
 
 
@@ -204,3 +202,31 @@ def _most_found(block: Block) -> str:
         f"With the same number of features, {path_label(lines[0])} finds at least as many of the relevant ones as "
         f"{n_points - count} of these points, and fewer than {count}{f': {where}' if where else ''}."
     )
+
+
+def _best_sentences(table: Table) -> list[str]:
+    """Say what the marks of the best mean and which test is behind them, or what is missing for one."""
+    found = [(block, marks) for block in table.blocks for marks in block.marks.values()]
+    if not found:
+        return []
+    best = f"{BEST} (bold): the best mean of a {'metric in its ' if table.columns else ''}column"
+    tested = {marks.corrected for _, marks in found for mark in marks.lines.values() if mark.p is not None}
+    missing: dict[str, dict[str, None]] = {}
+    for block, marks in found:
+        if marks.missing:
+            missing.setdefault(marks.missing, {})[block.label] = None
+    because = [
+        reason if len(labels) == len(table.blocks) else f"{reason} (on {', '.join(labels)})"
+        for reason, labels in missing.items()
+    ]
+    if not tested:
+        return [f"{best}. What is not distinguishable from it cannot be told: {'; '.join(because)}."]
+    where = {
+        frozenset({True}): ", corrected for repeats that split one set again (Nadeau and Bengio)",
+        frozenset({False}): ", which differ in the order of the rows and the seed alone",
+    }.get(frozenset(tested), ", corrected (Nadeau and Bengio) on data sets that each repeat splits again")
+    said = (
+        f"{best}; {ALIKE}: not distinguishable from it at {100 * (1 - LEVEL):.0f} % by a paired t test over the "
+        f"repeats{where}, with Holm's adjustment over all pairs of lines. Times are not marked."
+    )
+    return [said, *(f"Not compared with the best: {reason}." for reason in because)]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
 
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.printing import no_formula
+from klr_bench.report.labels import NONE, UNITS, line_label
 from klr_bench.report.manifest import Column
-from klr_bench.report.pairwise import ROPE, OnDataset, OverDatasets, Pair, pairs_of
-from klr_bench.report.render.document import Document
-from klr_bench.report.render.labels import line_label
-from klr_bench.report.render.layout import HEADS, NONE, SHOWN, Grid
+from klr_bench.report.pairwise import ROPE, Compared, OnDataset, OverDatasets, pairs_of
+from klr_bench.report.render.document import Document, Grid, right_aligned
 from klr_bench.report.significance import LEVEL
 from klr_bench.report.statistics.across import smallest_p
 from klr_bench.report.table import Table
+from klr_bench.report.writing import csv_text
 
 MOST_PAIRS = 120
 """Pairs that a grid lists; of more those with the best line are listed."""
@@ -42,26 +40,27 @@ def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequ
 
 def _pairs_grid(found: OnDataset) -> Grid:
     labels = {(line.algorithm, line.variant): line_label(line) for line in found.block.lines}
-    points = " (points)" if found.metric.unit == "percent" else HEADS[found.metric.unit]
+    points = " (points)" if found.metric.unit == "percent" else UNITS[found.metric.unit].head
     head = f"{found.block.label}: {found.metric.title.lower()}"
     header = [head, "repeats", f"difference{points}", f"interval ({100 * LEVEL:.0f} %)", "p", "p Holm"]
     header += ["P worse", "P equivalent", "P better"] if found.metric.unit == "percent" else ["P worse", "P better"]
     listed, notes = list(found.pairs), []
     if found.marks.missing:
-        some = any(not math.isnan(pair.p) for pair in found.pairs)
+        some = any(not math.isnan(pair.pair.p) for pair in found.pairs)
         notes.append(f"not compared with the best: {found.marks.missing}" if some else found.marks.missing)
     if len(listed) > MOST_PAIRS:
         best = {column for column, mark in found.marks.lines.items() if mark.place == "best"}
         listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
         notes.append(f"{len(found.pairs):,} pairs, of which those with the best line are listed; format=csv has all")
-    return _grid(header, [_row(pair, labels, found.metric) for pair in listed], notes)
+    return right_aligned(header, [_row(pair, labels, found.metric) for pair in listed], notes, break_heads=True)
 
 
-def _row(pair: Pair, labels: dict[Column, str], metric: Metric) -> list[str]:
+def _row(one: Compared, labels: dict[Column, str], metric: Metric) -> list[str]:
+    pair = one.pair
     low, high = (_difference(value, metric) for value in (pair.low, pair.high))
-    shares = (pair.worse, pair.equivalent, pair.better) if metric.unit == "percent" else (pair.worse, pair.better)
+    shares = (one.worse, one.equivalent, one.better) if metric.unit == "percent" else (one.worse, one.better)
     return [
-        f"{labels[pair.first]} - {labels[pair.second]}",
+        f"{labels[one.first]} - {labels[one.second]}",
         str(pair.n),
         _difference(pair.difference, metric),
         NONE if NONE in (low, high) else f"{low} to {high}",
@@ -73,7 +72,11 @@ def _row(pair: Pair, labels: dict[Column, str], metric: Metric) -> list[str]:
 def _difference(value: float, metric: Metric) -> str:
     if not math.isfinite(value):
         return NONE
-    text = f"{value * SHOWN[metric.unit]:+.2f}" if metric.unit == "percent" else f"{value * SHOWN[metric.unit]:+.3g}"
+    text = (
+        f"{value * UNITS[metric.unit].scale:+.2f}"
+        if metric.unit == "percent"
+        else f"{value * UNITS[metric.unit].scale:+.3g}"
+    )
     return text if float(text) else text[1:]  # no "-0.00"
 
 
@@ -87,14 +90,6 @@ def _p_is(value: float) -> str:
     return f"p < {SMALLEST_P:.4f}" if value < SMALLEST_P else f"p = {value:.4f}"
 
 
-def _grid(header: list[str], rows: Sequence[Sequence[str]], notes: list[str]) -> Grid:
-    """Return a grid whose numbers stand on the right of their columns."""
-    words = [head.split(" ", 1) for head in header]
-    widths = [max(map(len, texts + tuple(head))) for texts, head in zip(zip(*rows, strict=True), words, strict=False)]
-    aligned = [[row[0], *(text.rjust(size) for text, size in zip(row[1:], widths[1:], strict=True))] for row in rows]
-    return Grid(header, aligned, [], notes)
-
-
 def _ranks_grid(found: OverDatasets) -> Grid:
     letters = {number: "" for number in range(len(found.lines))}
     for letter, group in enumerate(found.groups):
@@ -104,7 +99,9 @@ def _ranks_grid(found: OverDatasets) -> Grid:
         [line_label(line), f"{rank:.2f}", letters[number] or NONE]
         for number, (line, rank) in enumerate(zip(found.lines, found.ranks, strict=True))
     ]
-    return _grid([f"{found.n} data sets: {found.metric.title.lower()}", "average rank", "group"], rows, [])
+    return right_aligned(
+        [f"{found.n} data sets: {found.metric.title.lower()}", "average rank", "group"], rows, break_heads=True
+    )
 
 
 def _wilcoxon_grid(found: OverDatasets) -> Grid:
@@ -116,14 +113,16 @@ def _wilcoxon_grid(found: OverDatasets) -> Grid:
     rows, notes = rows[:MOST_PAIRS], []
     if len(rows) < len(pairs_of(found)):
         notes.append(f"{len(pairs_of(found)):,} pairs, of which the first {MOST_PAIRS} are listed; format=csv has all")
-    return _grid([f"{found.n} data sets: {found.metric.title.lower()}", "p", "p Holm"], rows, notes)
+    return right_aligned(
+        [f"{found.n} data sets: {found.metric.title.lower()}", "p", "p Holm"], rows, notes, break_heads=True
+    )
 
 
 def _caption(data_sets: Sequence[OnDataset]) -> list[str]:
     if not any(found.pairs for found in data_sets):
         return []
     mean = "difference: the mean over the repeats that both lines have, first minus second"
-    if all(math.isnan(pair.p) for found in data_sets for pair in found.pairs):
+    if all(math.isnan(pair.pair.p) for found in data_sets for pair in found.pairs):
         return [f"{mean}."]
     corrected = {found.marks.corrected for found in data_sets}
     said = {
@@ -186,30 +185,27 @@ def _over_sentences(found: OverDatasets) -> list[str]:
 
 def statistics_csv(data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> str:
     """Return all comparisons as CSV, with all digits, in the units of records.csv."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    rows: list[dict[str, object]] = []
     for data_set in data_sets:
-        for pair in data_set.pairs:
-            numbers = {name: _stored(value) for name, value in vars(pair).items() if name not in ("first", "second")}
-            place = {"test": "paired_t", "dataset": no_formula(data_set.block.dataset), "metric": data_set.metric.name}
-            writer.writerow(place | _names(pair.first, pair.second) | numbers)
+        place = {"test": "paired_t", "dataset": no_formula(data_set.block.dataset), "metric": data_set.metric.name}
+        for one in data_set.pairs:
+            numbers = one.pair._asdict() | {name: getattr(one, name) for name in ("worse", "equivalent", "better")}
+            rows.append({**place, **numbers, **_names(one.first, one.second)})
     for found in over:
         if found.friedman is None or found.wilcoxon is None:
             continue
         metric = {"metric": found.metric.name, "n": found.n}
-        friedman = {"p": _stored(found.friedman.p), "statistic": _stored(found.friedman.statistic)}
-        writer.writerow({"test": "friedman", **metric, **friedman})
+        rows.append({"test": "friedman", **metric, "p": found.friedman.p, "statistic": found.friedman.statistic})
         for i, j in pairs_of(found):
-            first, second = ((line.algorithm, line.variant) for line in (found.lines[i], found.lines[j]))
             p = {"p": found.wilcoxon.p[i, j], "p_holm": found.wilcoxon.p_holm[i, j]}
             ranks = {"rank": found.ranks[i], "other_rank": found.ranks[j]}
-            writer.writerow({"test": "wilcoxon", **metric, **_names(first, second), **p, **ranks})
-    return text.getvalue()
+            names = _names(found.lines[i].column, found.lines[j].column)
+            rows.append({"test": "wilcoxon", **metric, **names, **p, **ranks})
+    return csv_text(CSV_COLUMNS, [[_stored(row.get(name)) for name in CSV_COLUMNS] for row in rows])
 
 
-def _stored(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def _stored(value: object) -> object:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _names(first: Column, second: Column) -> dict[str, str]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from klr_bench.console import is_unlimited
-from klr_bench.report.render.caption import MARK
-from klr_bench.report.render.document import Document
-from klr_bench.report.render.layout import Grid
-from klr_bench.report.render.marks import PLAIN, is_alike, is_best
+from klr_bench.report.render.document import ALIKE, BEST, Document, Grid
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+PLAIN = {"±": "+-", BEST: "^", ALIKE: "="}
+"""Signs for an encoding that does not have them."""
 MOST_GRIDS = 200
 """Grids that are printed: rich takes some milliseconds for each, and nobody reads thousands."""
 PLAIN_WIDTH = 120  # of what is no terminal, at least: numbers are never cut off there
@@ -89,19 +88,21 @@ def _rich_table(block: Grid, console: Console) -> RichTable:
         title = Text(_for(console, text), style="bold", justify="right" if number else "left")
         shown.add_column(title, overflow="fold")
     for number, row in enumerate(block.rows):
-        texts = [Text(_for(console, text), style=_style(text)) for text in row]
+        texts = [Text(_for(console, text), style=_style(text) if place else "") for place, text in enumerate(row)]
         shown.add_row(*texts, style="dim" if number in block.papers else "")
     return shown
 
 
 def _style(text: str) -> str:
-    return "bold red" if text.endswith(MARK) else "bold" if is_best(text) else "underline" if is_alike(text) else ""
+    """Return the style of a number by its mark: best, not distinguishable from it, or a verdict."""
+    styles = {BEST: "bold", ALIKE: "underline", "*": "bold red", "]": "yellow", "~": "cyan"}
+    return styles.get(text.rstrip()[-1:], "")
 
 
 def _for(console: Console, text: str) -> str:
-    """Spell a text in what the console can write."""
+    """Return a text in what the console can write."""
     if console.encoding.startswith("utf"):
         return text
-    for sign, plain in {"±": "+-", **PLAIN}.items():
+    for sign, plain in PLAIN.items():
         text = text.replace(sign, plain)
     return text.encode(console.encoding, "backslashreplace").decode(console.encoding)

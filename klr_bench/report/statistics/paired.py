@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 from scipy.special import stdtr, stdtrit
 
 Array = NDArray[np.float64]
@@ -132,3 +133,11 @@ def _moments(differences: ArrayLike, ratio: ArrayLike) -> tuple[NDArray[np.int64
         scale = np.sqrt(squares / (n - 1) * (1 / n + factor))
     scale = np.where(equal & np.isfinite(lowest), 0.0, scale)
     return n, mean, np.where((n > 1) & np.isfinite(mean), scale, np.nan)
+
+
+def welch_interval(first: Array, second: Array, level: float = 0.95) -> Interval:
+    """Return Welch's t interval of mean(first) - mean(second), which need not be of one length or one spread."""
+    found = stats.ttest_ind(first, second, equal_var=False)
+    low, high = found.confidence_interval(level)
+    n = np.array(min(len(first), len(second)))
+    return Interval(n, np.asarray(first.mean() - second.mean()), low, high, found.pvalue)

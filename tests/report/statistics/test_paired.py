@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from klr_bench.report.statistics.paired import corrected_interval, correlated_t, holm
+from klr_bench.report.statistics.paired import corrected_interval, correlated_t, holm, welch_interval
 from tests.report.statistics import reference
 
 NUMBERS = st.floats(-1, 1).map(lambda number: round(number, 6))
@@ -246,3 +246,13 @@ def test_with_holm_over_all_pairs_the_best_of_many_equal_ones_is_seldom_told_apa
         forgotten += bool((holm(p[with_best]) < 0.05).any())
     assert alarms / NULLS <= LIMIT
     assert forgotten / NULLS > LIMIT
+
+
+def test_welchs_interval_is_that_of_scipy_and_of_its_p_value() -> None:
+    random = np.random.default_rng(0)
+    one, other = random.normal(size=9), random.normal(0.5, 2.0, size=9)
+    found = welch_interval(one, other)
+    assert found.p == pytest.approx(stats.ttest_ind(one, other, equal_var=False).pvalue)
+    at_p = welch_interval(one, other, 1 - float(found.p))
+    assert min(abs(at_p.low), abs(at_p.high)) == pytest.approx(0.0, abs=1e-9), "0 is at the end of the 1 - p interval"
+    assert welch_interval(one, other, 0.9).low > found.low

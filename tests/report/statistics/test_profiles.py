@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from klr_bench.report.statistics.profiles import profile, ratios
+from klr_bench.report.statistics.across import profile, ratios
 from tests.report.statistics import reference
 
 TIMES = arrays.arrays(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from klr_bench.experiment.variants import Variant, as_number
-from klr_bench.report.render.labels import line_label
+from klr_bench.report.labels import line_label
 from klr_bench.report.table import Block, Line
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ def spread(line: Line, metric: str) -> float:
 
 def published(line: Line, metric: str) -> float | None:
     """Return the mean that a paper printed for the same data, or None."""
-    entry = line.entries.get(metric)
-    return drawable(entry.published.mean) if entry and entry.published and entry.comparable else None
+    match = line.matches.get(metric)
+    return drawable(match.printed.value) if match and not match.stand_in else None
 
 
 def curve_of(line: Line, *along: str) -> Curve:

@@ -1,0 +1,109 @@
+"""Print names of methods and curves, and numbers as they are printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from klr_bench.experiment.measure.metric import Metric
+from klr_bench.experiment.variants import Variant, variant_text
+from klr_bench.report.measured import Method
+
+NONE = "-"
+PLUS_MINUS = " ± "
+MOST_NAMED = 5
+"""Names in a sentence."""
+PATH = ("n_features_to_select", "C", "l1")
+"""Parameters that the points of a curve over the number of features differ in."""
+
+
+class Unit(NamedTuple):
+    """How numbers of a unit are printed: multiplied by `scale`, with `head` behind the title of the metric."""
+
+    scale: float
+    head: str
+
+
+UNITS = {
+    "percent": Unit(100.0, " (%)"),
+    "count": Unit(1.0, ""),
+    "s": Unit(1.0, " (s)"),
+    "min": Unit(1 / 60, " (min)"),
+    "": Unit(1.0, ""),
+    "small": Unit(1.0, ""),
+    "MB": Unit(1.0, " (MB)"),
+}
+
+
+def number(mean: float | None, std: float | None, metric: Metric) -> str:
+    """Print a mean and its spread: percents with one decimal as the papers, times with three digits."""
+    if mean is None:
+        return NONE
+    shown = mean * UNITS[metric.unit].scale
+    if metric.unit == "small":
+        return f"{shown:.1e}"
+    decimals = {"percent": 1, "count": 0, "": 3}.get(metric.unit, three_digits(shown))
+    spread = "" if std is None else f"{PLUS_MINUS}{std * UNITS[metric.unit].scale:,.{decimals}f}"
+    return f"{shown:,.{decimals}f}{spread}"
+
+
+def three_digits(number: float) -> int:
+    """Return the decimals that show three digits of a positive number, three at the most."""
+    if not 0 < number < math.inf:
+        return 1
+    return min(3, max(0, 2 - math.floor(math.log10(number))))
+
+
+def title_of(metric: Metric) -> str:
+    """Return the title of a metric with its unit: "Accuracy (%)"."""
+    return metric.title + UNITS[metric.unit].head
+
+
+def column_label(algorithm_label: str, variant: Variant) -> str:
+    """Return the print name of an algorithm with a variant: "OSKL G=4"."""
+    return f"{algorithm_label} {variant_text(variant)}".strip()
+
+
+def line_label(line: Method) -> str:
+    """Return the print name of a method."""
+    return column_label(line.algorithm_label, line.variant)
+
+
+def listed(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
+    """Return the first names of a list, and how many more there are."""
+    more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
+    return ", ".join([*names[:most], *more])
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 cell", "2 cells"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+class Selected(NamedTuple):
+    """How many features were selected, and a number that was measured with them, with its spread."""
+
+    n_features: float
+    value: float
+    spread: float
+
+
+def path_of(line: Method) -> tuple[str, Variant]:
+    """Return the curve of a method: its algorithm, and the part of its variant that is not the place on the curve."""
+    return line.algorithm, line.variant.without(*PATH)
+
+
+def path_label(line: Method) -> str:
+    """Return the print name of the curve over the number of features that a method is a point of."""
+    return column_label(line.algorithm_label, path_of(line)[1])
+
+
+def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[Selected]:
+    """Return the methods that have selected features and this metric, shown times `factor`, in ascending order."""
+    found = []
+    for line in lines:
+        n_features, entry = line.entries["n_selected"].mean, line.entries[metric]
+        if n_features and entry.mean is not None:
+            found.append(Selected(n_features, factor * entry.mean, factor * (entry.std or 0.0)))
+    return sorted(found)
