@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.blocks import KernelBlocks
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import decides, learns, verbose_callback
+from klr_bench.estimators.core.classifier import decides, learns, row_weights, verbose_callback
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import spread
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, JOBS, NOT_NEGATIVE, POSITIVE, VERBOSE
-from klr_bench.estimators.core.weights import row_weights
 from klr_bench.protocols import FIRST
 
 

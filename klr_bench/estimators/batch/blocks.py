@@ -43,16 +43,10 @@ class KernelBlocks:
             warnings.warn(message, stacklevel=5)
 
     def left(self, rows):
-        """Return the left operand of the rows with these numbers."""
         return self.operands.left(self._rows[rows])
 
     def right(self, rows):
-        """Return the right operand of the rows with these numbers."""
         return self.operands.right(self._rows[rows])
-
-    def values(self, left, right):
-        """Return kernel values (k, m) of k rows and m rows, as operands."""
-        return self.operands.values(left, right)
 
     def block(self, rows):
         """Return a matrix (m, n) of kernel values with all rows, and the places in it, (k,), of the k given rows."""
@@ -61,7 +55,7 @@ class KernelBlocks:
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
 
         def fill(tile):
-            block[:, tile] = self.values(left, self.right(tile))
+            block[:, tile] = self.operands.values(left, self.right(tile))
 
         each(fill, slices(self.n, TILE))
         return block, np.arange(len(rows))

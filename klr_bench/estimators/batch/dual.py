@@ -118,7 +118,7 @@ class _Ascent:
             for _, of_changes in tiles:
                 f += of_changes
             before = a.copy()
-            gram = np.ascontiguousarray(blocks.values(left[block], right))
+            gram = np.ascontiguousarray(blocks.operands.values(left[block], right))
             orders = np.array([self.random.permutation(len(rows)) for _ in range(SWEEPS)])
             scale = self.scale[rows]
             _sweep(gram, orders, y, f, a, margin, scale)
@@ -132,7 +132,7 @@ class _Ascent:
         """Return the kernel values of earlier rows, tile by tile, and what the changes of their b add to f."""
 
         def with_tile(tile):
-            values = self.blocks.values(left[tile], right)
+            values = self.blocks.operands.values(left[tile], right)
             return values, changes[:, tile] @ values
 
         return each(with_tile, earlier)

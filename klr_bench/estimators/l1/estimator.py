@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import learns, verbose_callback
+from klr_bench.estimators.core.classifier import learns, refuse_weightless, row_weights, verbose_callback
 from klr_bench.estimators.core.features import LinearFeatures
 from klr_bench.estimators.core.one_against_rest import one_against_rest, reporting
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
@@ -28,7 +28,6 @@ from klr_bench.estimators.core.parameters import (
     VERBOSE,
 )
 from klr_bench.estimators.core.rows import occurring
-from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.l1.fitted import L1Classifier, checked_lambda_max
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Iterate, Problem

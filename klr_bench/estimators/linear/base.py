@@ -6,10 +6,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.core.classifier import decides, learns
+from klr_bench.estimators.core.classifier import decides, learns, refuse_balanced, row_weights
 from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT
-from klr_bench.estimators.core.weights import refuse_balanced, row_weights
 from klr_bench.protocols import FIRST
 
 PREDICTED_ROWS = 4096

@@ -7,10 +7,12 @@ import copy
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import decides, learns
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import begun, in_common, one_against_rest, spread
 from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.passes import OnlineClassifier
 from klr_bench.estimators.online.state import BLOCK
 from klr_bench.estimators.online.strategies import CHUNK, StrategyState
 
@@ -52,6 +54,13 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     budget = 2**40
     """Largest number of support vectors at any time; this one is more than there can be examples."""
     _by_age = False
+    _parameter_constraints = OnlineClassifier._parameter_constraints
+
+    def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
+        BinaryKernelClassifier.__init__(self, kernel, gamma, degree, coef0, random_state, dtype)
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
 
     @learns
     @one_against_rest

@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.classifier import learns, refuse_balanced, row_weights
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.core.rows import in_layout
-from klr_bench.estimators.core.weights import refuse_balanced, row_weights
 from klr_bench.estimators.online import engine
 from klr_bench.protocols import FIRST
 

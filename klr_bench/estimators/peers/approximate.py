@@ -12,11 +12,17 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from klr_bench.estimators.core.classifier import Classifier, decides, distinct_labels, learns, refuse_single
+from klr_bench.estimators.core.classifier import (
+    Classifier,
+    decides,
+    distinct_labels,
+    learns,
+    refuse_single,
+    row_weights,
+)
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, gamma_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COMPONENTS, COUNT, NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import refuse_dense, without_duplicates
-from klr_bench.estimators.core.weights import row_weights
 
 
 class ApproximateKernelLR(Classifier):

@@ -9,10 +9,9 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from klr_bench.estimators.core.classifier import Classifier, decides, refuse_single
+from klr_bench.estimators.core.classifier import Classifier, decides, refuse_single, refuse_weightless, row_weights
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.rows import in_layout, restricted, without_duplicates
-from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.prototype.model import PARTS, Rows
 
 

@@ -101,7 +101,9 @@ def learners(n_jobs):
 
 @pytest.mark.filterwarnings("ignore:cache_size")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "layout", [pytest.param(one, marks=[pytest.mark.exhaustive] if "index" in one else []) for one in LAYOUTS]
+)
 def test_results_do_not_depend_on_the_number_of_threads(layout, dtype, monkeypatch):
     monkeypatch.setattr(expansion, "TILE", 33)
     monkeypatch.setattr(expansion, "COLUMNS", 50)
