@@ -201,7 +201,7 @@ class BatchKLR(ExpansionClassifier):
 
     @learns
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Solve the problem on the given rows.
+        """Solve the problem on the given rows; return self.
 
         Parameters
         ----------
@@ -215,10 +215,6 @@ class BatchKLR(ExpansionClassifier):
             ``callback(estimator, t)`` is called after each block of rows, t rows after the start (n_samples per epoch).
             The coefficients are then the current ones, the objectives those of the last whole epoch.  Returning True
             ends the fit.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

@@ -127,7 +127,7 @@ class ImportVectorMachine(ExpansionClassifier):
     @learns
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Choose import vectors among the rows of X.
+        """Choose import vectors among the rows of X; return self.
 
         Parameters
         ----------
@@ -139,10 +139,6 @@ class ImportVectorMachine(ExpansionClassifier):
             Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each round, t = rounds x n_samples; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)

@@ -221,7 +221,7 @@ class L1KLR(L1Classifier):
     @learns
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Minimise the objective over all rows.
+        """Minimise the objective over all rows; return self.
 
         Parameters
         ----------
@@ -234,10 +234,6 @@ class L1KLR(L1Classifier):
         callback : callable, default=None
             ``callback(estimator, t)`` is called after iteration t ("sgd_c": after t examples); returning True ends the
             fit. ``objective_`` and ``duality_gap_`` are computed when they are read.
-
-        Returns
-        -------
-        self
         """
         before = self._last()
         problem, random = self.prepare(X, y, sample_weight)

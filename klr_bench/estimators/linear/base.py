@@ -111,7 +111,7 @@ class IncrementalClassifier(LinearClassifier):
     @learns
     @one_against_rest
     def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order.
+        """Forget an earlier fit and learn from all rows, in their order; return self.
 
         Parameters
         ----------
@@ -121,17 +121,13 @@ class IncrementalClassifier(LinearClassifier):
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, None, callback)
 
     @learns
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Continue learning from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order; return self.
 
         Parameters
         ----------
@@ -139,10 +135,6 @@ class IncrementalClassifier(LinearClassifier):
             As for `fit`.
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
-
-        Returns
-        -------
-        self
         """
         return self._partial_fit(X, y, classes, None, callback)
 
@@ -188,7 +180,7 @@ class Weighted:
     @learns
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order.
+        """Forget an earlier fit and learn from all rows, in their order; return self.
 
         Parameters
         ----------
@@ -196,17 +188,13 @@ class Weighted:
             As for `IncrementalClassifier.fit`.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows; each multiplies the weight of the loss in the step of its row.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, sample_weight, callback)
 
     @learns
     @one_against_rest
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
-        """Continue learning from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order; return self.
 
         Parameters
         ----------
@@ -214,10 +202,6 @@ class Weighted:
             As for `fit`; class_weight="balanced" needs all rows, and is refused.
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
-
-        Returns
-        -------
-        self
         """
         refuse_balanced(self)
         return self._partial_fit(X, y, classes, sample_weight, callback)

@@ -112,7 +112,7 @@ class GroupSelector(LinearClassifier):
     @learns
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Select features and learn their weights.
+        """Select features and learn their weights; return self.
 
         Parameters
         ----------
@@ -124,10 +124,6 @@ class GroupSelector(LinearClassifier):
             Weights >= 0 of the rows; each multiplies C in the loss, and in the covariances, of its row.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after iteration t; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         X, signs, C = self._begin_weighted(X, y, sample_weight)
         self.coef_ = np.zeros(X.shape[1])

@@ -143,7 +143,7 @@ class SparDCA(LinearClassifier):
     @learns
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Minimise the objective over all rows.
+        """Minimise the objective over all rows; return self.
 
         Parameters
         ----------
@@ -155,10 +155,6 @@ class SparDCA(LinearClassifier):
             Weights >= 0 of the rows; each multiplies C in the loss of its row.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after pass t; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         X, signs, C = self._begin_weighted(X, y, sample_weight)
         self.coef_ = np.zeros(X.shape[1])

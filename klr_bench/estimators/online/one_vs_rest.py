@@ -65,7 +65,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     @learns
     @one_against_rest
     def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
+        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, a drawn one; return self.
 
         There are no weights of rows.
 
@@ -77,10 +77,6 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         super().fit(X, y, callback=callback)
         self._complete(X, y)

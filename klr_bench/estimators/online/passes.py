@@ -38,7 +38,7 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     @learns
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
+        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, a drawn one; return self.
 
         Parameters
         ----------
@@ -50,10 +50,6 @@ class OnlineClassifier(BinaryKernelClassifier):
             Weights >= 0 of the rows: each update is, in expectation, that of the weighted loss.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         self._start()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
@@ -76,7 +72,7 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     @learns
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
-        """Continue learning from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order; return self.
 
         The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
         dtype and budget cannot change after the first call; other parameters hold for the rows that follow.
@@ -87,10 +83,6 @@ class OnlineClassifier(BinaryKernelClassifier):
             As for `fit`; class_weight="balanced" needs all rows, and is refused.
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
-
-        Returns
-        -------
-        self
         """
         first = getattr(self, "_state", None) is None
         if first:

@@ -62,10 +62,7 @@ class KernelPegasos(OnlineKernelClassifier):
     """
 
     _rule = hinge_step
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
-        "lam": [POSITIVE],
-        "project": ["boolean"],
-    }
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"lam": [POSITIVE], "project": ["boolean"]}
 
     def __init__(
         self, lam=1e-4, project=True, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0,

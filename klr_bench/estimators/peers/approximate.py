@@ -121,7 +121,7 @@ class ApproximateKernelLR(Classifier):
 
     @learns
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ApproximateKernelLR:
-        """Draw the features and fit the linear model.
+        """Draw the features and fit the linear model; return self.
 
         Parameters
         ----------
@@ -131,10 +131,6 @@ class ApproximateKernelLR(Classifier):
             Their classes, two or more, of any type.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, which multiply their losses.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

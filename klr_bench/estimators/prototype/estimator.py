@@ -204,7 +204,7 @@ class PrototypeKLR(PrototypeClassifier):
 
     @learns
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Learn from all rows.
+        """Learn from all rows; return self.
 
         Parameters
         ----------
@@ -216,10 +216,6 @@ class PrototypeKLR(PrototypeClassifier):
             Weights >= 0 of the rows, some of each class above 0; each term of the log loss is multiplied by its own.
         callback : callable, default=None
             ``callback(estimator, t)`` is called at the start, t = 0, and after each pass; returning True ends the fit.
-
-        Returns
-        -------
-        self
 
         Raises
         ------
