@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from klr_bench.estimators.core.expansion import evaluate
-from klr_bench.estimators.core.threads import each
+from klr_bench.estimators.core.threads import parallel_map
 
 LARGEST = 1024
 """Rows per block if memory allows; larger blocks save no time."""
@@ -57,7 +57,7 @@ class KernelBlocks:
         def fill(tile):
             block[:, tile] = self.operands.values(left, self.right(tile))
 
-        each(fill, slices(self.n, TILE))
+        parallel_map(fill, slices(self.n, TILE))
         return block, np.arange(len(rows))
 
     def times(self, b):

@@ -23,7 +23,7 @@ from klr_bench.estimators.batch.base import BatchKLR
 from klr_bench.estimators.batch.blocks import TILE, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.threads import each
+from klr_bench.estimators.core.threads import parallel_map
 
 SWEEPS = 3
 """Sweeps over a block's own kernel matrix; they cost nothing next to the other values, and more do not help."""
@@ -135,7 +135,7 @@ class _Ascent:
             values = self.blocks.operands.values(left[tile], right)
             return values, changes[:, tile] @ values
 
-        return each(with_tile, earlier)
+        return parallel_map(with_tile, earlier)
 
     def _carry_back(self, changes, rows, tiles):
         """Add to f, at the rows of each tile, what the changes of a block's b add."""
@@ -144,7 +144,7 @@ class _Ascent:
             values, _ = tiles[i]
             self.f[:, rows[i]] += changes @ values.T
 
-        each(add, range(len(tiles)))
+        parallel_map(add, range(len(tiles)))
 
     def objectives(self):
         """Return the primal and the dual objectives, (m,); their difference is a sum of non-negative terms.

@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from klr_bench.estimators.core.threads import working
+from klr_bench.estimators.core.threads import single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
 """Fitted attributes whose numbers must be finite, where an estimator has them."""
@@ -21,7 +21,7 @@ PAUSE_S = 1.0
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """A classifier; `learns` decorates its `fit` and `partial_fit`, `decides` its `decision_function`."""
+    """A classifier; `checked_fit` decorates its `fit` and `partial_fit`, `checked_decision` its `decision_function`."""
 
     def predict(self, X):
         """Return the predicted classes of the rows of X, (n_samples,); of equal values the first class wins."""
@@ -44,12 +44,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         super().__setstate__(state)
 
 
-def learns(method):
+def checked_fit(method):
     """Decorator of `fit` and `partial_fit`: what was learned must be finite, else they raise a ValueError."""
 
     @wraps(method)
     def checked(self, *args, **kwargs):
-        with working(getattr(self, "n_jobs", None)):
+        with single_threaded_blas(getattr(self, "n_jobs", None)):
             result = method(self, *args, **kwargs)
         refuse_not_finite(self)
         return result
@@ -69,12 +69,12 @@ def refuse_not_finite(estimator):
             raise ValueError(message)
 
 
-def decides(method):
+def checked_decision(method):
     """Decorator of `decision_function`: its values must be finite, else it raises a ValueError."""
 
     @wraps(method)
     def checked(self, X):
-        with working(getattr(self, "n_jobs", None)):
+        with single_threaded_blas(getattr(self, "n_jobs", None)):
             values = method(self, X)
         finite = np.isfinite(values)
         if not finite.all():

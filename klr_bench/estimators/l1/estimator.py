@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import learns, refuse_weightless, row_weights, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, refuse_weightless, row_weights, verbose_callback
 from klr_bench.estimators.core.features import LinearFeatures
 from klr_bench.estimators.core.one_against_rest import one_against_rest, reporting
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
@@ -218,7 +218,7 @@ class L1KLR(L1Classifier):
         self.class_weight = class_weight
         self.verbose = verbose
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
         """Minimise the objective over all rows; return self.

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.core.classifier import decides, learns, refuse_balanced, row_weights
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit, refuse_balanced, row_weights
 from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT
 from klr_bench.protocols import FIRST
@@ -38,7 +38,7 @@ class LinearClassifier(BinaryClassifier):
         Number of features.
     """
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "coef_")
@@ -108,7 +108,7 @@ class IncrementalClassifier(LinearClassifier):
     n_epochs = 1
     """Passes of `fit`, for subclasses without this parameter."""
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, callback=None):
         """Forget an earlier fit and learn from all rows, in their order; return self.
@@ -124,7 +124,7 @@ class IncrementalClassifier(LinearClassifier):
         """
         return self._fit(X, y, None, callback)
 
-    @learns
+    @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X, in their order; return self.
@@ -177,7 +177,7 @@ class Weighted:
 
     _parameter_constraints = {"class_weight": CLASS_WEIGHT}  # noqa: RUF012
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
         """Forget an earlier fit and learn from all rows, in their order; return self.
@@ -191,7 +191,7 @@ class Weighted:
         """
         return self._fit(X, y, sample_weight, callback)
 
-    @learns
+    @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows of X, in their order; return self.

@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, Number
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit, Update, grouped, order_key
@@ -104,7 +104,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, ["dual_coef_", "_state"])

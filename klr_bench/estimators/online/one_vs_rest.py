@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import decides, learns
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import begun, in_common, one_against_rest, spread
 from klr_bench.estimators.online.base import OnlineKernelClassifier
@@ -62,7 +62,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, callback=None):
         """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, a drawn one; return self.
@@ -85,7 +85,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     def _complete(self, X, y):
         """After all passes of a fit to two classes."""
 
-    @learns
+    @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X, in their order, without weights of rows.
@@ -126,7 +126,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     def _refused_at(self):
         return self._state.refused, self._state.last_value
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "dual_coef_")

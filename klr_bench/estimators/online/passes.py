@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import learns, refuse_balanced, row_weights
+from klr_bench.estimators.core.classifier import checked_fit, refuse_balanced, row_weights
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
@@ -36,7 +36,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         "average": ["boolean"],
     }
 
-    @learns
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, a drawn one; return self.
 
@@ -70,7 +70,7 @@ class OnlineClassifier(BinaryKernelClassifier):
                 break
         return self
 
-    @learns
+    @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows of X, in their order; return self.
 

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.classifier import (
     Classifier,
-    decides,
+    checked_decision,
+    checked_fit,
     distinct_labels,
-    learns,
     refuse_single,
     row_weights,
 )
@@ -119,7 +119,7 @@ class ApproximateKernelLR(Classifier):
         self.random_state = random_state
         self.class_weight = class_weight
 
-    @learns
+    @checked_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ApproximateKernelLR:
         """Draw the features and fit the linear model; return self.
 
@@ -152,12 +152,12 @@ class ApproximateKernelLR(Classifier):
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
 
-    @decides
+    @checked_decision
     def decision_function(self, X: Any) -> Any:
         """Return f(x) for the rows of X."""
         return self._fitted().decision_function(self._validated(X))
 
-    @decides
+    @checked_decision
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._fitted().predict_proba(self._validated(X))

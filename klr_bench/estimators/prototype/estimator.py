@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.classifier import distinct_labels, learns, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, distinct_labels, verbose_callback
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.parameters import (
@@ -202,7 +202,7 @@ class PrototypeKLR(PrototypeClassifier):
         self.class_weight = class_weight
         self.verbose = verbose
 
-    @learns
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Learn from all rows; return self.
 
