@@ -10,8 +10,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import klr_bench
@@ -19,7 +17,6 @@ from klr_bench import L1KLR, PrototypeKLR, protocols
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
 from tests.estimators.one_pass import OSKL, Forgetron, KernelPegasos, NonConservativeKLR
-from tests.experiment.runner.learners import OfTwoClasses
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 2))
@@ -161,13 +158,6 @@ def test_attributes_that_scikit_learn_documents():
     assert fitted(KNeighborsClassifier().fit(X, Y), 120) == {}
 
 
-def test_the_steps_of_a_pipeline_are_not_those_of_a_fit():
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    assert protocols.steps(pipeline, 120) == (120, protocols.FIRST)
-    assert not protocols.takes_callback(pipeline)
-    assert "log_loss" in measure(pipeline.fit(X, Y), X, Y)[0]
-
-
 @pytest.mark.parametrize("estimator_class", CLASSES, ids=lambda estimator_class: estimator_class.__name__)
 def test_shipped_classes_declare_names_of_the_catalogue(estimator_class):
     known = estimator_class().get_params()
@@ -267,10 +257,3 @@ def test_a_warm_up_that_fails_does_no_harm():
 def test_parameters_are_refused_before_a_fit():
     with pytest.raises(ValueError, match="'G' parameter of OSKL"):
         protocols.check_parameters(OSKL(G=-1.0))
-
-
-def test_how_many_classes_an_estimator_takes():
-    assert protocols.takes_many_classes(OSKL())
-    assert protocols.takes_many_classes(KernelPegasos())
-    assert not protocols.takes_many_classes(OfTwoClasses())
-    assert protocols.takes_many_classes(SVC())

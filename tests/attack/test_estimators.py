@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import klr_bench
 from klr_bench import fit_many, l1_path, lambda_max
-from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.classifier import checked_fit
 from tests.estimators.one_pass import OSKL, Forgetron, KernelPegasos
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -218,7 +218,7 @@ def test_huge_rows_parameters_and_powers_are_learned_or_refused(name: str) -> No
 @pytest.mark.parametrize("name", CLASSES)
 def test_numbers_learned_that_are_not_finite_are_refused(name: str) -> None:
     class Overflowing(CLASSES[name]):  # type: ignore[misc]
-        @learns
+        @checked_fit
         def fit(self, X: Any, y: Any) -> Any:
             super().fit(X, y)
             self.dual_coef_ = np.array([1.0, math.nan])

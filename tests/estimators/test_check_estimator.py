@@ -110,6 +110,7 @@ def checks_of_solvers():
                 yield pytest.param(estimator, check, id=f"{' '.join(str(setting).split())}-{check.func.__name__}")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("estimator", "check"), checks_of_solvers())
 def test_other_solvers_keep_the_conventions(estimator, check):
     skip_if_not_installed(getattr(estimator, "solver", None))
@@ -125,6 +126,7 @@ def as_bits(X):
     return sp.csr_matrix(bits) if sp.issparse(X) else bits
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("estimator", "check"),
     [

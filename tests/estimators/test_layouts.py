@@ -63,7 +63,14 @@ CASES = [
     ]
     if layout == "csr" or not options.get("lazy")
 ]
-IDS = ["-".join([name, *map(str, options.values()), *rest]) for name, options, *rest in CASES]
+DEFAULT = [("dense", "narrow"), ("csr", "mixed")]
+"""Layouts and shapes of the usual run of the tests."""
+
+
+def marked(values, *, usual):
+    """Return a case, marked as exhaustive where it does not belong to the usual run."""
+    words = [word for value in values for word in (value.values() if isinstance(value, dict) else [value])]
+    return pytest.param(*values, id="-".join(map(str, words)), marks=[] if usual else [pytest.mark.exhaustive])
 
 
 def rows(shape, n=60):
@@ -98,8 +105,14 @@ def assert_near(found, expected, *precisions):
     np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("precision", TOLERANCE)
-@pytest.mark.parametrize(("name", "options", "layout", "shape"), CASES, ids=IDS)
+@pytest.mark.parametrize(
+    ("name", "options", "layout", "shape", "precision"),
+    [
+        marked((*case, precision), usual=case[2:] in DEFAULT and precision == "float64")
+        for case in CASES
+        for precision in TOLERANCE
+    ],
+)
 def test_the_layout_at_prediction_changes_nothing(name, options, layout, shape, precision, tmp_path):
     X, y = rows(shape)
     model = made(name, options).fit(FITTED[layout](X.astype(precision)), y)
@@ -113,7 +126,7 @@ def test_the_layout_at_prediction_changes_nothing(name, options, layout, shape, 
             assert_near(decision(copy, lay(X.astype(asked))), expected, precision, asked)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [marked((shape,), usual=shape == "narrow") for shape in SHAPES])
 @pytest.mark.parametrize("precision", TOLERANCE)
 @pytest.mark.parametrize("layouts", [("dense", "csr"), ("csr", "fortran")], ids="-".join)
 @pytest.mark.parametrize("name", [name for name in EVERY if hasattr(getattr(klr_bench, name), "partial_fit")])

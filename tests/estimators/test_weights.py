@@ -17,10 +17,12 @@ from klr_bench import (
     SOFS,
     ApproximateKernelLR,
     BatchConfidenceWeighted,
+    DualCDKLR,
     FeatureGeneratingMachine,
     ImportVectorMachine,
     L1Peer,
     PassiveAggressive,
+    PrimalCDKLR,
     PrototypeKLR,
     SoftConfidenceWeighted,
     SparDCA,
@@ -39,12 +41,15 @@ EXACT = [
     L1Peer(lam=2.0, features="linear", tol=1e-9, random_state=0),
     ApproximateKernelLR("fourier", n_components=20, gamma=0.7, random_state=0),
     ImportVectorMachine(lam=1e-2, max_import_vectors=6, gamma=0.7),
+    DualCDKLR(lam=1e-2, gamma=0.7, tol=1e-9, random_state=0),
+    PrimalCDKLR(lam=1e-2, gamma=0.7, tol=1e-9, random_state=0),
     SparDCA(C=0.1, l1=1.0, tol=1e-9, random_state=0),
     SparDCA(C=0.1, l1=0.2, l1_relative=True, q=1, tol=1e-6, max_iter=5000, random_state=0),
     SparseBatchConfidenceWeighted(C=0.1, **SELECTORS),
     SparseBatchConfidenceWeighted(C=0.1, q=1, **SELECTORS),
     FeatureGeneratingMachine(C=0.1, **SELECTORS),
 ]
+BATCH = [learner for learner in EXACT if isinstance(learner, (DualCDKLR, PrimalCDKLR))]
 OTHERS = [
     L1KLR("sgd_c", lam=2.0, random_state=0),
     PrototypeKLR(4, solver="lbfgs", random_state=0),
@@ -92,7 +97,7 @@ def test_weights_of_1_change_nothing(learner):
     )
 
 
-@pytest.mark.parametrize("learner", [ImportVectorMachine(), *OTHERS[1:]], ids=str)
+@pytest.mark.parametrize("learner", [ImportVectorMachine(), *BATCH, *OTHERS[1:]], ids=str)
 def test_where_the_mean_of_the_losses_counts_weights_scale_out(learner):
     X, y = toy(n=100, d=8)
     learner = clone(learner)
@@ -133,7 +138,7 @@ def test_wrong_weights_are_refused(learner):
     with pytest.raises(ValueError, match=r"sample_weight"):
         clone(learner).fit(X, y, np.ones(49))
     for weights in (np.zeros(50), (y > 0).astype(float)):
-        if isinstance(learner, (ImportVectorMachine, ApproximateKernelLR)) and weights.any():
+        if isinstance(learner, (ImportVectorMachine, ApproximateKernelLR, *map(type, BATCH))) and weights.any():
             continue  # they learn one class
         with pytest.raises(ValueError, match=r"above 0|non-zero"):
             clone(learner).fit(X, y, weights)

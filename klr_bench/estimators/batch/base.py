@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.blocks import KernelBlocks
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import decides, learns, verbose_callback
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights, verbose_callback
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import spread
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, JOBS, NOT_NEGATIVE, POSITIVE, VERBOSE
-from klr_bench.estimators.core.weights import row_weights
 from klr_bench.protocols import FIRST
 
 
@@ -58,7 +57,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         Number of features.
     """
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "dual_coef_")
@@ -200,9 +199,9 @@ class BatchKLR(ExpansionClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @learns
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Solve the problem on the given rows.
+        """Solve the problem on the given rows; return self.
 
         Parameters
         ----------
@@ -216,10 +215,6 @@ class BatchKLR(ExpansionClassifier):
             ``callback(estimator, t)`` is called after each block of rows, t rows after the start (n_samples per epoch).
             The coefficients are then the current ones, the objectives those of the last whole epoch.  Returning True
             ends the fit.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from klr_bench.estimators.core.expansion import evaluate
-from klr_bench.estimators.core.threads import each
+from klr_bench.estimators.core.threads import parallel_map
 
 LARGEST = 1024
 """Rows per block if memory allows; larger blocks save no time."""
@@ -43,16 +43,10 @@ class KernelBlocks:
             warnings.warn(message, stacklevel=5)
 
     def left(self, rows):
-        """Return the left operand of the rows with these numbers."""
         return self.operands.left(self._rows[rows])
 
     def right(self, rows):
-        """Return the right operand of the rows with these numbers."""
         return self.operands.right(self._rows[rows])
-
-    def values(self, left, right):
-        """Return kernel values (k, m) of k rows and m rows, as operands."""
-        return self.operands.values(left, right)
 
     def block(self, rows):
         """Return a matrix (m, n) of kernel values with all rows, and the places in it, (k,), of the k given rows."""
@@ -61,9 +55,9 @@ class KernelBlocks:
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
 
         def fill(tile):
-            block[:, tile] = self.values(left, self.right(tile))
+            block[:, tile] = self.operands.values(left, self.right(tile))
 
-        each(fill, slices(self.n, TILE))
+        parallel_map(fill, slices(self.n, TILE))
         return block, np.arange(len(rows))
 
     def times(self, b):

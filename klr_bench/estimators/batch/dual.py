@@ -23,7 +23,7 @@ from klr_bench.estimators.batch.base import BatchKLR
 from klr_bench.estimators.batch.blocks import TILE, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.threads import each
+from klr_bench.estimators.core.threads import parallel_map
 
 SWEEPS = 3
 """Sweeps over a block's own kernel matrix; they cost nothing next to the other values, and more do not help."""
@@ -118,7 +118,7 @@ class _Ascent:
             for _, of_changes in tiles:
                 f += of_changes
             before = a.copy()
-            gram = np.ascontiguousarray(blocks.values(left[block], right))
+            gram = np.ascontiguousarray(blocks.operands.values(left[block], right))
             orders = np.array([self.random.permutation(len(rows)) for _ in range(SWEEPS)])
             scale = self.scale[rows]
             _sweep(gram, orders, y, f, a, margin, scale)
@@ -132,10 +132,10 @@ class _Ascent:
         """Return the kernel values of earlier rows, tile by tile, and what the changes of their b add to f."""
 
         def with_tile(tile):
-            values = self.blocks.values(left[tile], right)
+            values = self.blocks.operands.values(left[tile], right)
             return values, changes[:, tile] @ values
 
-        return each(with_tile, earlier)
+        return parallel_map(with_tile, earlier)
 
     def _carry_back(self, changes, rows, tiles):
         """Add to f, at the rows of each tile, what the changes of a block's b add."""
@@ -144,7 +144,7 @@ class _Ascent:
             values, _ = tiles[i]
             self.f[:, rows[i]] += changes @ values.T
 
-        each(add, range(len(tiles)))
+        parallel_map(add, range(len(tiles)))
 
     def objectives(self):
         """Return the primal and the dual objectives, (m,); their difference is a sum of non-negative terms.

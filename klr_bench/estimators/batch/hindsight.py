@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.batch.base import ExpansionClassifier
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.classifier import checked_fit
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, NOT_NEGATIVE, NUMBER, POSITIVE
 from klr_bench.estimators.online.bounds import AUXILIARY, auxiliary_values
 from klr_bench.estimators.online.engine import BLOCK
@@ -81,7 +81,7 @@ class BestInHindsight(ExpansionClassifier):
         self.max_iter = max_iter
         super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
 
-    @learns
+    @checked_fit
     def fit(self, X, y, callback=None):
         """Find f on the rows of X (n, d), and go along them with the callback.
 

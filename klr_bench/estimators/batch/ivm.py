@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
 from klr_bench.estimators.batch.blocks import slices
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import learns, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.one_against_rest import gather, in_common, one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.vectors import TIE
@@ -124,10 +124,10 @@ class ImportVectorMachine(ExpansionClassifier):
         self.class_weight = class_weight
         self.verbose = verbose
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Choose import vectors among the rows of X.
+        """Choose import vectors among the rows of X; return self.
 
         Parameters
         ----------
@@ -139,10 +139,6 @@ class ImportVectorMachine(ExpansionClassifier):
             Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each round, t = rounds x n_samples; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)

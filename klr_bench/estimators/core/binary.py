@@ -134,10 +134,7 @@ class BinaryKernelClassifier(BinaryClassifier):
         return super()._dtypes() if self.dtype is None else self.dtype
 
     def _probabilities(self, X):
-        """Return the sigmoid of -f and f for the rows of X, (n_samples, 2), or the shares of the sigmoids of the f_k.
-
-        The latter have the shape (n_samples, n_classes).
-        """
+        """Return the sigmoids of -f and f, (n, 2), or the shares of the sigmoids of the f_k, (n, n_classes)."""
         f = self.decision_function(X)
         return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
 

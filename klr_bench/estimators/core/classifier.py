@@ -1,4 +1,4 @@
-"""What every public classifier promises: clear refusals of parameters and labels, and finite results."""
+"""What every public classifier promises: clear refusals of parameters and labels, weights of rows, finite results."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from functools import wraps
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
-from klr_bench.estimators.core.threads import working
+from klr_bench.estimators.core.threads import single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
 """Fitted attributes whose numbers must be finite, where an estimator has them."""
@@ -19,7 +21,7 @@ PAUSE_S = 1.0
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """A classifier; `learns` decorates its `fit` and `partial_fit`, `decides` its `decision_function`."""
+    """A classifier; `checked_fit` decorates its `fit` and `partial_fit`, `checked_decision` its `decision_function`."""
 
     def predict(self, X):
         """Return the predicted classes of the rows of X, (n_samples,); of equal values the first class wins."""
@@ -42,12 +44,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         super().__setstate__(state)
 
 
-def learns(method):
+def checked_fit(method):
     """Decorator of `fit` and `partial_fit`: what was learned must be finite, else they raise a ValueError."""
 
     @wraps(method)
     def checked(self, *args, **kwargs):
-        with working(getattr(self, "n_jobs", None)):
+        with single_threaded_blas(getattr(self, "n_jobs", None)):
             result = method(self, *args, **kwargs)
         refuse_not_finite(self)
         return result
@@ -67,12 +69,12 @@ def refuse_not_finite(estimator):
             raise ValueError(message)
 
 
-def decides(method):
+def checked_decision(method):
     """Decorator of `decision_function`: its values must be finite, else it raises a ValueError."""
 
     @wraps(method)
     def checked(self, X):
-        with working(getattr(self, "n_jobs", None)):
+        with single_threaded_blas(getattr(self, "n_jobs", None)):
             values = method(self, X)
         finite = np.isfinite(values)
         if not finite.all():
@@ -127,3 +129,36 @@ def verbose_callback(estimator, callback):
         return callback is not None and callback(model, t)
 
     return call
+
+
+def row_weights(sample_weight, class_weight, X, y, classes):
+    """Return the weights of the rows (n,), float64: their own times those of their classes; None where all are 1.
+
+    Raises ValueError for negative weights, and for weights of the wrong shape.
+    """
+    if sample_weight is None and class_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is None:
+        return weights
+    of_classes = compute_class_weight(class_weight, classes=classes, y=y)
+    return weights * of_classes[np.searchsorted(classes, y)]
+
+
+def refuse_balanced(estimator):
+    """Raise a ValueError if the weights of an estimator's classes depend on rows that `partial_fit` does not have."""
+    if estimator.class_weight == "balanced":
+        message = (
+            f"{type(estimator).__name__}: class_weight='balanced' needs the numbers of all rows, which partial_fit "
+            "does not have; give a dict, or sample_weight."
+        )
+        raise ValueError(message)
+
+
+def refuse_weightless(estimator, weights, y):
+    """Raise a ValueError if the weights (n,) of a class in y (n,) are all 0."""
+    for label in np.unique(y[weights == 0]).tolist():
+        if not weights[y == label].any():
+            name = type(estimator).__name__
+            message = f"{name}: expected a weight above 0 in each class; those of {label!r} are all 0."
+            raise ValueError(message)

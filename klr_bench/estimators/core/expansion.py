@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from klr_bench.estimators.core.threads import each
+from klr_bench.estimators.core.threads import parallel_map
 
 COLUMNS = 256
 """New rows per tile."""
@@ -30,7 +30,7 @@ def evaluate(operands, left, weights, X):
 
     starts = range(0, X.shape[0], COLUMNS)
     if weights.shape[1] * X.shape[0] >= WORTH_THREADS:
-        each(fill, starts)
+        parallel_map(fill, starts)
     else:
         for start in starts:
             fill(start)
@@ -63,6 +63,6 @@ def expand(operands, left, weights, right):
         return operands.sums(left[tile], weights[:, tile], right)
 
     f = np.zeros((len(weights), right.shape[1]))
-    for of_tile in each(sums, range(0, n, size)):
+    for of_tile in parallel_map(sums, range(0, n, size)):
         f += of_tile
     return f

@@ -50,11 +50,9 @@ class KernelFeatures:
 
     @property
     def n_features(self):
-        """Return D."""
         return self.centres.shape[0]
 
     def take(self, J):
-        """Return the map of the features J (an index array)."""
         return replace(self, centres=self.centres[J])
 
     def transform(self, X):
@@ -125,11 +123,9 @@ class FourierFeatures:
 
     @property
     def n_features(self):
-        """Return D."""
         return len(self.b)
 
     def take(self, J):
-        """Return the map of the features J (an index array)."""
         omega = replace(self.omega, taken=J) if isinstance(self.omega, DrawnRows) else self.omega[:, J]
         return replace(self, omega=omega, b=self.b[J])
 
@@ -171,11 +167,9 @@ class LinearFeatures:
 
     @property
     def n_features(self):
-        """Return D."""
         return len(self.columns)
 
     def take(self, J):
-        """Return the map of the features J (an index array)."""
         return LinearFeatures(self.columns[J])
 
     def is_all_of(self, X):

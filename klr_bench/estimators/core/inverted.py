@@ -27,12 +27,10 @@ class CompactIndex:
 
     @property
     def shape(self):
-        """The numbers of lists and of indexed rows."""
         return self.lists.shape
 
     @property
     def dtype(self):
-        """The type of the elements."""
         return self.lists.dtype
 
 

@@ -14,8 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_random_state, column_or_1d
 
-from klr_bench.estimators.core.classifier import distinct_labels
-from klr_bench.estimators.core.weights import refuse_balanced, row_weights
+from klr_bench.estimators.core.classifier import distinct_labels, refuse_balanced, row_weights
 
 SEEDS = 2**31 - 1
 """Seeds are drawn below this."""

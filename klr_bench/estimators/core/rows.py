@@ -24,7 +24,6 @@ class Growing:
 
     @property
     def dtype(self):
-        """The type of the elements."""
         return self._array.dtype
 
     def append(self, rows):
@@ -47,7 +46,6 @@ class Growing:
         return self._array[: self._used]
 
     def take(self, places):
-        """Return the rows at some places, (k, ...)."""
         return self.rows[places]
 
     def __getstate__(self):
@@ -100,7 +98,6 @@ class GrowingCSR:
 
     @property
     def dtype(self):
-        """The type of the elements."""
         return self._data.dtype
 
     def append(self, rows):
@@ -119,7 +116,6 @@ class GrowingCSR:
         )
 
     def take(self, places):
-        """Return the rows at some places, a CSR matrix (k, n_features)."""
         return self.rows[places]
 
 

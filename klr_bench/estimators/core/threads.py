@@ -99,8 +99,8 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def working(n_jobs=None):
-    """Let `each` use threads, BLAS one in each of them, and numpy be QUIET, until the end of a `with` block.
+def single_threaded_blas(n_jobs=None):
+    """Let `parallel_map` use threads, BLAS one in each of them, and numpy be QUIET, until the end of a `with` block.
 
     `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
     the threads of the outer one.
@@ -119,7 +119,7 @@ def working(n_jobs=None):
 
 
 def _allowed():
-    """Return what `working` has set in this thread: (as many threads as BLAS may use, n_jobs); else None."""
+    """Return what `single_threaded_blas` has set in this thread: (threads that BLAS may use, n_jobs), or None."""
     return getattr(_local, "allowed", None)
 
 
@@ -128,8 +128,8 @@ def _n_threads():
     return blas if n_jobs is None else effective_n_jobs(n_jobs)
 
 
-def each(function, items):
-    """Return [function(item) for item in items], computed by the threads that `working` allows."""
+def parallel_map(function, items):
+    """Return [function(item) for item in items], computed by the threads that `single_threaded_blas` allows."""
     items = list(items)
     n = min(_n_threads(), len(items), MOST_THREADS)
     if n <= 1:
@@ -145,7 +145,7 @@ def each(function, items):
                     return
                 results[place] = function(items[place])
 
-    before, _local.allowed = _local.allowed, (1, None)  # an `each` within this one has no threads left
+    before, _local.allowed = _local.allowed, (1, None)  # a `parallel_map` within this one has no threads left
     helpers = [_pool.submit(work) for _ in range(n - 1)]
     try:
         work()

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import COMPONENTS
@@ -83,7 +83,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
         self.shuffle = shuffle
         self.class_weight = class_weight
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "coef_")

@@ -7,7 +7,7 @@ import math
 
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import decides
+from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.features import nystroem
@@ -93,7 +93,7 @@ class NOGD(FeatureDescentClassifier):
         self.shuffle = shuffle
         self.class_weight = class_weight
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, ["dual_coef_", "_state"])

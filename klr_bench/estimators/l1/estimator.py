@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import learns, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, refuse_weightless, row_weights, verbose_callback
 from klr_bench.estimators.core.features import LinearFeatures
 from klr_bench.estimators.core.one_against_rest import one_against_rest, reporting
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
@@ -28,7 +28,6 @@ from klr_bench.estimators.core.parameters import (
     VERBOSE,
 )
 from klr_bench.estimators.core.rows import occurring
-from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.l1.fitted import L1Classifier, checked_lambda_max
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Iterate, Problem
@@ -219,10 +218,10 @@ class L1KLR(L1Classifier):
         self.class_weight = class_weight
         self.verbose = verbose
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Minimise the objective over all rows.
+        """Minimise the objective over all rows; return self.
 
         Parameters
         ----------
@@ -235,10 +234,6 @@ class L1KLR(L1Classifier):
         callback : callable, default=None
             ``callback(estimator, t)`` is called after iteration t ("sgd_c": after t examples); returning True ends the
             fit. ``objective_`` and ``duality_gap_`` are computed when they are read.
-
-        Returns
-        -------
-        self
         """
         before = self._last()
         problem, random = self.prepare(X, y, sample_weight)

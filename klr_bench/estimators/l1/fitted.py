@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import decides, distinct_labels
+from klr_bench.estimators.core.classifier import checked_decision, distinct_labels
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.one_against_rest import begun, gather, spread
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
@@ -96,7 +96,7 @@ class L1Classifier(BinaryKernelClassifier):
         """Return the columns of X with a coefficient other than 0, for features="linear"; else None."""
         return self._used() if self.features == "linear" else None
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return w'z(x) + b for the rows of X, as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "coef_")

@@ -8,12 +8,12 @@ import numpy as np
 
 from klr_bench.estimators.core.classifier import refuse_not_finite
 from klr_bench.estimators.core.parameters import POSITIVE
-from klr_bench.estimators.core.threads import working
+from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.l1.estimator import L1KLR
 from klr_bench.estimators.l1.fitted import checked_lambda_max
 
 
-@working()
+@single_threaded_blas()
 def lambda_max(X, y, **parameters):
     r"""Return the smallest lambda for which w = 0 is the optimum of `L1KLR`.
 
@@ -56,7 +56,7 @@ def lambda_max(X, y, **parameters):
     return checked_lambda_max(problem)
 
 
-@working()
+@single_threaded_blas()
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
     r"""Fit one `L1KLR` per lambda, from the largest to the smallest; each fit starts from the solution before.
 

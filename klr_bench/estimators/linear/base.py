@@ -6,10 +6,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.core.classifier import decides, learns
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit, refuse_balanced, row_weights
 from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT
-from klr_bench.estimators.core.weights import refuse_balanced, row_weights
 from klr_bench.protocols import FIRST
 
 PREDICTED_ROWS = 4096
@@ -39,7 +38,7 @@ class LinearClassifier(BinaryClassifier):
         Number of features.
     """
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "coef_")
@@ -109,10 +108,10 @@ class IncrementalClassifier(LinearClassifier):
     n_epochs = 1
     """Passes of `fit`, for subclasses without this parameter."""
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order.
+        """Forget an earlier fit and learn from all rows, in their order; return self.
 
         Parameters
         ----------
@@ -122,17 +121,13 @@ class IncrementalClassifier(LinearClassifier):
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, None, callback)
 
-    @learns
+    @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Continue learning from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order; return self.
 
         Parameters
         ----------
@@ -140,10 +135,6 @@ class IncrementalClassifier(LinearClassifier):
             As for `fit`.
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
-
-        Returns
-        -------
-        self
         """
         return self._partial_fit(X, y, classes, None, callback)
 
@@ -186,10 +177,10 @@ class Weighted:
 
     _parameter_constraints = {"class_weight": CLASS_WEIGHT}  # noqa: RUF012
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order.
+        """Forget an earlier fit and learn from all rows, in their order; return self.
 
         Parameters
         ----------
@@ -197,17 +188,13 @@ class Weighted:
             As for `IncrementalClassifier.fit`.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows; each multiplies the weight of the loss in the step of its row.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, sample_weight, callback)
 
-    @learns
+    @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
-        """Continue learning from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order; return self.
 
         Parameters
         ----------
@@ -215,10 +202,6 @@ class Weighted:
             As for `fit`; class_weight="balanced" needs all rows, and is refused.
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
-
-        Returns
-        -------
-        self
         """
         refuse_balanced(self)
         return self._partial_fit(X, y, classes, sample_weight, callback)

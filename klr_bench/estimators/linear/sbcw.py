@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.classifier import learns, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.rows import occurring
@@ -109,10 +109,10 @@ class GroupSelector(LinearClassifier):
         self.class_weight = class_weight
         self.verbose = verbose
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Select features and learn their weights.
+        """Select features and learn their weights; return self.
 
         Parameters
         ----------
@@ -124,10 +124,6 @@ class GroupSelector(LinearClassifier):
             Weights >= 0 of the rows; each multiplies C in the loss, and in the covariances, of its row.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after iteration t; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         X, signs, C = self._begin_weighted(X, y, sample_weight)
         self.coef_ = np.zeros(X.shape[1])

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.classifier import learns, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
@@ -140,10 +140,10 @@ class SparDCA(LinearClassifier):
         self.class_weight = class_weight
         self.verbose = verbose
 
-    @learns
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Minimise the objective over all rows.
+        """Minimise the objective over all rows; return self.
 
         Parameters
         ----------
@@ -155,10 +155,6 @@ class SparDCA(LinearClassifier):
             Weights >= 0 of the rows; each multiplies C in the loss of its row.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after pass t; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         X, signs, C = self._begin_weighted(X, y, sample_weight)
         self.coef_ = np.zeros(X.shape[1])

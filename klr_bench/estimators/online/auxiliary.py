@@ -8,8 +8,8 @@ from numbers import Real
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid, softplus
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, NUMBER, POSITIVE, Number
-from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
+from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, Number
+from klr_bench.estimators.online.base import BY_RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.softmax import rule_of_many
@@ -103,10 +103,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     _rule = step_on_auxiliary
     _rule_of_many = softmax_step_on_auxiliary
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
-        "class_weight": CLASS_WEIGHT,
-        "n_jobs": JOBS,
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
-        "R": [RADIUS],
         "h": [StrOptions(set(H))],
         "aux_gamma": [Number(Real, 1, None, closed="left")],
         "aux_delta": [NUMBER],
@@ -117,9 +114,9 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
         gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None, n_epochs=None, shuffle=True,
         class_weight=None, n_jobs=None,
     ):  # fmt: skip
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+        super().__init__(
+            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
+        )
         self.eta = eta
         self.R = R
         self.h = h

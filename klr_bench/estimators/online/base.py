@@ -8,8 +8,8 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import decides
-from klr_bench.estimators.core.parameters import Number
+from klr_bench.estimators.core.classifier import checked_decision
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, Number
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit, Update, grouped, order_key
 from klr_bench.estimators.online.passes import OnlineClassifier
@@ -92,14 +92,19 @@ class OnlineKernelClassifier(OnlineClassifier):
     grows = True
     """With the support vectors: see `klr_bench.protocols.HasGrowingMemory`."""
     _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
+    _parameter_constraints = OnlineClassifier._parameter_constraints | {"class_weight": CLASS_WEIGHT, "n_jobs": JOBS}
 
-    def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
+    def __init__(
+        self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
+    ):
         self.average = average
         super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
         self.n_epochs = n_epochs
         self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, ["dual_coef_", "_state"])

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_finite
-from klr_bench.estimators.core.threads import working
+from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.online import engine
 from klr_bench.protocols import declares
 
@@ -155,7 +155,7 @@ class SharedFit:
     """
 
     def __init__(self, learners, X, y, callback=None, sample_weight=None):
-        with working(learners[0].n_jobs):
+        with single_threaded_blas(learners[0].n_jobs):
             self._fit(learners, X, y, callback, sample_weight)
 
     def _fit(self, learners, X, y, callback, sample_weight):
@@ -233,7 +233,7 @@ class SharedFit:
 
     def decision_function(self, X):
         """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
-        with working(self.learners[0].n_jobs):
+        with single_threaded_blas(self.learners[0].n_jobs):
             return self._decide(X)
 
     def _decide(self, X):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import softmax
 
 from klr_bench.estimators.core.parameters import COUNT
-from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.base import RADIUS, OnlineKernelClassifier
 from klr_bench.estimators.online.many import Update
 from klr_bench.estimators.online.softmax import SoftmaxState
 
@@ -51,7 +51,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     """
 
     _most_passes = 5
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"n_epochs": [COUNT, None]}
+    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"n_epochs": [COUNT, None], "R": [RADIUS]}
 
     def _probabilities(self, X):
         return softmax(self.decision_function(X), axis=1) if self._is_softmax() else super()._probabilities(X)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, POSITIVE
-from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
+from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.online.base import BY_RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.softmax import rule_of_many
@@ -67,19 +67,16 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     _rule = gradient_step
     _rule_of_many = softmax_gradient_step
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
-        "class_weight": CLASS_WEIGHT,
-        "n_jobs": JOBS,
         "eta": [POSITIVE, StrOptions({BY_RADIUS})],
-        "R": [RADIUS],
     }
 
     def __init__(
         self, eta=2.0, R=1e3, *, average=True, kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None,
         dtype=None, n_epochs=None, shuffle=True, class_weight=None, n_jobs=None,
     ):  # fmt: skip
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+        super().__init__(
+            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
+        )
         self.eta = eta
         self.R = R
 

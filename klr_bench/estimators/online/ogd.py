@@ -7,7 +7,7 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -65,8 +65,6 @@ class KernelOGD(OnlineKernelClassifier):
 
     _rule = loss_gradient_step
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
-        "class_weight": CLASS_WEIGHT,
-        "n_jobs": JOBS,
         "eta": [POSITIVE],
         "loss": [StrOptions({"hinge", "logit", "square", "squared_hinge", "smooth_hinge"})],
     }
@@ -75,9 +73,9 @@ class KernelOGD(OnlineKernelClassifier):
         self, eta=0.5, loss="hinge", *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0,
         random_state=None, dtype=None, n_epochs=1, shuffle=True, class_weight=None, n_jobs=None,
     ):  # fmt: skip
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+        super().__init__(
+            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
+        )
         self.eta = eta
         self.loss = loss
 

@@ -7,10 +7,12 @@ import copy
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import decides, learns
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import begun, in_common, one_against_rest, spread
 from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.passes import OnlineClassifier
 from klr_bench.estimators.online.state import BLOCK
 from klr_bench.estimators.online.strategies import CHUNK, StrategyState
 
@@ -52,11 +54,18 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     budget = 2**40
     """Largest number of support vectors at any time; this one is more than there can be examples."""
     _by_age = False
+    _parameter_constraints = OnlineClassifier._parameter_constraints
 
-    @learns
+    def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
+        BinaryKernelClassifier.__init__(self, kernel, gamma, degree, coef0, random_state, dtype)
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+
+    @checked_fit
     @one_against_rest
     def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
+        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, a drawn one; return self.
 
         There are no weights of rows.
 
@@ -68,10 +77,6 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         super().fit(X, y, callback=callback)
         self._complete(X, y)
@@ -80,7 +85,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     def _complete(self, X, y):
         """After all passes of a fit to two classes."""
 
-    @learns
+    @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X, in their order, without weights of rows.
@@ -121,7 +126,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     def _refused_at(self):
         return self._state.refused, self._state.last_value
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self, "dual_coef_")

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, POSITIVE
-from klr_bench.estimators.online.base import RADIUS
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.softmax import rule_of_many
@@ -96,11 +95,8 @@ class OSKL(SoftmaxKernelClassifier):
     _most_passes = 10
     _rule_of_many = sampled_direction_step
     _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
-        "class_weight": CLASS_WEIGHT,
-        "n_jobs": JOBS,
         "G": [POSITIVE],
         "eta": [POSITIVE, None],
-        "R": [RADIUS],
         "loss": [StrOptions(set(SMOOTH_LOSSES))],
         "delta": [POSITIVE],
     }
@@ -109,9 +105,9 @@ class OSKL(SoftmaxKernelClassifier):
         self, G=1.0, eta=None, R=1e3, loss="logit", delta=0.1, *, average=True, kernel="rbf", gamma="scale", degree=3,
         coef0=1.0, random_state=None, dtype=None, n_epochs=None, shuffle=True, class_weight=None, n_jobs=None,
     ):  # fmt: skip
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+        super().__init__(
+            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
+        )
         self.G = G
         self.eta = eta
         self.R = R

@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import learns
+from klr_bench.estimators.core.classifier import checked_fit, refuse_balanced, row_weights
 from klr_bench.estimators.core.parameters import COUNT
 from klr_bench.estimators.core.rows import in_layout
-from klr_bench.estimators.core.weights import refuse_balanced, row_weights
 from klr_bench.estimators.online import engine
 from klr_bench.protocols import FIRST
 
@@ -37,9 +36,9 @@ class OnlineClassifier(BinaryKernelClassifier):
         "average": ["boolean"],
     }
 
-    @learns
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, in one that is drawn.
+        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, a drawn one; return self.
 
         Parameters
         ----------
@@ -51,10 +50,6 @@ class OnlineClassifier(BinaryKernelClassifier):
             Weights >= 0 of the rows: each update is, in expectation, that of the weighted loss.
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
-
-        Returns
-        -------
-        self
         """
         self._start()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
@@ -75,9 +70,9 @@ class OnlineClassifier(BinaryKernelClassifier):
                 break
         return self
 
-    @learns
+    @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
-        """Continue learning from the rows of X, in their order.
+        """Continue learning from the rows of X, in their order; return self.
 
         The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
         dtype and budget cannot change after the first call; other parameters hold for the rows that follow.
@@ -88,10 +83,6 @@ class OnlineClassifier(BinaryKernelClassifier):
             As for `fit`; class_weight="balanced" needs all rows, and is refused.
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
-
-        Returns
-        -------
-        self
         """
         first = getattr(self, "_state", None) is None
         if first:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -53,18 +52,14 @@ class KernelPerceptron(OnlineKernelClassifier):
     """
 
     _rule = step_on_mistake
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
-        "class_weight": CLASS_WEIGHT,
-        "n_jobs": JOBS,
-    }
 
     def __init__(
         self, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None,
         n_epochs=1, shuffle=True, class_weight=None, n_jobs=None,
     ):  # fmt: skip
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+        super().__init__(
+            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
+        )
 
     def _rule_arguments(self):
         return [], math.inf

@@ -12,11 +12,17 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from klr_bench.estimators.core.classifier import Classifier, decides, distinct_labels, learns, refuse_single
+from klr_bench.estimators.core.classifier import (
+    Classifier,
+    checked_decision,
+    checked_fit,
+    distinct_labels,
+    refuse_single,
+    row_weights,
+)
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, gamma_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COMPONENTS, COUNT, NUMBER, POSITIVE, SEED
 from klr_bench.estimators.core.rows import refuse_dense, without_duplicates
-from klr_bench.estimators.core.weights import row_weights
 
 
 class ApproximateKernelLR(Classifier):
@@ -113,9 +119,9 @@ class ApproximateKernelLR(Classifier):
         self.random_state = random_state
         self.class_weight = class_weight
 
-    @learns
+    @checked_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ApproximateKernelLR:
-        """Draw the features and fit the linear model.
+        """Draw the features and fit the linear model; return self.
 
         Parameters
         ----------
@@ -125,10 +131,6 @@ class ApproximateKernelLR(Classifier):
             Their classes, two or more, of any type.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, which multiply their losses.
-
-        Returns
-        -------
-        self
 
         Raises
         ------
@@ -150,12 +152,12 @@ class ApproximateKernelLR(Classifier):
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
 
-    @decides
+    @checked_decision
     def decision_function(self, X: Any) -> Any:
         """Return f(x) for the rows of X."""
         return self._fitted().decision_function(self._validated(X))
 
-    @decides
+    @checked_decision
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._fitted().predict_proba(self._validated(X))

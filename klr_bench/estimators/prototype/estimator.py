@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.classifier import distinct_labels, learns, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, distinct_labels, verbose_callback
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.parameters import (
@@ -202,9 +202,9 @@ class PrototypeKLR(PrototypeClassifier):
         self.class_weight = class_weight
         self.verbose = verbose
 
-    @learns
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Learn from all rows.
+        """Learn from all rows; return self.
 
         Parameters
         ----------
@@ -216,10 +216,6 @@ class PrototypeKLR(PrototypeClassifier):
             Weights >= 0 of the rows, some of each class above 0; each term of the log loss is multiplied by its own.
         callback : callable, default=None
             ``callback(estimator, t)`` is called at the start, t = 0, and after each pass; returning True ends the fit.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

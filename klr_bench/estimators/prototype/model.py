@@ -46,7 +46,6 @@ class Layout:
 
     @property
     def size(self):
-        """The length of x."""
         return self.M * (1 + self.J) + self.J * self.d + 1
 
     def views(self, x):

@@ -9,10 +9,15 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from klr_bench.estimators.core.classifier import Classifier, decides, refuse_single
+from klr_bench.estimators.core.classifier import (
+    Classifier,
+    checked_decision,
+    refuse_single,
+    refuse_weightless,
+    row_weights,
+)
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.rows import in_layout, restricted, without_duplicates
-from klr_bench.estimators.core.weights import refuse_weightless, row_weights
 from klr_bench.estimators.prototype.model import PARTS, Rows
 
 
@@ -74,7 +79,7 @@ class PrototypeClassifier(Classifier):
         rows = self._new_rows(X)
         return np.concatenate([self._model.kernel_values(self._x, block) for block, _, _ in rows.blocks()])
 
-    @decides
+    @checked_decision
     def decision_function(self, X):
         """Return the scores (n_samples, n_classes), float64; with two classes (n_samples,), > 0 for the second."""
         check_is_fitted(self)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klr_bench.estimators.budget import merging
-from tests.estimators.one_pass import BSGD, KernelPegasos
+from tests.estimators.one_pass import BSGD
 from tests.estimators.samples import toy
 from tests.reference import kernel as reference
 
@@ -80,26 +80,6 @@ def test_no_partner_is_better_than_the_one_that_is_found(others, a):
         assert (h, weight) == merging.merged(a, -coef[found], distances[found])[:2]
 
 
-def test_a_budget_for_all_is_pegasos():
-    X, y = toy(n=300)
-    for average in (False, True):
-        learner = learner_of(300, average=average).fit(X, y)
-        free = KernelPegasos(lam=0.02, project=False, gamma=2.0, average=average).fit(X, y)
-        np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
-        np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-9)
-
-
-def test_merging_keeps_more_than_removal():
-    X, y = toy(n=2000)
-    whole = KernelPegasos(lam=0.002, project=False, gamma=2.0, average=True).fit(X, y).decision_function(X)
-
-    def distance(**parameters):
-        learner = BSGD(20, 0.002, gamma=2.0, average=True, **parameters).fit(X, y)
-        return np.linalg.norm(learner.decision_function(X) - whole)
-
-    assert distance(maintenance="merging") < 0.7 * distance(maintenance="removal")
-
-
 @pytest.mark.parametrize("average", [False, True])
 def test_more_classes_have_points_of_their_own(average):
     X, _ = toy(n=400, empty_rows=False)
@@ -113,15 +93,6 @@ def test_more_classes_have_points_of_their_own(average):
     assert learner.n_support_ == points + len(examples)
     last = learner.last_classifier()
     assert all(one.n_support_ <= 15 for one in last.estimators_)
-
-
-def test_single_precision_is_that_of_the_rows():
-    X, y = toy(n=300, empty_rows=False)
-    learner = learner_of(20).fit(X.astype(np.float32), y)
-    assert learner.support_vectors_.dtype == np.float32
-    again = learner_of(20).fit(X.astype(np.float32).astype(np.float64), y)
-    np.testing.assert_allclose(learner.dual_coef_, again.dual_coef_, rtol=1e-12)
-    np.testing.assert_allclose(learner.decision_function(X), again.decision_function(X), rtol=1e-3, atol=1e-3)
 
 
 def test_merging_is_for_the_gaussian_kernel_from_the_first_call_on():

@@ -62,6 +62,15 @@ def test_what_leaves_is_the_least_and_the_others_stay_right_where_they_are(kerne
 
 
 @pytest.mark.parametrize("average", [False, True])
+def test_merging_with_a_budget_for_all_is_pegasos(average):
+    X, y = toy(n=300)
+    learner = BSGD(300, 0.02, maintenance="merging", gamma=2.0, average=average).fit(X, y)
+    free = KernelPegasos(lam=0.02, project=False, gamma=2.0, average=average).fit(X, y)
+    np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
+    np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("average", [False, True])
 def test_a_budget_for_all_is_pegasos(average):
     X, y = toy(n=300)
     X, y = np.vstack([X, X[:50]]), np.r_[y, -y[:50]]
@@ -71,7 +80,7 @@ def test_a_budget_for_all_is_pegasos(average):
     np.testing.assert_allclose(learner.decision_function(X), free.decision_function(X), rtol=1e-6, atol=1e-6)
 
 
-def test_projection_keeps_more_than_removal():
+def test_projection_and_merging_keep_more_than_removal():
     X, y = toy(n=2000)
     whole = KernelPegasos(lam=0.002, project=False, gamma=2.0, average=True).fit(X, y).decision_function(X)
 
@@ -80,6 +89,7 @@ def test_projection_keeps_more_than_removal():
         return np.linalg.norm(learner.decision_function(X) - whole)
 
     assert distance("projection") < 0.5 * distance("removal")
+    assert distance("merging") < 0.7 * distance("removal")
 
 
 def test_after_many_replacements_the_factor_is_still_that_of_the_kernel_matrix():

@@ -113,17 +113,7 @@ def test_types_are_the_declared_ones():
     assert len(signatures(scaled_sum)) == 2
 
 
-def test_no_method_of_numba_is_replaced():
-    @compiled(float64(float64))
-    def half(x):
-        return 0.5 * x
-
-    assert half(3) == 1.5
-    dispatcher = getattr(half, "whole", None)
-    dispatcher = half if dispatcher is None else dispatcher.dispatcher
-    assert not [name for name in vars(dispatcher) if callable(getattr(type(dispatcher), name, None))]
-
-
+@pytest.mark.exhaustive
 def test_all_can_be_compiled_ahead():
     @compiled([float64(float64[::1]), float32(float32[::1])])
     def first(values):

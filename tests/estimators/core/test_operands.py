@@ -13,6 +13,7 @@ from klr_bench.estimators.core.bits import two_valued
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
+from klr_bench.estimators.core.rows import occurring
 from tests.estimators.samples import spread_out
 
 KERNELS = [Kernel("rbf", 0.05), Kernel("poly", 0.1, 3, 0.5), Kernel("poly", 0.1, 2.5, 1.0), Kernel("linear")]
@@ -214,3 +215,13 @@ def test_packed_rows_come_back_as_they_were(n_others, layout, monkeypatch):
     assert sp.issparse(store.rows) == sp.issparse(X)
     assert store.rows.dtype == store.dtype == np.float32
     np.testing.assert_array_equal(store.rows.toarray() if sp.issparse(X) else store.rows, rows)
+
+
+def test_columns_that_occur():
+    X = sp.csr_matrix([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 3.0]])
+    columns, there = occurring(X)
+    assert columns.tolist() == [1, 3]
+    np.testing.assert_array_equal(there.toarray(), [[2.0, 1.0], [0.0, 3.0]])
+    columns, there = occurring(X.toarray())
+    assert columns.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(there.toarray(), X.toarray())

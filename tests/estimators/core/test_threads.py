@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from klr_bench import OSKL, DualCDKLR, KernelOGD, NonConservativeKLR, PrimalCDKLR, fit_many
 from klr_bench.estimators.core import expansion
-from klr_bench.estimators.core.threads import each, working
+from klr_bench.estimators.core.threads import parallel_map, single_threaded_blas
 from tests.estimators.samples import LAYOUTS, laid_out, suited, toy
 
 BLAS = ThreadpoolController().select(user_api="blas")
@@ -23,28 +23,28 @@ def blas_threads():
 
 
 def names(n_items):
-    """Return the names of the threads that `each` uses for some items, all of which meet."""
+    """Return the names of the threads that `parallel_map` uses for some items, all of which meet."""
     meeting = threading.Barrier(n_items, timeout=30)
 
     def name(_):
         meeting.wait()
         return threading.current_thread().name
 
-    return set(each(name, range(n_items)))
+    return set(parallel_map(name, range(n_items)))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 5])
 def test_results_come_in_order_by_as_many_threads(n_jobs):
-    with working(n_jobs):
-        assert each(lambda i: i * i, range(100)) == [i * i for i in range(100)]
-        assert each(abs, []) == []
+    with single_threaded_blas(n_jobs):
+        assert parallel_map(lambda i: i * i, range(100)) == [i * i for i in range(100)]
+        assert parallel_map(abs, []) == []
         assert len(names(n_jobs)) == n_jobs
-    assert each(lambda i: threading.current_thread().name, range(9)) == 9 * [threading.current_thread().name]
+    assert parallel_map(lambda i: threading.current_thread().name, range(9)) == 9 * [threading.current_thread().name]
 
 
 def test_none_is_as_many_threads_as_blas_may_use_and_a_limit_from_outside_holds():
     for limit in (1, 2):
-        with threadpool_limits(limit, user_api="blas"), working(None):
+        with threadpool_limits(limit, user_api="blas"), single_threaded_blas(None):
             assert len(names(limit)) == limit
 
 
@@ -52,17 +52,17 @@ def test_blas_has_one_thread_until_the_last_one_ends():
     begun, may_end = threading.Event(), threading.Event()
 
     def work():
-        with working(1):
+        with single_threaded_blas(1):
             begun.set()
             may_end.wait(30)
 
     other = threading.Thread(target=work)
     with threadpool_limits(3, user_api="blas"):
-        with working(2):
+        with single_threaded_blas(2):
             assert blas_threads() == {1}
             other.start()
             begun.wait(30)
-            with working(3):
+            with single_threaded_blas(3):
                 assert len(names(2)) == 2
         assert blas_threads() == {1}  # the other one still works
         may_end.set()
@@ -78,19 +78,19 @@ def test_an_error_comes_through_and_leaves_nothing_behind(place):
         return i
 
     with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(KeyError), working(3):
-            each(fail, range(10))
+        with pytest.raises(KeyError), single_threaded_blas(3):
+            parallel_map(fail, range(10))
         assert blas_threads() == {2}
-    with working(2):
-        assert each(abs, range(5)) == list(range(5))
+    with single_threaded_blas(2):
+        assert parallel_map(abs, range(5)) == list(range(5))
 
 
 def test_no_thread_within_a_thread():
     def inner(_):
-        return set(each(lambda _: threading.current_thread().name, range(4)))
+        return set(parallel_map(lambda _: threading.current_thread().name, range(4)))
 
-    with working(2):
-        assert all(len(found) == 1 for found in each(inner, range(6)))
+    with single_threaded_blas(2):
+        assert all(len(found) == 1 for found in parallel_map(inner, range(6)))
 
 
 def learners(n_jobs):
@@ -101,7 +101,9 @@ def learners(n_jobs):
 
 @pytest.mark.filterwarnings("ignore:cache_size")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "layout", [pytest.param(one, marks=[pytest.mark.exhaustive] if "index" in one else []) for one in LAYOUTS]
+)
 def test_results_do_not_depend_on_the_number_of_threads(layout, dtype, monkeypatch):
     monkeypatch.setattr(expansion, "TILE", 33)
     monkeypatch.setattr(expansion, "COLUMNS", 50)

@@ -74,9 +74,10 @@ def assert_all_finite(learner):
         assert np.diagonal(np.atleast_2d(learner.covariance_)).min() > 0
 
 
+@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 120), marks=pytest.mark.exhaustive)], ids=str)
 @pytest.mark.parametrize("learner", FULL + OTHERS, ids=str)
-def test_repeated_rows(learner, monkeypatch):
-    for seed in range(120):
+def test_repeated_rows(learner, seeds, monkeypatch):
+    for seed in seeds:
         X, y = repeated_rows(seed)
         monkeypatch.setattr(confidence, "IN_CACHE", [0, 256][seed // 2 % 2])  # a full covariance in blocks, or not
         assert_all_finite(clone(learner).fit(X.astype([np.float64, np.float32][seed % 2]), y))

@@ -176,49 +176,6 @@ def test_oskl_with_probability(G, eta, R, rows):
     assert np.sum(supports > proofs) <= binom.ppf(1 - 1e-6, SEEDS, DELTA)
 
 
-def at_one_point(labels, learner):
-    """Return a learner that has seen one point with these labels, and one row of another that is orthogonal to it."""
-    X = np.concatenate([[[100.0]], np.zeros((len(labels), 1))])
-    return learner.partial_fit(X, np.concatenate([[-1], labels]))
-
-
-@pytest.mark.parametrize("cls", [NonConservativeKLR, AuxiliaryKLR])
-def test_half_of_the_step_would_be_too_little(cls):
-    """With a huge step f is wrong by it at every example, while f = 0 loses log(2)."""
-    labels, eta = np.append(1, np.tile([-1, 1], 100)), 1000.0
-    settings = {"aux_gamma": 1.0} if cls is AuxiliaryKLR else {}  # then h is the loss
-    learner = at_one_point(labels, cls(eta=eta, gamma=GAMMA, R=np.inf, **settings))
-    T = learner.t_
-    bound_of = bounds.nc_loss_bound if cls is NonConservativeKLR else bounds.auxiliary_loss_bound
-    bound = bound_of(T, T * bounds.LOG_2, 0.0, eta)
-    assert 0.95 * bound < learner.cumulative_loss_ <= bound
-
-
-@pytest.mark.parametrize("cls", [NonConservativeKLR, MarginKLR, AuxiliaryKLR])
-def test_half_of_the_norm_would_be_too_little(cls):
-    """With small steps, until f is where the comparator always was: the regret is nearly ||f||^2 / (2 eta)."""
-    eta, a = 0.001, 0.2
-    X, y = np.zeros((int(2 * a / eta), 1)), np.ones(int(2 * a / eta))
-    X, y = np.append(X, [[100.0]], axis=0), np.append(y, -1)
-    T, loss = len(y), (len(y) - 1) * math.log1p(math.exp(-a)) + bounds.LOG_2
-    settings = {"aux_gamma": 1.0} if cls is AuxiliaryKLR else {}
-    losses, _ = many(cls(eta=eta, gamma=GAMMA, R=1.0, **settings), X, y)
-    bound = {
-        NonConservativeKLR: lambda: bounds.nc_loss_bound(T, loss, a, eta),
-        MarginKLR: lambda: bounds.margin_loss_bound(loss, a, eta),
-        AuxiliaryKLR: lambda: bounds.auxiliary_loss_bound(T, loss, a, eta),  # with gamma = 1 h is the loss
-    }[cls]()
-    assert_mean_below(losses, bound)
-    assert losses.mean() - loss > 0.9 * (bound - loss)
-
-
-def test_half_of_the_support_bound_would_be_too_little():
-    """At one point f rises slowly, until the derivative is nearly the loss: OSKL then draws at the rate of the loss."""
-    learner = at_one_point(np.ones(20_000), OSKL(G=1.0, eta=0.005, gamma=GAMMA, R=np.inf, random_state=0))
-    bound = bounds.oskl_support_bound(learner.t_, learner.cumulative_loss_, 1.0, DELTA)
-    assert bound / 2 < learner.n_support_ <= bound
-
-
 def test_theorem_2_of_the_icml_paper():
     """On its sequence OSKL has few support vectors and a small loss; who has fewer than n has T log(2) / n."""
     n, T = 5, 3000

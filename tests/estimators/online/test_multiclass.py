@@ -170,15 +170,6 @@ def test_another_order_of_classes_orders_the_coefficients(learner):
     np.testing.assert_array_equal(after.predict(X), names[before.predict(X)])
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=str)
-def test_a_class_that_never_comes_has_small_probabilities(learner):
-    X, y = toy(n_classes=3)
-    learner = clone(learner).set_params(random_state=0).partial_fit(X, y, classes=[0, 1, 2, 9])
-    p = learner.predict_proba(X)
-    assert p.shape == (len(y), 4)
-    assert np.mean(p[:, 3]) < 0.1
-
-
 def test_projection_holds_the_norm():
     X, y = toy()
     for R in (0.5, 3.0):
@@ -221,16 +212,6 @@ def test_refuses_what_it_cannot_learn():
         message = r"at example \d+, and the update or the norm of f is not finite"
         with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match=message):
             learner.fit((1e7 * X).astype(np.float32), y)
-
-
-def test_two_classes_and_then_many_and_back():
-    X, y = toy()
-    learner = OSKL(random_state=0)
-    for classes in (2, 4, 2):
-        rows = y < classes
-        learner.fit(X[rows], y[rows])
-        assert learner.dual_coef_.ndim == (1 if classes == 2 else 2)
-        assert learner.predict_proba(X).shape == (len(y), classes)
 
 
 def test_many_learners_are_fitted_one_by_one():

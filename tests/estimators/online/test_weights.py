@@ -79,7 +79,7 @@ def test_weights_of_classes_are_weights_of_their_rows(learner):
     np.testing.assert_allclose(by_class.dual_coef_, expected.dual_coef_, rtol=1e-12)
 
 
-@pytest.mark.parametrize("eta", [None, 0.2])
+@pytest.mark.parametrize("eta", [None, pytest.param(0.2, marks=pytest.mark.exhaustive)])
 def test_oskl_is_unbiased_where_weights_exceed_g(eta):
     inserted, coefficients = 0, set()
     for seed in range(2000):
