@@ -270,7 +270,5 @@ def test_parameters_are_refused_before_a_fit():
 
 
 def test_how_many_classes_an_estimator_takes():
-    assert protocols.takes_many_classes(OSKL())
-    assert protocols.takes_many_classes(KernelPegasos())
+    assert all(map(protocols.takes_many_classes, (OSKL(), KernelPegasos(), SVC())))
     assert not protocols.takes_many_classes(OfTwoClasses())
-    assert protocols.takes_many_classes(SVC())
