@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -95,26 +94,6 @@ def state(server: Server | str) -> dict[str, Any]:
     return found
 
 
-class Tags(HTMLParser):
-    """Collects the tags of a page, their attributes, and the text of scripts and styles."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.inline: dict[str, list[str]] = {"script": [], "style": []}
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data: str) -> None:
-        if self.cdata_elem:
-            self.inline[self.cdata_elem].append(data)
-
-
 @pytest.fixture
 def demo(tmp_path: Path) -> Path:
     rows = [record("nc", "", 0, dataset="set", accuracy=0.81), record("nc", "", 0, dataset=HOSTILE, accuracy=0.6)]
@@ -136,16 +115,13 @@ def test_the_page_asks_for_its_own_files_alone(server: Server) -> None:
     status, headers, text = ask(server, "/")
     assert "81.0" in results(server)["html"]
     assert status == 200
-    found = Tags(text)
-    addresses = {value for name, value in found.attributes if name in ("src", "href", "srcset", "action")}
+    addresses = set(re.findall(r'(?:src|href|srcset|action)="([^"]*)"', text))
     own = {*SHARED, "watch.js", "watch.css"}
     assert addresses - {"data:,", "#content"} == {f"/assets/{name}" for name in own}
-    assert [name for name, _ in found.attributes if name.startswith("on")] == []
-    assert not re.search(r"https?://|@import|url\(", text)
+    assert not re.search(r"https?://|@import|url\(|\son\w+=|<script>|<style>", text)
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
     assert policy["connect-src"] == policy["script-src"] == "'self'"
-    assert found.inline["script"] == []
 
 
 @pytest.mark.parametrize(
@@ -213,9 +189,8 @@ def test_a_request_that_is_none_is_refused_and_the_server_goes_on(
 def test_hostile_names_stay_text(demo: Path, server: Server) -> None:
     write_json(demo / NAME, LIVE.model_dump())
     html, failures = results(server)["html"], state(server)["failures"]
-    tags = Tags(html).tags
-    assert tags.count("script") == 1, "the data"
-    assert {"img", "b"} & {*tags} == set()
+    assert html.count("<script") == 1, "the data"
+    assert not re.search(r"<(img|b)[ >]", html)
     assert "&lt;script&gt;alert(&#39;set&#39;)&lt;/script&gt;" in html
     assert "&lt;script&gt;alert(5)" in html
     assert failures == [[f"nc on {HOSTILE}, repeat 0", "error", "<script>alert(4)</script>"]]
@@ -338,13 +313,8 @@ def test_a_run_at_work_in_words() -> None:
     assert "9 of 20 folds and cells. No word for 30 s" in found["sentence"]
 
 
-ELSEWHERE = LIVE.model_dump() | {
-    "host": "another",
-    "running": [],
-    "failures": [],
-    "tasks": Count(),
-    "cells": Count(failed=1),
-}
+ELSEWHERE = LIVE.model_dump() | {"host": "another", "running": [], "failures": [], "cells": Count(failed=1)}
+HERE = {"host": LIVE.host}
 
 
 @pytest.mark.parametrize(
@@ -352,16 +322,10 @@ ELSEWHERE = LIVE.model_dump() | {
     [
         ({}, 10, "running", "Running for"),
         ({}, 30, "silent", "No word for 30 s from process"),
-        ({"host": LIVE.host}, 30, "running", "No word for 30 s: a fit keeps it"),
-        ({"host": LIVE.host, "born": 1}, 3, "killed", "Run the same command again to go on."),
-        ({"host": LIVE.host, "pid": 2**22 + 1, "born": None}, 3, "killed", "was killed after 2 min, 3 s ago"),
+        (HERE, 30, "running", "No word for 30 s: a fit keeps it"),
+        (HERE | {"born": 1}, 3, "killed", "was killed after 2 min, 3 s ago at the most. Run the same command again"),
         ({"state": "finished"}, 7200, "finished", "The run has ended after 2 min, 2 h 0 min ago. Run the same command"),
-        (
-            {"state": "interrupted", "message": "No space left."},
-            3,
-            "interrupted",
-            "after 2 min, 3 s ago. No space left.",
-        ),
+        ({"state": "interrupted", "message": "No space."}, 3, "interrupted", "after 2 min, 3 s ago. No space. Run the"),
     ],
 )
 def test_how_a_run_stands(changes: dict[str, Any], after: float, standing: str, said: str) -> None:
