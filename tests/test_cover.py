@@ -36,10 +36,7 @@ def test_parameters_arrive(number, mapping, request):
     assert request.node.callspec.id == f"{number}-two"
 
 
-def test_names_of_dimensions_are_those_of_the_test():
+def test_names_of_dimensions_and_values():
     assert cover(2, a=[1], b=[2]).args[0] == ["a", "b"]
-
-
-def test_equal_names_of_values_are_refused():
     with pytest.raises(ValueError, match="two values have one name"):
         cover(2, a=[1, "1"])

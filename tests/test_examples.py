@@ -22,28 +22,18 @@ def test_names_are_numbered_in_the_order_of_the_gallery() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-class TestExample:
-    def test_it_has_a_title_and_ends_in_a_picture(self, path: Path) -> None:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        title, line, *rest = (ast.get_docstring(tree) or "\n").splitlines()
-        assert title
-        assert line == "=" * len(title)
-        assert any(rest), "no sentence below the title, which the gallery shows beside the thumbnail"
-        assert ast.unparse(tree.body[-1]) == "plt.show()"
-
-    def test_what_it_imports_and_names_of_klr_bench_is_there(self, path: Path) -> None:
-        text = path.read_text(encoding="utf-8")
-        imported = {
-            name.name
-            for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.ImportFrom) and node.module == "klr_bench"
-            for name in node.names
-        }
-        named = set(re.findall(r"`~klr_bench\.(\w+)`", text))
-        assert imported | named <= set(klr_bench.__all__)
-        assert named, "no link to the reference of a class"
-
-    def test_its_pictures_fit_a_page(self, path: Path) -> None:
-        widths = re.findall(r"figsize=\(([\d.]+),", path.read_text(encoding="utf-8"))
-        assert widths
-        assert max(map(float, widths)) <= SIZE_IN_INCHES
+def test_an_example_has_a_title_known_names_and_ends_in_a_picture_that_fits(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    title, line, *rest = (ast.get_docstring(tree) or "\n").splitlines()
+    assert title
+    assert line == "=" * len(title)
+    assert any(rest), "no sentence below the title, which the gallery shows beside the thumbnail"
+    assert ast.unparse(tree.body[-1]) == "plt.show()"
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "klr_bench"]
+    named = set(re.findall(r"`~klr_bench\.(\w+)`", text))
+    assert {name.name for node in froms for name in node.names} | named <= set(klr_bench.__all__)
+    assert named, "no link to the reference of a class"
+    widths = re.findall(r"figsize=\(([\d.]+),", text)
+    assert widths
+    assert max(map(float, widths)) <= SIZE_IN_INCHES

@@ -51,25 +51,16 @@ def test_the_wheel_holds_the_package_its_configs_and_nothing_else(built: dict[st
     assert set(INSIDE) <= set(names(built["wheel"]))
 
 
-@pytest.mark.parametrize("lost", INSIDE)
-def test_a_file_that_the_wheel_lacks_is_named(built: dict[str, Path], lost: str) -> None:
-    held = [name for name in names(built["wheel"]) if name != lost]
-    assert SCRIPT["faults_of_wheel"](held, SCRIPT["checked_in"]()) == [f"the wheel lacks {lost}"]
-
-
-def test_a_licence_that_the_wheel_lacks_is_named(built: dict[str, Path]) -> None:
-    held = [name for name in names(built["wheel"]) if not name.endswith("/licenses/LICENSE")]
-    (fault,) = SCRIPT["faults_of_wheel"](held, SCRIPT["checked_in"]())
-    assert fault == "the wheel lacks the licence /LICENSE in its metadata"
-
-
-@pytest.mark.parametrize(
-    "stray",
-    ["tests/conftest.py", "klr_bench/tests/test_it.py", "data/magic/X.npy", "results/a.csv", "me.txt"],
-)
-def test_what_a_wheel_should_not_hold_is_named(built: dict[str, Path], stray: str) -> None:
-    found = SCRIPT["faults_of_wheel"]([*names(built["wheel"]), stray], SCRIPT["checked_in"]())
-    assert found[0] == f"the wheel holds {stray}, which the repository does not"
+def test_what_the_wheel_lacks_or_should_not_hold_is_named(built: dict[str, Path]) -> None:
+    held, checked_in = names(built["wheel"]), SCRIPT["checked_in"]()
+    for lost in INSIDE:
+        left = [name for name in held if name != lost]
+        assert SCRIPT["faults_of_wheel"](left, checked_in) == [f"the wheel lacks {lost}"]
+    left = [name for name in held if not name.endswith("/licenses/LICENSE")]
+    assert SCRIPT["faults_of_wheel"](left, checked_in) == ["the wheel lacks the licence /LICENSE in its metadata"]
+    for stray in ("tests/conftest.py", "klr_bench/tests/test_it.py", "data/magic/X.npy", "results/a.csv", "me.txt"):
+        first, *_ = SCRIPT["faults_of_wheel"]([*held, stray], checked_in)
+        assert first == f"the wheel holds {stray}, which the repository does not"
 
 
 def test_the_metadata_of_the_wheel(built: dict[str, Path]) -> None:
@@ -100,15 +91,11 @@ def test_tests_that_read_references_are_left_out_without_them() -> None:
     assert reading == set(OF_REFERENCES)
 
 
-def test_every_place_names_the_same_version() -> None:
+def test_every_place_names_the_same_version_and_licence() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     headings = re.findall(r"^## (\d+\.\d+\.\d+)\b", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert "version" in PROJECT["dynamic"]  # read from klr_bench/__init__.py
     assert [citation["version"], headings[0]] == [klr_bench.__version__] * 2
-
-
-def test_the_licence_is_the_same_everywhere() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["license"] == PROJECT["license"] == "MIT"
     assert all((ROOT / path).is_file() for path in PROJECT["license-files"])
 

@@ -96,6 +96,7 @@ def test_the_benchmark_is_its_parts(checkout: Path) -> None:
     assert sorted(re.findall(r"^to do +benchmark/(\w+) ", said, re.MULTILINE)) == sorted(parts), said
 
 
+@pytest.mark.exhaustive
 def test_it_goes_on_where_it_was_with_the_commit_of_its_beginning(checkout: Path) -> None:
     first = script(checkout, "small", "--busy")
     limit = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""A stranger's touches: the files of docs/add/, in a folder of their own, stand in a run's report."""
+"""A user's own files: those of docs/add/, in a folder of their own, stand in a run's report."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def section() -> Section:
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Write the files and run the commands in their folder, as the script `klr-bench` does there."""
-    folder = tmp_path_factory.mktemp("stranger")
+    folder = tmp_path_factory.mktemp("user")
     shown = section()
     for path, content in shown.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -94,42 +94,32 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_pages_show_the_six_touches() -> None:
+def test_the_pages_show_the_files_of_each_touch() -> None:
     assert set(section().files) == TOUCHES
 
 
-def test_an_algorithm(outcome: Outcome) -> None:
+def test_an_algorithm_and_an_experiment(outcome: Outcome) -> None:
+    assert outcome.report.startswith("My experiment\n")
     _, _, finished, accuracy, *_ = outcome.line("Nearest mean")
     assert finished == "2/2"
     assert 20 < float(accuracy) < 80  # the rings have the same centre
-
-
-def test_a_data_set(outcome: Outcome) -> None:
-    with (outcome.folder / "records.csv").open(encoding="utf-8") as file:
-        sizes = {(row["dataset"], row["n_train"], row["n_test"], row["n_features"]) for row in csv.DictReader(file)}
-    assert sizes == {("rings", "160", "40", "2")}
-    assert outcome.line("Rings")[:3] == ["Rings", "ok", "(%)"]
-
-
-def test_an_experiment(outcome: Outcome) -> None:
-    assert outcome.report.startswith("My experiment\n")
     assert outcome.line("OSKL G=1")[2] == outcome.line("OSKL G=4")[2] == "2/2"
 
 
-def test_a_metric(outcome: Outcome) -> None:
+def test_a_data_set_and_a_metric(outcome: Outcome) -> None:
     with (outcome.folder / "records.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    found = [float(row["recall"]) for row in rows if row["algorithm"] == "oskl"]
-    assert len(found) == 4
-    assert min(found) > 0.8
+    sizes = {(row["dataset"], row["n_train"], row["n_test"], row["n_features"]) for row in rows}
+    assert sizes == {("rings", "160", "40", "2")}
+    assert outcome.line("Rings")[:3] == ["Rings", "ok", "(%)"]
+    recalls = [float(row["recall"]) for row in rows if row["algorithm"] == "oskl"]
+    assert len(recalls) == 4
+    assert min(recalls) > 0.8
     assert "Recall" in outcome.report
 
 
-def test_a_figure(outcome: Outcome) -> None:
+def test_a_figure_and_a_table_of_a_paper(outcome: Outcome) -> None:
     assert {path.name for path in (outcome.folder / "report").iterdir()} >= {"bars.png", "bars.svg"}
-
-
-def test_a_table_of_a_paper(outcome: Outcome) -> None:
     published = [line.split()[:4] for line in outcome.report.splitlines() if line.split()[:1] == ["paper"]]
     assert published == [["paper", mean, "±", std] for mean, std in (("50.2", "0.9"), ("99.1", "0.4"), ("98.7", "0.5"))]
     assert "paper: mine, table 1." in outcome.report

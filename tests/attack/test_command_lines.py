@@ -51,10 +51,8 @@ REFUSED = [
     *(([word], "cannot read") for word in ("repeats=[1", "repeats={1", "title='", "title=${", "title=" + "[" * 3900)),
     *(([f"title={word}"], "title: ") for word in ("${nowhere}", "${title}", "${oc.env:NOT_SET}")),
     # names of files
-    *(([f"experiment={name}"], "experiment") for name in ("../config", "/etc", "quickstart.yaml", "..", ",")),
     *(([f"algorithm={name}"], "algorithm: expected a name") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}", "5")),
     # keys, with the one that is meant
-    (["kernal.gamma=1"], "Did you mean 'kernel.gamma'?"),
     (["parallel.wrokers=5"], "Known: parallel.backend, parallel.spare_threads, parallel.address"),
     (["algoritms.nc.estimator.eta=5"], "Did you mean 'algorithms.nc.estimator.eta'?"),
     (["dataset.moons.split=5"], "Did you mean 'datasets.moons.split'?"),

@@ -192,18 +192,6 @@ def test_a_manifest_names_a_figure_of_its_own_folder_in_vain(place: Path, capsys
     assert not (place / "ran").exists()
 
 
-def test_a_figure_of_the_folder_is_run_only_if_the_report_is_told_to(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hostile(place)
-    assert main(["report", "experiment=mine"]) == 0
-    assert "figure mine: " in capsys.readouterr().out
-    assert not (place / "ran").exists()
-    assert main(["report", "experiment=mine", "own_figures=true"]) == 0
-    assert (place / "ran").exists()
-    refused(capsys, ["report", "experiment=mine", "own_figures=yes"], "own_figures: expected true or false, got 'yes'")
-
-
 def test_a_metric_of_the_manifest_is_a_description(place: Path) -> None:
     path = place / "results" / "mine" / "manifest.yaml"
     hostile(place)

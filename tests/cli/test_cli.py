@@ -21,6 +21,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klr_bench import __version__
 from klr_bench.cli import completion, main
 from klr_bench.cli.overrides import name_of_job, prepare
 from klr_bench.errors import KlrBenchError
@@ -84,17 +85,11 @@ READERS = {"yaml", "rich", "filelock"}
 @pytest.mark.parametrize(
     ("arguments", "spared"),
     [
-        ([], HEAVY | READERS),
         (["--help"], HEAVY | READERS),
-        (["--version"], HEAVY | READERS),
-        (["report", "--help"], HEAVY | READERS),
         (["watch", "--help"], HEAVY | READERS),
         (["show", "algorithm", "oskl"], HEAVY | READERS),
-        (["completion", "bash"], HEAVY | READERS),
-        (["completion", "--words", "klr-bench run experiment=", "25"], HEAVY | READERS),
         (["completion", "--words", "klr-bench run kernel.", "21"], HEAVY | READERS),
         (["list"], HEAVY | READERS - {"yaml"}),
-        (["data", "list"], HEAVY),
         (["data", "info", "magic"], HEAVY),
         (["run", "--cfg", "job"], HEAVY - {"hydra", "omegaconf"}),
     ],
@@ -123,11 +118,6 @@ def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == text
     assert main(["report", "--help"]) == 0
     assert "klr-bench report experiment=oskl_magic\n" in capsys.readouterr().out
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    from klr_bench import __version__
-
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"klr-bench {__version__}\n"
 
@@ -139,7 +129,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["data", "fech"], "data: unknown command 'fech'. Did you mean 'fetch'?"),
         (["data", "info"], "data info: expected one name, got none."),
         (["data", "info", "magik"], "unknown dataset 'magik'. Did you mean 'magic'?"),
-        (["data", "fetch", "magic", "data.miror=x"], "unknown key 'data.miror'. Did you mean 'data.mirror'?"),
         (["data", "list", "data.cache="], "data.cache: expected data.cache=<value>, got none."),
         (["report"], "report: expected experiment=<name>, got none."),
         (
@@ -147,7 +136,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
             "report: expected experiment=<name>, got 'oskl_magic'. Try klr-bench report exper",
         ),
         (["report", "experimnt=x"], "unknown key 'experimnt'. Did you mean 'experiment'?"),
-        (["report", "--format=md"], "unknown key '--format'. Did you mean 'format'?"),
         (["report", "experiment=own_file", "name=mine"], "unknown key 'name'. What ran with name=mine is shown by klr"),
         (["list", "algoritms"], "unknown kind 'algoritms'. Did you mean 'algorithm'?"),
         (
@@ -167,46 +155,25 @@ def test_bad_words_are_refused(arguments: list[str], message: str, capsys: pytes
     assert out == ""
 
 
-def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "experiment", "x", "--debug"]) == 2
-    assert "Traceback" in capsys.readouterr().err
-
-
-def test_a_closed_pipe_is_no_error() -> None:
-    command = f"set -o pipefail; {sys.executable} -m klr_bench list | true; echo $?"
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
-    assert done.stdout in ("0\n", "141\n")  # 0: the pipe took it all before it was closed
-
-
-def test_a_run_whose_pipe_is_closed_ends_quietly(tmp_path: Path) -> None:
-    read, write = os.pipe()
-    os.close(read)
-    command = [sys.executable, "-m", "klr_bench", "run", "--dry-run"]
-    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, stdout=write, stderr=subprocess.PIPE, check=False)
-    os.close(write)
-    assert (done.returncode, done.stderr) == (141, b"")
-
-
-# run: Hydra's flags
-
-
 def shell(line: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run a line of a shell in which klr-bench is "$@"."""
-    command = ["sh", "-c", line, "sh", sys.executable, "-m", "klr_bench"]
+    command = ["bash", "-c", line, "bash", sys.executable, "-m", "klr_bench"]
     return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
-def test_closed_streams_are_no_error() -> None:
+def test_closed_pipes_and_streams_are_no_error(tmp_path: Path) -> None:
+    done = shell('set -o pipefail; "$@" list | true; echo $?')
+    assert done.stderr == ""
+    assert done.stdout in ("0\n", "141\n")  # 0: the pipe took it all before it was closed
+    done = shell('set -o pipefail; { sleep 0.1; "$@" run --dry-run; } | true; echo $?', tmp_path)
+    assert (done.stdout, done.stderr) == ("141\n", "")
     done = shell('"$@" list algorithms <&- >&-')
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert shell('"$@" nothing 2>&-').returncode == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", ["--help", "list", "run --help"])
+@pytest.mark.parametrize("arguments", ["list", "run --help"])
 def test_a_full_standard_output_is_named(arguments: str) -> None:
     done = shell(f'"$@" {arguments} >/dev/full')
     assert done.returncode == 2
@@ -250,10 +217,7 @@ def test_too_little_memory_is_named(
     assert capsys.readouterr().err == f"error: {expected} {limit}\n"
 
 
-def test_a_real_process_runs_hydra_and_refuses_in_one_line(tmp_path: Path) -> None:
-    shown = klr_bench("run", "--cfg", "job", "-p", "kernel", "experiment=oskl_magic", cwd=tmp_path)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "percentile: 20" in shown.stdout
+def test_a_real_process_refuses_in_one_line(tmp_path: Path) -> None:
     refused = klr_bench("run", "experiment=oskl_magc", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == "error: unknown experiment 'oskl_magc'. Did you mean 'oskl_magic'?\n"
@@ -264,11 +228,8 @@ def test_a_real_process_runs_hydra_and_refuses_in_one_line(tmp_path: Path) -> No
     ("arguments", "expected"),
     [
         (["--cfg", "job"], "results_dir: results"),
-        (["--cfg", "job", "--resolve", "experiment=oskl_adult"], "name: oskl_adult"),
         (["--cfg", "hydra", "-p", "hydra.run"], "dir: ."),
         (["--info", "searchpath"], str(config_files.config_dir())),
-        (["--info", "defaults"], "experiment/quickstart"),
-        (["--help"], "klr-bench run"),
         (["--hydra-help"], "Hydra"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -310,7 +271,6 @@ def test_a_run_leaves_no_stray_files(stub: Runner, tmp_path: Path) -> None:
 def test_own_flags_do_not_reach_hydra(stub: Runner) -> None:
     assert main(["run", "--quiet", "repeats=2", "--dry-run"]) == 0
     assert stub.options == [{"quiet": True, "dry_run": True, "overrides": ["repeats=2"]}]
-    assert stub.configs[0].repeats == 2
 
 
 def test_one_name_and_a_list_are_both_selections(stub: Runner) -> None:
@@ -377,6 +337,7 @@ class SamplingSweeper(Sweeper):
 """A plugin of Hydra whose settings have a class inside, as Optuna's have, and which comes back to a job."""
 
 
+@pytest.mark.exhaustive
 def test_a_sweeper_of_an_installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "hydra_plugins").mkdir()
     (tmp_path / "hydra_plugins" / "sampling.py").write_text(SWEEPER)
@@ -384,9 +345,8 @@ def test_a_sweeper_of_an_installed_plugin(tmp_path: Path, monkeypatch: pytest.Mo
     arguments = ["run", "-m", "--dry-run", "--quiet", "hydra/sweeper=sampling", "hydra/sweeper/sampler=count"]
     done = klr_bench(*arguments, "seed=1,2", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("quick")] == [
-        *("quickstart-seed-1", "quickstart-seed-2", "quickstart-seed-1", "quickstart-seed-2")
-    ]
+    names = [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("quick")]
+    assert names == ["quickstart-seed-1", "quickstart-seed-2"] * 2
 
 
 def test_a_long_name_of_a_run_is_cut_and_stays_its_own() -> None:
@@ -397,16 +357,13 @@ def test_a_long_name_of_a_run_is_cut_and_stays_its_own() -> None:
     assert name_of_job("mine", ["+trace.points=3", "repeats=2"], {"repeats"}) == "mine-trace.points-3"
 
 
-def test_a_dry_multirun_writes_nothing(stub: Runner, tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing_and_one_of_a_paper_counts_cells(stub: Runner, tmp_path: Path) -> None:
     assert main(["run", "-m", "repeats=1,2", "--dry-run"]) == 0
     assert len(stub.configs) == 2
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_dry_run_of_a_paper_counts_the_cells_of_each_experiment(stub: Runner) -> None:
     assert main(["run", "paper=prototype_klr", "--dry-run"]) == 0
-    assert [(options["quiet"], options["dry_run"]) for options in stub.options] == [(True, True)] * len(stub.configs)
+    assert {(options["quiet"], options["dry_run"]) for options in stub.options[2:]} == {(True, True)}
     assert {config.name for config in stub.configs} >= {"prototypes_curve", "prototypes_mnist"}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_hint_behind_a_run_is_of_what_ran(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
@@ -414,11 +371,9 @@ def test_the_hint_behind_a_run_is_of_what_ran(stub: Runner, capsys: pytest.Captu
         main(["run", *arguments])
         return capsys.readouterr().out.splitlines()
 
-    assert hints() == ["Next: klr-bench report experiment=quickstart"]
     assert hints("results_dir=out here") == ["Next: klr-bench report experiment=quickstart results_dir='out here'"]
     assert hints("--quiet") == hints("--dry-run") == []
     assert hints("paper=tan2016aaai", "results_dir=out") == ["Next: klr-bench report paper=tan2016aaai results_dir=out"]
-    assert all(" experiment=" in hint for hint in hints("paper=tan2016aaai", "seed=1,2")), "which no paper reads"
 
 
 def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
@@ -491,34 +446,23 @@ def test_sigterm_is_as_ctrl_c() -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("experiment=oskl_magc", "unknown experiment 'oskl_magc'. Did you mean 'oskl_magic'?"),
         ("dataset=[magic,adlt]", "unknown dataset 'adlt'. Did you mean 'adult'?"),
-        ("algorithm=oksl", "unknown algorithm 'oksl'. Did you mean 'oskl'?"),
         ("figures=[accuracy_suport]", "figures: unknown value 'accuracy_suport'. Did you mean 'accuracy_support'?"),
         ("figures=[5]", "figures[0]: expected text, got 5."),
-        ("figures=[zzz]", "figures: unknown value 'zzz'. Known: accuracy_examples, "),
         ("parallel=proceses", "unknown parallel 'proceses'. Did you mean 'processes'?"),
-        ("datset=magic", "unknown key 'datset'. Did you mean 'dataset'?"),
         ("repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),
-        ("kernel.percent=3", "unknown key 'kernel.percent'. Did you mean 'kernel.percentile'?"),
-        ("path=mine.csv", "unknown key 'path'. Did you mean 'data.path'?"),
-        ("test_size=0.3", "unknown key 'test_size'. Did you mean 'data.test_size'?"),
-        (
-            "data.path=mine.csv",
-            "data.path= is given, but the dataset is not file. Add experiment=own_file (or dataset=file), or leave",
-        ),
         ("~repeat", "unknown key 'repeat'. Did you mean 'repeats'?"),
+        ("path=mine.csv", "unknown key 'path'. Did you mean 'data.path'?"),
+        (
+            "data.path=x.csv",
+            "data.path= is given, but the dataset is not file. Add experiment=own_file (or dataset=file)",
+        ),
         ("dataset=null", "dataset=null: expected a name of configs/dataset, got none."),
         ("experiment=", "experiment=: expected a name of configs/experiment, got none."),
         ("experiment=oskl_magic,oskl_adult", "experiment got several values: add -m to run once with each."),
-        (
-            "dataset=magic,adult",
-            "dataset got several values: write dataset=[magic,adult] for a list, or add -m",
-        ),
-        ("repeats=[1", "cannot read 'repeats=[1' ("),
+        ("dataset=magic,adult", "dataset got several values: write dataset=[magic,adult] for a list, or add -m"),
         ("oskl_magic", "expected key=value, got 'oskl_magic'. Did you mean experiment=oskl_magic?"),
         ("whatever", "expected key=value, got 'whatever'."),
-        ("title=${nowhere}", "title: Interpolation key 'nowhere' not found"),
         ("name=???", "name: Missing mandatory value: name"),
         ("--dryrun", "unknown flag '--dryrun'. Did you mean '--dry-run'?"),
     ],
@@ -553,7 +497,7 @@ def test_a_column_is_named_by_its_number(tmp_path: Path, stub: Runner) -> None:
 # run: values that Hydra's lexer refuses
 
 
-@pytest.mark.parametrize("path", ["a b,c=d?.csv", "it's", 'say "x"', "[1]", "a\\", "x:y#z", "(1)", "data/{a}.csv", "é"])
+@pytest.mark.parametrize("path", ["a b,c=d?.csv", "it's", 'say "x"', "a\\", "data/{a}.csv", "é"])
 def test_paths_are_taken_as_they_are_written(path: str, stub: Runner) -> None:
     paths = [f"data.path={path}", f"results_dir={path}", f"data.cache={path}", f"data.mirror=~/{path}"]
     assert main(["run", "dataset=file", *paths]) == 0
@@ -653,48 +597,34 @@ def test_report_is_called_for_each_experiment(stub: Runner, monkeypatch: pytest.
     assert calls[2][1]["output"] == Path.home() / "tables"
 
 
-def test_a_report_of_nothing_says_how_to_make_it(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "experiment=oskl_magic"]) == 2
-    assert "klr-bench run experiment=oskl_magic" in capsys.readouterr().err
-
-
 # Completion
+
+
+OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")]
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("klr-bench re", ["report "]),
-        (
-            "klr-bench run experiment=osk",
-            [
-                f"experiment=oskl_{name} "
-                for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")
-            ],
-        ),
-        ("klr-bench run dataset=[magic,mu", ["dataset=[magic,mushrooms"]),
-        ("klr-bench run dataset=[magic,magi", []),
-        ("klr-bench run -m algorithm=nc,os", ["algorithm=nc,oskl", "algorithm=nc,oskl_default"]),
-        ("klr-bench run kernel.perc", ["kernel.percentile="]),
-        ("klr-bench run rep", ["repeats="]),
-        ("klr-bench run --mul", ["--multirun "]),
-        ("klr-bench report format=terminal,m", ["format=terminal,md"]),
-        ("klr-bench data fe", ["fetch "]),
-        ("klr-bench data fetch mag", ["magic "]),
-        ("klr-bench show algorithm osk", ["oskl ", "oskl_default "]),
-        ("klr-bench list alg", ["algorithms "]),
-        ("klr-bench completion z", ["zsh "]),
-        ("klr-bench run paper=zhang2013", ["paper=zhang2013icml "]),
-        ("klr-bench report paper=a", ["paper=all "]),
-        ("klr-bench run metrics=[accuracy,balanced", ["metrics=[accuracy,balanced_accuracy"]),
-        ("klr-bench run figures=[gap", ["figures=[gap_time"]),
-        ("klr-bench watch po", ["port="]),
-        ("klr-bench run wat", ["watch="]),
-        ("klr-bench run watch=t", ["watch=true "]),
-        ("klr-bench run selection.score=log", ["selection.score=log_loss "]),
+        *(("re", ["report "]), ("run --mul", ["--multirun "]), ("run rep", ["repeats="]), ("watch po", ["port="])),
+        ("run experiment=osk", [f"experiment={name}" for name in OSKLS]),
+        ("run dataset=[magic,mu", ["dataset=[magic,mushrooms"]),
+        ("run dataset=[magic,magi", []),
+        ("run -m algorithm=nc,os", ["algorithm=nc,oskl", "algorithm=nc,oskl_default"]),
+        ("run kernel.perc", ["kernel.percentile="]),
+        ("report format=terminal,m", ["format=terminal,md"]),
+        ("data fetch mag", ["magic "]),
+        ("show algorithm osk", ["oskl ", "oskl_default "]),
+        ("list alg", ["algorithms "]),
+        ("completion z", ["zsh "]),
+        ("run paper=zhang2013", ["paper=zhang2013icml "]),
+        ("run metrics=[accuracy,balanced", ["metrics=[accuracy,balanced_accuracy"]),
+        ("run figures=[gap", ["figures=[gap_time"]),
+        ("run watch=t", ["watch=true "]),
     ],
 )
 def test_words_that_fit(line: str, expected: list[str]) -> None:
+    line = f"klr-bench {line}"
     assert completion.complete(line, len(line)) == expected
     assert completion.complete(f"{line} and more", len(line)) == expected
 
@@ -713,15 +643,7 @@ def test_runs_that_can_be_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("klr-bench da", ["data "]),
-        (
-            "klr-bench run experiment=osk",
-            [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")],
-        ),
-        (
-            "klr-bench run experiment=",
-            [f"{name} " for name in config_files.names("experiment", [config_files.config_dir()])],
-        ),
+        ("klr-bench run experiment=osk", OSKLS),
         ("klr-bench run dataset=[magic,mu", ["[magic,mushrooms"]),
         ("klr-bench run kernel.perc", ["kernel.percentile="]),
     ],

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +68,12 @@ def served(folder: Path, **options: Any) -> Iterator[Server]:
         thread.join()
 
 
+@pytest.fixture
+def server(demo: Path) -> Iterator[Server]:
+    with served(demo) as found:
+        yield found
+
+
 def ask(
     server: Server | str, path: str, method: str = "GET", **headers: str
 ) -> tuple[int, http.client.HTTPMessage, str]:
@@ -85,30 +90,8 @@ def ask(
 
 
 def state(server: Server | str) -> dict[str, Any]:
-    status, _, text = ask(server, "/state.json")
-    assert status == 200
-    found: dict[str, Any] = json.loads(text)
+    found: dict[str, Any] = json.loads(ask(server, "/state.json")[2])
     return found
-
-
-class Tags(HTMLParser):
-    """Collects the tags of a page, their attributes, and the text of scripts and styles."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.inline: dict[str, list[str]] = {"script": [], "style": []}
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data: str) -> None:
-        if self.cdata_elem:
-            self.inline[self.cdata_elem].append(data)
 
 
 @pytest.fixture
@@ -128,21 +111,17 @@ def results(server: Server | str) -> dict[str, str]:
 # What is answered
 
 
-def test_the_page_asks_for_its_own_files_alone(demo: Path) -> None:
-    with served(demo) as server:
-        status, headers, text = ask(server, "/")
-        assert "81.0" in results(server)["html"]
+def test_the_page_asks_for_its_own_files_alone(server: Server) -> None:
+    status, headers, text = ask(server, "/")
+    assert "81.0" in results(server)["html"]
     assert status == 200
-    found = Tags(text)
-    addresses = {value for name, value in found.attributes if name in ("src", "href", "srcset", "action")}
+    addresses = set(re.findall(r'(?:src|href|srcset|action)="([^"]*)"', text))
     own = {*SHARED, "watch.js", "watch.css"}
     assert addresses - {"data:,", "#content"} == {f"/assets/{name}" for name in own}
-    assert [name for name, _ in found.attributes if name.startswith("on")] == []
-    assert not re.search(r"https?://|@import|url\(", text)
+    assert not re.search(r"https?://|@import|url\(|\son\w+=|<script>|<style>", text)
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
     assert policy["connect-src"] == policy["script-src"] == "'self'"
-    assert found.inline["script"] == []
 
 
 @pytest.mark.parametrize(
@@ -156,9 +135,8 @@ def test_the_page_asks_for_its_own_files_alone(demo: Path) -> None:
         ("/assets/watch.css", "text/css; charset=utf-8"),
     ],
 )
-def test_no_answer_is_kept_or_guessed_at(demo: Path, path: str, kind: str) -> None:
-    with served(demo) as server:
-        _, headers, text = ask(server, path)
+def test_no_answer_is_kept_or_guessed_at(server: Server, path: str, kind: str) -> None:
+    _, headers, text = ask(server, path)
     assert headers["Content-Type"] == kind
     assert headers["Cache-Control"] == "no-store"
     assert headers["X-Content-Type-Options"] == "nosniff"
@@ -167,35 +145,24 @@ def test_no_answer_is_kept_or_guessed_at(demo: Path, path: str, kind: str) -> No
     assert not path.startswith("/assets") or text == asset(Path(path).name)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_nothing_else_is_served_and_nothing_can_be_changed(server: Server) -> None:
+    for path in (
         *("/records.csv", "/assets/", "/assets/../page.js", "/assets/watch.html", "/../demo/records.csv", "*", "x"),
         *("/%2e%2e/demo/manifest.yaml", "//etc/passwd", "/results.json/"),
-    ],
-)
-def test_nothing_else_is_served(demo: Path, path: str) -> None:
-    with served(demo) as server:
+    ):
         assert ask(server, path)[0] == 404
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "BREW"])
-def test_nothing_can_be_changed(demo: Path, method: str) -> None:
-    with served(demo) as server:
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "BREW"):
         status, _, text = ask(server, "/state.json", method)
-    assert status == 501
-    assert "81.0" not in text
+        assert status == 501
+        assert "demo" not in text
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[", "10.0.0.1"]
-)
-def test_a_site_whose_name_leads_here_reads_nothing(demo: Path, host: str) -> None:
-    with served(demo) as server:
-        for path in ("/", "/state.json", "/results.json"):
-            status, _, text = ask(server, path, Host=host)
-            assert status == 403
-            assert "demo" not in text
+@pytest.mark.parametrize("path", ["/", "/state.json", "/results.json"])
+def test_a_site_whose_name_leads_here_reads_nothing(server: Server, path: str) -> None:
+    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[", "10.0.0.1"):
+        status, _, text = ask(server, path, Host=host)
+        assert status == 403
+        assert "demo" not in text
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "127.0.0.2"])
@@ -205,28 +172,25 @@ def test_this_machine_reads_it_by_any_of_its_own_names(host: str) -> None:
 
 
 def test_a_request_that_is_none_is_refused_and_the_server_goes_on(
-    demo: Path, capfd: pytest.CaptureFixture[str]
+    server: Server, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with served(demo) as server:
-        for request in (b"\x16\x03\x01\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"x" * 70000, b""):
-            with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as connection:
-                connection.sendall(request + b"\r\n\r\n")
-                connection.shutdown(socket.SHUT_WR)
-                assert not connection.recv(100).startswith(b"HTTP/1.0 200")
-        assert ask(server, "/")[0] == 200
+    for request in (b"\x16\x03\x01\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"x" * 70000, b""):
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as connection:
+            connection.sendall(request + b"\r\n\r\n")
+            connection.shutdown(socket.SHUT_WR)
+            assert not connection.recv(100).startswith(b"HTTP/1.0 200")
+    assert ask(server, "/")[0] == 200
     assert "Traceback" not in capfd.readouterr().err
 
 
 # Text from elsewhere
 
 
-def test_hostile_names_stay_text(demo: Path) -> None:
+def test_hostile_names_stay_text(demo: Path, server: Server) -> None:
     write_json(demo / NAME, LIVE.model_dump())
-    with served(demo) as server:
-        html, failures = results(server)["html"], state(server)["failures"]
-    tags = Tags(html).tags
-    assert tags.count("script") == 1, "the data"
-    assert {"img", "b"} & {*tags} == set()
+    html, failures = results(server)["html"], state(server)["failures"]
+    assert html.count("<script") == 1, "the data"
+    assert not re.search(r"<(img|b)[ >]", html)
     assert "&lt;script&gt;alert(&#39;set&#39;)&lt;/script&gt;" in html
     assert "&lt;script&gt;alert(5)" in html
     assert failures == [[f"nc on {HOSTILE}, repeat 0", "error", "<script>alert(4)</script>"]]
@@ -242,11 +206,8 @@ def test_scripts_set_text_as_text() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "got no JSON"),
-        (b"[" * 100_000, "got no JSON"),
-        (b"[1]", "expected keys and values"),
+        *((b"{", "got no JSON"), (b"[" * 100_000, "got no JSON"), (b"[1]", "expected keys and values")),
         (json.dumps(LIVE.model_dump() | {"pid": -1}).encode(), "pid: expected from 1"),
-        (json.dumps(LIVE.model_dump() | {"left_s": 1e300}).encode(), "left_s: expected from 0"),
         (json.dumps(LIVE.model_dump() | {"running": [{"what": 3, "started": 1}]}).encode(), "running[0].what"),
     ],
 )
@@ -352,13 +313,8 @@ def test_a_run_at_work_in_words() -> None:
     assert "9 of 20 folds and cells. No word for 30 s" in found["sentence"]
 
 
-ELSEWHERE = LIVE.model_dump() | {
-    "host": "another",
-    "running": [],
-    "failures": [],
-    "tasks": Count(),
-    "cells": Count(failed=1),
-}
+ELSEWHERE = LIVE.model_dump() | {"host": "another", "running": [], "failures": [], "cells": Count(failed=1)}
+HERE = {"host": LIVE.host}
 
 
 @pytest.mark.parametrize(
@@ -366,16 +322,10 @@ ELSEWHERE = LIVE.model_dump() | {
     [
         ({}, 10, "running", "Running for"),
         ({}, 30, "silent", "No word for 30 s from process"),
-        ({"host": LIVE.host}, 30, "running", "No word for 30 s: a fit keeps it"),
-        ({"host": LIVE.host, "born": 1}, 3, "killed", "Run the same command again to go on."),
-        ({"host": LIVE.host, "pid": 2**22 + 1, "born": None}, 3, "killed", "was killed after 2 min, 3 s ago"),
+        (HERE, 30, "running", "No word for 30 s: a fit keeps it"),
+        (HERE | {"born": 1}, 3, "killed", "was killed after 2 min, 3 s ago at the most. Run the same command again"),
         ({"state": "finished"}, 7200, "finished", "The run has ended after 2 min, 2 h 0 min ago. Run the same command"),
-        (
-            {"state": "interrupted", "message": "No space left."},
-            3,
-            "interrupted",
-            "after 2 min, 3 s ago. No space left.",
-        ),
+        ({"state": "interrupted", "message": "No space."}, 3, "interrupted", "after 2 min, 3 s ago. No space. Run the"),
     ],
 )
 def test_how_a_run_stands(changes: dict[str, Any], after: float, standing: str, said: str) -> None:
@@ -396,42 +346,22 @@ def test_spans_of_time(seconds: float, text: str) -> None:
 # The address
 
 
-def listening() -> set[str]:
-    """The local addresses of all TCP sockets of this process that listen, as /proc/net has them."""
-    inodes = set()
-    for link in Path("/proc/self/fd").iterdir():
-        try:
-            inodes.add(os.readlink(link).removeprefix("socket:[").rstrip("]"))
-        except OSError:
-            continue
-    lines = [
-        line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
-    ]
-    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and line[9] in inodes}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/net")
-def test_nothing_but_the_loopback_listens(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="any address of 127/8 is the loopback on Linux alone")
+def test_nothing_but_the_loopback_listens(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getfqdn", lambda *_: pytest.fail("a name is looked up in the network"))
-    before = listening()
-    with served(demo) as server:
-        assert listening() - before == {"0100007F"}
-        assert server.is_loopback
-        assert ask(server, "/")[0] == 200
+    assert server.is_loopback
+    assert server.socket.getsockname()[0] == "127.0.0.1"
+    assert ask(server, "/")[0] == 200
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.2", server.server_port), timeout=30)
 
 
-def test_a_port_that_is_taken_is_said(demo: Path) -> None:
-    with (
-        served(demo) as server,
-        pytest.raises(KlrBenchError, match=rf"port={server.server_port}: cannot be served \(Address already in use\)"),
-    ):
+def test_an_address_that_cannot_be_had_has_a_message(demo: Path, server: Server) -> None:
+    with pytest.raises(KlrBenchError, match=rf"port={server.server_port}: cannot be served \(Address already in use\)"):
         Server(Watched(demo), port=server.server_port)
-
-
-@pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.1", "a" * 300, "\udcff"])
-def test_an_address_of_another_machine_is_said(demo: Path, host: str) -> None:
-    with pytest.raises(KlrBenchError, match="Expected an address of this machine"):
-        Server(Watched(demo), host)
+    for host in ("no.such.host.invalid", "203.0.113.1", "a" * 300, "\udcff"):
+        with pytest.raises(KlrBenchError, match="Expected an address of this machine"):
+            Server(Watched(demo), host)
 
 
 def test_all_addresses_are_served_only_if_asked_for(demo: Path) -> None:
@@ -443,18 +373,20 @@ def test_all_addresses_are_served_only_if_asked_for(demo: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "watch: expected experiment=<name>, got none."),
-        (["tiny"], "watch: expected experiment=<name>, got 'tiny'."),
-        (["experiment=../other"], "watch: expected experiment=<name>, got '../other'."),
-        (["experiment=tiny", "port=http"], "port: expected a whole number from 0"),
-        (["experiment=tiny", "port=65536"], "port: expected a whole number from 0"),
-        (["experiment=tiny", "port=-1"], "port: expected a whole number from 0"),
-        (["experiment=tiny", "open=yes"], "open: expected true or false, got 'yes'."),
-        (["experiment=tiny", "prot=1"], "unknown key 'prot'. Did you mean 'port'?"),
+        (["watch"], "watch: expected experiment=<name>, got none."),
+        (["watch", "tiny"], "watch: expected experiment=<name>, got 'tiny'."),
+        (["watch", "experiment=../other"], "watch: expected experiment=<name>, got '../other'."),
+        (["watch", "experiment=tiny", "port=http"], "port: expected a whole number from 0"),
+        (["watch", "experiment=tiny", "port=65536"], "port: expected a whole number from 0"),
+        (["watch", "experiment=tiny", "open=yes"], "open: expected true or false, got 'yes'."),
+        (["watch", "experiment=tiny", "prot=1"], "unknown key 'prot'. Did you mean 'port'?"),
+        (["run", "--dry-run", "watch=yes"], "watch: expected true or false, got 'yes'."),
+        (["run", "--dry-run", "watch=true", "watch=false"], "watch: expected it once, got 'true' and 'false'."),
+        (["run", "--dry-run", "wacth=true"], "unknown key 'wacth'. Did you mean 'watch'?"),
     ],
 )
-def test_what_watch_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    assert main(["watch", *arguments]) == 2
+def test_mistakes_on_the_command_line(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(arguments) == 2
     assert message in capsys.readouterr().err
 
 
@@ -560,19 +492,6 @@ def test_a_dry_run_is_not_watched(tmp_path: Path) -> None:
     assert "Watch it" not in output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["watch=yes"], "watch: expected true or false, got 'yes'."),
-        (["watch=true", "watch=false"], "watch: expected it once, got 'true' and 'false'."),
-        (["wacth=true"], "unknown key 'wacth'. Did you mean 'watch'?"),
-    ],
-)
-def test_what_a_run_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    assert main(["run", "--dry-run", *arguments]) == 2
-    assert message in capsys.readouterr().err
-
-
 @pytest.mark.exhaustive
 def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
     code = (
@@ -596,7 +515,9 @@ def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
     patiently(gone)
 
 
-def test_a_page_that_cannot_be_served_leaves_the_block_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with served(tmp_path) as server, serve_beside(tmp_path, server.server_port) as url:
+def test_a_page_that_cannot_be_served_leaves_the_block_alone(
+    tmp_path: Path, server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serve_beside(tmp_path, server.server_port) as url:
         assert url == ""
     assert f"port={server.server_port}: cannot be served" in capfd.readouterr().err

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.records import FINISHED
@@ -33,8 +34,6 @@ GAPS = (1e-1, 1e-2, 1e-3)
 LEAST_SOLVERS = 2
 FACTOR = Axis("factor", "Time / time of the fastest", counted=True)
 N_FACTORS, N_MARKERS = 400, 6
-Fit = dict[str, Any]
-"""Quantities of a fit by name."""
 
 
 @dataclass(frozen=True)
@@ -76,59 +75,51 @@ def _draw(inputs: Inputs) -> Drawing | None:
 
 def profiles_of(inputs: Inputs) -> Profiles:
     """Return the ratios that the curves count; KlrBenchError with fewer than two solvers."""
-    fits = _fits(inputs)
-    solvers = list(dict.fromkeys(fit["solver"] for fit in fits))
+    checkpoints = _checkpoints(inputs)
+    solvers = list(dict.fromkeys(checkpoints["solver"]))
     if len(solvers) < LEAST_SOLVERS:
         message = f"{len(solvers)} of the lines with checkpoints can be timed; two are needed."
         raise KlrBenchError(message)
-    return Profiles(solvers, {gap: ratios(_times(fits, solvers, gap)) for gap in GAPS})
+    return Profiles(solvers, {gap: ratios(_times(checkpoints, solvers, gap)) for gap in GAPS})
 
 
 def _along(inputs: Inputs) -> tuple[str, ...]:
     return (inputs.table.columns,) if inputs.table.columns else ()
 
 
-def _fits(inputs: Inputs) -> list[Fit]:
-    """Return the fits whose times can be compared: problem, solver, and the times and gaps of the checkpoints."""
+def _checkpoints(inputs: Inputs) -> pd.DataFrame:
+    """Return problem, solver, elapsed_s and gap of the checkpoints whose times can be compared.
+
+    Without a duality gap it is F / F* - 1 of the objective F, where F* is the smallest of all solvers of a problem.
+    """
     along = _along(inputs)
-    records = inputs.records[inputs.records["status"].isin(FINISHED)]
-    traces = {key: group for key, group in inputs.traces.groupby("key")}
     metric = "duality_gap" if "duality_gap" in set(inputs.traces["metric"]) else "objective"
+    traces = inputs.traces[inputs.traces["metric"] == metric].rename(columns={"value": "gap"})
+    records = inputs.records[inputs.records["status"].isin(FINISHED) & inputs.records["key"].isin(traces["key"])]
     problems: dict[Any, list[dict[Any, Any]]] = {}
     for row in records.to_dict("records"):
-        if row["key"] in traces and metric in set(traces[row["key"]]["metric"]):
-            place = row["dataset"], row["repeat"], *(str(row["variant"].get(name)) for name in along)
-            problems.setdefault(place, []).append(row)
-    found = []
-    for problem, rows in problems.items():
+        place = row["dataset"], row["repeat"], *(str(row["variant"].get(name)) for name in along)
+        problems.setdefault(place, []).append(row)
+    fits = []
+    for number, rows in enumerate(problems.values()):
         conditions = conditions_of(rows)
-        if not conditions.alike(conditions):
-            continue
-        for row in rows:
-            trace = traces[row["key"]]
-            points = trace[trace["metric"] == metric].sort_values("elapsed_s")
-            solver = row["algorithm"], row["variant"].without(*along)
-            values = points["value"].to_numpy(float), points["elapsed_s"].to_numpy(float)
-            found.append({"problem": problem, "solver": solver, "values": values[0], "seconds": values[1]})
-    return found if metric == "duality_gap" else _excess(found)
+        if conditions.alike(conditions):
+            fits += [(row["key"], number, (row["algorithm"], row["variant"].without(*along))) for row in rows]
+    checkpoints = pd.DataFrame(fits, columns=["key", "problem", "solver"]).merge(traces, on="key")
+    if metric == "objective":
+        checkpoints["gap"] = checkpoints["gap"] / checkpoints.groupby("problem")["gap"].transform("min") - 1
+    return checkpoints
 
 
-def _excess(fits: list[Fit]) -> list[Fit]:
-    """Return fits with F / F* - 1 in place of the objective F, where F* is the smallest of all solvers of a problem."""
-    smallest: dict[Any, float] = {}
-    for fit in fits:
-        smallest[fit["problem"]] = min(smallest.get(fit["problem"], np.inf), fit["values"].min())
-    return [fit | {"values": fit["values"] / smallest[fit["problem"]] - 1} for fit in fits]
-
-
-def _times(fits: list[Fit], solvers: list[Curve], gap: float) -> Array:
-    """Return seconds until the gap, (problems, solvers): infinite where it is not reached, NaN without a fit."""
-    problems = list(dict.fromkeys(fit["problem"] for fit in fits))
-    values = np.full((len(problems), len(solvers)), np.nan)
-    for fit in fits:
-        there = fit["seconds"][fit["values"] <= gap]
-        values[problems.index(fit["problem"]), solvers.index(fit["solver"])] = there.min(initial=np.inf)
-    return values
+def _times(checkpoints: pd.DataFrame, solvers: list[Curve], gap: float) -> Array:
+    """Return seconds until the gap, (problems, solvers): infinite if it is not reached, NaN without a fit."""
+    rows: dict[Any, int] = {problem: row for row, problem in enumerate(checkpoints["problem"].unique())}
+    columns: dict[Any, int] = {solver: column for column, solver in enumerate(solvers)}
+    times = np.full((len(rows), len(columns)), np.nan)
+    for (problem, solver), fit in checkpoints.groupby(["problem", "solver"], sort=False):
+        reached = fit.loc[fit["gap"] <= gap, "elapsed_s"].to_numpy(float)
+        times[rows[problem], columns[solver]] = reached.min(initial=np.inf)
+    return times
 
 
 FIGURE = Figure(

@@ -93,15 +93,3 @@ def test_one_with_the_name_of_a_shipped_one_is_refused(own: Path, name: str) -> 
     (own / f"{name}.py").write_text(MINE)
     with pytest.raises(KlrBenchError, match=rf"two figures are called {name}: .*\.py would hide .*\. Rename yours"):
         check_names(["accuracy_support"])
-
-
-def test_nothing_is_imported_from_a_results_folder(own: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "results" / "made"
-    for place in (folder, folder / "configs" / "figure", folder / "figure", tmp_path):
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "evil.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'w')")
-    for asked in ("evil", "../evil", str(folder / "evil"), "os.system", "results.made.evil"):
-        made.write(folder, [made.cell()], figures=[asked])
-        with pytest.raises(KlrBenchError, match=r"figures: unknown value '.*'\. Known: |Did you mean"):
-            shown(folder)
-    assert not (tmp_path / "was_run").exists()

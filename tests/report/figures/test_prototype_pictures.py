@@ -47,6 +47,9 @@ def test_a_fit_with_rows_has_a_picture(tmp_path: Path) -> None:
     assert matplotlib.image.imread(io.BytesIO(files[PICTURE])).std() > 0.05
     more = drawn(tmp_path / "more", rows=[*made.ROWS, (0.2, 0.2, 1)])
     assert more[PICTURE] != files[PICTURE], "the rows are drawn"
+    cells = [made.cell(name, traced=made.TRACED, rows=made.ROWS) for name in ("p", "q")]
+    several = draw_all(made.read(made.write(tmp_path / "several", cells)), ["prototype_pictures"]).files
+    assert set(several) == {"prototypes_magic_p.png", "prototypes_magic_q.png"}
 
 
 def test_rows_and_numbers_that_make_no_picture(tmp_path: Path) -> None:
@@ -65,9 +68,3 @@ def test_the_legend_names_classes_and_squares(height: float, beyond: list[str], 
     assert isinstance(drawings, dict)
     [legend] = drawings["prototypes_magic"].legends
     assert [text.get_text() for text in legend.get_texts()] == ["class -1", "class 1", "prototype", *beyond]
-
-
-def test_pictures_of_several_algorithms_are_named_by_them(tmp_path: Path) -> None:
-    cells = [made.cell(name, traced=made.TRACED, rows=made.ROWS) for name in ("p", "q")]
-    files = draw_all(made.read(made.write(tmp_path, cells)), ["prototype_pictures"]).files
-    assert set(files) == {"prototypes_magic_p.png", "prototypes_magic_q.png"}

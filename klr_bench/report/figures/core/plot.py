@@ -6,7 +6,8 @@ Files are drawn from it by `drawing`, and pages let readers hover, zoom and choo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from klr_bench.experiment.variants import Variant, as_number
@@ -202,7 +203,7 @@ def means(
             for key, look in looks_of(labels, dashed=dashed).items():
                 on_curve = [line for line in block.lines if curve(line) == key]
                 on_curve.sort(key=lambda line: _x_of(line, x) or 0.0)
-                series += _series(block, on_curve, (x, side), Series(key, look, connected=connected), fits)
+                series += _series(block, on_curve, (x, side), fits, partial(Series, key, look, connected=connected))
             if series:
                 facets.append(Facet(block.label, side, series))
     return Plot(x, facets) if facets else None
@@ -220,15 +221,12 @@ def _series(
     block: Block,
     lines: Sequence[Line],
     axes: tuple[Axis, Axis],
-    empty: Series,
     fits: Mapping[Method, Sequence[Row]],
+    new: Callable[..., Series],
 ) -> list[Series]:
     """Return the means of one curve, its repeats and its published values, as far as there are any."""
     x, y = axes
-    ours, repeats, paper = (
-        replace(empty, kind=kind, x=[], y=[], x_spread=[], spread=[], keys=[], names=[])
-        for kind in ("mean", "repeat", "published")
-    )
+    ours, repeats, paper = (new(kind=kind) for kind in ("mean", "repeat", "published"))
 
     def add(series: Series, across: float | None, up: float | None, keys: Sequence[str]) -> bool:
         if across is None or up is None or not (x.has_place_for(across) and y.has_place_for(up)):
