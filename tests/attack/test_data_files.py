@@ -150,6 +150,7 @@ def slow_svmlight(content: bytes) -> list[dict[int, float]]:
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.08)
 def test_a_damaged_csv_file(draw: Random, tmp_path: Path) -> None:
     path, packing = tmp_path / "a.csv", draw.choice(list(PACK))
@@ -165,6 +166,7 @@ def test_a_damaged_csv_file(draw: Random, tmp_path: Path) -> None:
         np.testing.assert_array_equal(arrays.X, np.array(expected, dtype=np.float32))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.08)
 def test_a_damaged_svmlight_file(draw: Random, tmp_path: Path) -> None:
     path, packing = tmp_path / "a.svm", draw.choice(list(PACK))
@@ -181,6 +183,7 @@ def test_a_damaged_svmlight_file(draw: Random, tmp_path: Path) -> None:
             assert arrays.X[i, index - base] == np.float32(value)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.04)
 def test_a_damaged_idx_file(draw: Random, tmp_path: Path) -> None:
     paths, packing = [tmp_path / "images", tmp_path / "labels"], draw.choice(list(PACK))
@@ -200,6 +203,7 @@ def test_a_damaged_idx_file(draw: Random, tmp_path: Path) -> None:
         np.testing.assert_array_equal(arrays.X, expected.astype(np.float32) / np.float32(255))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.03)
 def test_a_damaged_archive(draw: Random, tmp_path: Path) -> None:
     """What is damaged after it was compressed is refused, or the damage is not in the content."""
@@ -219,6 +223,7 @@ SETTINGS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.05)
 def test_settings_that_need_not_fit_a_file(draw: Random, tmp_path: Path) -> None:
     path, kind = tmp_path / "a", draw.choice(["csv", "svmlight"])
@@ -234,6 +239,7 @@ def test_settings_that_need_not_fit_a_file(draw: Random, tmp_path: Path) -> None
         assert arrays.X.shape[1] == spec["n_features"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.03)
 def test_a_damaged_test_file_beside_a_whole_training_file(draw: Random, tmp_path: Path) -> None:
     paths, kind = [tmp_path / "train", tmp_path / "test"], draw.choice(["csv", "svmlight"])
@@ -263,6 +269,7 @@ IDX_REFUSED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", IDX_REFUSED)
 @pytest.mark.parametrize("packing", PACK)
 def test_an_idx_file_that_is_refused(name: str, packing: str, tmp_path: Path) -> None:
@@ -436,6 +443,7 @@ def zipped_zeros(n: int, piece: bytes) -> bytes:
     return gzip.compress(piece * (2**24 // len(piece))) * (n >> 24)
 
 
+@pytest.mark.exhaustive
 def test_bombs_are_refused_quickly_and_with_little_memory(tmp_path: Path) -> None:
     row = b"0.5,1,a\n1.5,0,b\n"
     numbers = np.random.default_rng(0).integers(10**9, size=(2000, 200)).tolist()

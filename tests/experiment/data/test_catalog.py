@@ -149,6 +149,7 @@ def test_files_that_a_mirror_lacks(tmp_path: Path) -> None:
     assert missing_files(["magic", "adult"], tmp_path) == ["a9a/a9a.t"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "shape", "n_positive", "classes", "n_train"),
     [pytest.param(*row, marks=pytest.mark.mirror(row[0])) for row in REAL],
@@ -172,6 +173,7 @@ def test_real_sets_from_the_mirror(
     assert catalog.verify_([name], DIRS, cache, Console(file=io.StringIO())) == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.mirror("rcv1_subset")
 def test_the_subset_of_rcv1_is_sparse_and_has_a_fixed_split(mirror: Path, cache: Path) -> None:
     real = load("rcv1_subset", SPECS["rcv1_subset"], cache=cache, mirror=str(mirror))
@@ -182,6 +184,7 @@ def test_the_subset_of_rcv1_is_sparse_and_has_a_fixed_split(mirror: Path, cache:
     np.testing.assert_allclose(norms, 1, atol=1e-4)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.mirror("mnist8m")
 def test_bent_digits_from_the_mirror(mirror: Path, cache: Path) -> None:
     spec = SPECS["mnist8m"]
