@@ -91,6 +91,7 @@ def damage(content: bytes, draw: Random) -> bytes:
     return draw.choice([flipped, flipped, flipped, content[:at], overwritten, content + junk, b""])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.05)
 def test_damaged_arrays_are_parsed_anew(draw: Random, tmp_path: Path) -> None:
     kind = draw.choice(list(KINDS))
@@ -120,6 +121,7 @@ def test_damaged_arrays_are_parsed_anew(draw: Random, tmp_path: Path) -> None:
     assert parsed_module.verify(folder) == ("ok", "mine")
 
 
+@pytest.mark.exhaustive
 def test_a_bit_flip_in_large_arrays_is_seen(tmp_path: Path) -> None:
     right = Arrays(np.zeros((2**18, 66), dtype=np.float32), np.ones(2**18, dtype=np.int8), ("a", "b"))
     parsed(tmp_path / "key", "mine", ["hash"], lambda: right, silent)
@@ -286,6 +288,7 @@ PLACES = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("before", [False, True], ids=["at first", "later"])
 @pytest.mark.parametrize("place", PLACES)

@@ -209,6 +209,7 @@ def damaged(content: bytes, draw: Random) -> bytes:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.exhaustive
 @pytest.mark.drawn(0.05)
 def test_a_damaged_answer(draw: Random, server: Server, cache: Path) -> None:
     right = draw.choice(list(ACCEPTED.values()))
@@ -247,6 +248,7 @@ RESUMED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RESUMED)
 @pytest.mark.parametrize("part", [PLAIN[:20_000], PLAIN[1:20_001]], ids=["right", "wrong"])
 @pytest.mark.parametrize(
@@ -357,6 +359,7 @@ def test_an_answer_without_end_is_refused(
     check_beside_a_right_place(server, cache)
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_drips_lines_of_headers_is_asked_once(server: Server, cache: Path) -> None:
     """Python's reader gives up after a hundred lines: another attempt would take as long again."""
     server.behaviours["/up"] = drips(b"HTTP/1.1 200 OK\r\n", b"X: a\r\n")

@@ -90,7 +90,7 @@ class Labels:
 
 
 def encoded(
-    codes: NDArray[np.int64],
+    codes: NDArray[Any],
     labels: Labels,
     where: str,
     *,
@@ -101,91 +101,80 @@ def encoded(
 ) -> tuple[NDArray[np.int8], tuple[str, ...]]:
     """Return y (n,) and the labels of its values: two classes, or all of them if `multiclass`.
 
-    With two classes y is -1 or +1 (see `binary`).  With more it numbers the labels from 0, sorted as numbers if all are
-    numbers, otherwise as text.  `column` is that of the labels in a user's table.  Raises KlrBenchError.
+    With two classes y is -1 or +1: `positive` names the label that becomes +1, with more than two labels against the
+    rest.  Without it the last label becomes +1.  Otherwise y numbers the labels from 0.  Labels are sorted as numbers
+    if all are numbers, otherwise as text.  The first `n_train` rows, or all if it is None, must contain all classes.
+    `column` is that of the labels in a user's table.  Raises KlrBenchError.
     """
-    if not multiclass or len(labels.spellings) == 2:
-        return binary(codes, labels, positive, where, n_train)
-    names = _sorted(labels.spellings)
+    names = labels.spellings
+    if not multiclass or len(names) == 2:
+        return _two_classes(codes, labels, positive, where, n_train)
+    classes = _sorted(names)
     missing = set(range(len(names))) - set(codes[:n_train].tolist())
     if missing or not 2 <= len(names) <= MOST_CLASSES:
-        without = f", and none of {some([labels.spellings[code] for code in sorted(missing)])}" if missing else ""
-        classes = "1 class" if len(names) == 1 else f"{len(names)} classes"
-        message = f"{where}: {classes}{without} in the training file; 2 to {MOST_CLASSES} are expected."
+        without = f", and none of {some([names[code] for code in sorted(missing)])}" if missing else ""
+        counted = "1 class" if len(names) == 1 else f"{len(names)} classes"
+        message = f"{where}: {counted}{without} in the training file; 2 to {MOST_CLASSES} are expected."
         if column:
             message += f" The labels are those of {column}; data.label=NAME takes another column."
         raise KlrBenchError(message)
-    place = np.array([names.index(name) for name in labels.spellings], dtype=np.int8)
-    return place[codes], tuple(names)
+    return np.array([classes.index(name) for name in names], dtype=np.int8)[codes], tuple(classes)
 
 
-def kept_only(
-    parts: Sequence[tuple[Any, NDArray[np.int64]]], labels: Labels, only: Sequence[Any], where: str
-) -> tuple[list[tuple[Any, NDArray[np.int64]]], Labels]:
-    """Return the rows of each part (X, codes) that have one of the labels `only`, with new codes for these labels."""
-    chosen, kept = [labels.find(wanted) for wanted in only], Labels()
-    if None in chosen:
-        message = (
-            f"{where}: no row has the label {shown(repr(str(only[chosen.index(None)])))} (only)."
-            f"{nearest(str(only[chosen.index(None)]), some(labels.spellings))}"
-        )
-        raise KlrBenchError(message)
-    codes = {code: kept.code(labels.spellings[code]) for code in chosen if code is not None}
-    new = np.array([codes.get(code, -1) for code in range(len(labels.spellings))], dtype=np.int64)
-    return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], kept
-
-
-def binary(
-    codes: NDArray[np.int64], labels: Labels, positive: Any, where: str, n_train: int | None = None
+def _two_classes(
+    codes: NDArray[Any], labels: Labels, positive: Any, where: str, n_train: int | None
 ) -> tuple[NDArray[np.int8], tuple[str, str]]:
-    """Return y (n,), -1 or +1, and the (negative, positive) label as written in the file.
-
-    `positive` names the label that becomes +1; with more than two classes it is that class against the rest.  Without
-    `positive` the last label becomes +1, sorted as numbers if both are numbers, otherwise as text.  The first `n_train`
-    rows, or all rows if it is None, must contain both classes.  Raises KlrBenchError.
-    """
     names = labels.spellings
     if len(names) == 1:
         message = f"{where}: all {len(codes)} rows have the label {shown(repr(names[0]))}; two classes are needed."
         raise KlrBenchError(message)
-    code = _positive_code(labels, positive, where)
-    negative = f"not {names[code]}" if len(names) > 2 else names[1 - code]
-    y = np.where(codes == code, 1, -1).astype(np.int8)
-    training = y[:n_train]
-    if len(training) and np.all(training == training[0]):
-        only = names[code] if training[0] == 1 else negative
-        message = (
-            f"{where}: all {len(training)} rows of the training file have the label "
-            f"{shown(repr(only))}; two classes are needed."
-        )
-        raise KlrBenchError(message)
-    return y, (negative, names[code])
-
-
-def _positive_code(labels: Labels, positive: Any, where: str) -> int:
-    """Return the code of the label that becomes +1."""
-    names = labels.spellings
     if positive is not None:
-        code = labels.find(positive)
-        if code is None:
-            message = (
-                f"{where}: no row has the label {shown(repr(str(positive)))} (data.positive)."
-                f"{nearest(str(positive), some(names))}"
-            )
-            raise KlrBenchError(message)
-        return code
-    if len(names) > 2:
+        code = known_code(labels, positive, where, "data.positive")
+    elif len(names) == 2:
+        code = names.index(_sorted(names)[-1])
+    else:
         message = (
             f"{where}: {len(names)} classes ({', '.join(some(_sorted(names)))}), two are needed. "
             "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
             "(multiclass: true in a YAML), for learners that can have them."
         )
         raise KlrBenchError(message)
-    return names.index(_sorted(names)[-1])
+    classes = (f"not {names[code]}" if len(names) > 2 else names[1 - code], names[code])
+    y = np.where(codes == code, 1, -1).astype(np.int8)
+    training = y[:n_train]
+    if len(training) and np.all(training == training[0]):
+        label = shown(repr(classes[int(training[0] == 1)]))
+        message = (
+            f"{where}: all {len(training)} rows of the training file have the label {label}; two classes are needed."
+        )
+        raise KlrBenchError(message)
+    return y, classes
+
+
+def kept_only(
+    parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
+) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
+    """Return the rows of each part (X, codes) that have one of the labels `only`, with new codes for these labels."""
+    kept = Labels()
+    new = np.full(len(labels.spellings), -1)
+    for wanted in only:
+        code = known_code(labels, wanted, where, "only")
+        new[code] = kept.code(labels.spellings[code])
+    return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], kept
+
+
+def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:
+    """Return the code of the label that `wanted` names.  Raises KlrBenchError, with the name of the setting."""
+    code = labels.find(wanted)
+    if code is None:
+        advice = nearest(str(wanted), some(labels.spellings))
+        message = f"{where}: no row has the label {shown(repr(str(wanted)))} ({setting}).{advice}"
+        raise KlrBenchError(message)
+    return code
 
 
 def _sorted(names: Sequence[str]) -> list[str]:
-    """Sort labels as numbers if all are numbers, otherwise as text."""
+    """Return labels sorted as numbers if all are numbers, otherwise as text."""
     keys: dict[str, Any] = {name: _key(name) for name in names}
     if any(isinstance(key, str) for key in keys.values()):
         return sorted(names)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.errors import KlrBenchError, shown
 from klr_bench.experiment.config.models import MOST_FEATURES
 from klr_bench.experiment.data.compression import DamagedFileError
-from klr_bench.experiment.data.labels import Labels, number, some
+from klr_bench.experiment.data.labels import Labels, known_code, number
 from klr_bench.experiment.data.readers import check_text, csv, sniffed_format, svmlight
 from klr_bench.experiment.data.readers.chunks import STREAM_SETTINGS, Dense, LabelEncoder, Sparse, rechunked
 from klr_bench.experiment.data.readers.layout import Layout, check_width, layout_of
@@ -243,13 +243,7 @@ class Stream:
     def _values(self) -> NDArray[Any]:
         """The values of y by their codes."""
         if self._positive is not None:
-            code = Labels(self._spellings).find(self._positive)
-            if code is None:
-                message = (
-                    f"{self._paths[0]}: no row has the label {shown(repr(str(self._positive)))} (positive=)."
-                    f"{nearest(str(self._positive), some(self._spellings))}"
-                )
-                raise KlrBenchError(message)
+            code = known_code(Labels(self._spellings), self._positive, str(self._paths[0]), "positive=")
             return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
         if self._given is not None:
             return self._given

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,58 +90,55 @@ class Table:
     def notes(self) -> list[str]:
         """Return where the labels stand, and what was done with the other columns unless all are whole and numbers."""
         numbers, texts, left = ([one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT))
-        empty, own_value = ([one for one in some_columns if one.n_missing] for some_columns in (numbers, texts))
-        units = [one for one in numbers if one.unit]
-        commas = [one for one in numbers if one.commas]
-        found = [f"labels: {self.layout.named(self.layout.label)}" + ("" if self.layout.header else " (no header)")]
-        if not (texts or left or empty or units or commas):
-            return found
-        found += [f"{_columns_of(numbers)} of numbers: {_names(numbers)}"] if numbers else []
-        if units:
-            of = _listed([f"{one.name} ({shown(repr(one.unit))})" for one in units])
-            found.append(f"the unit is removed from {_columns_of(units)} of numbers: {of}")
-        if commas:
-            found.append(f"commas separate thousands in {_columns_of(commas)}: {_names(commas)}")
-        if texts:
-            width = sum(one.width for one in texts)
-            of = _listed([f"{one.name} ({one.width})" for one in texts])
-            found.append(f"{_columns_of(texts)} of text as {width} of 0 and 1: {of}")
-        found += [
-            f"warning: {one.name} is read as text, for it has {one.why}: convert them to one unit, or confirm with "
-            f"data.columns={{{_key(one.place, one.name)}: text}}"
-            for one in texts
-            if one.why
+        notes = [f"labels: {self.layout.named(self.layout.label)}" + ("" if self.layout.header else " (no header)")]
+        if not (texts or left or any(one.n_missing or one.unit or one.commas for one in numbers)):
+            return notes
+
+        def note(text: str, columns: Sequence[Column], detail: Callable[[Column], object] | None = None) -> str:
+            names = _listed([f"{one.name} ({detail(one)})" if detail else one.name for one in columns])
+            counted = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+            return f"{text.format(counted)}: {names}" if columns else ""
+
+        notes += [
+            note("{} of numbers", numbers),
+            note("the unit is removed from {} of numbers", [one for one in numbers if one.unit], _quoted_unit),
+            note("commas separate thousands in {}", [one for one in numbers if one.commas]),
+            note(f"{{}} of text as {sum(one.width for one in texts)} of 0 and 1", texts, lambda one: one.width),
+            *(
+                f"warning: {one.name} is read as text, for it has {one.why}: convert them to one unit, or confirm with "
+                f"data.columns={{{_key(one.place, one.name)}: text}}"
+                for one in texts
+                if one.why
+            ),
         ]
-        if empty:
-            of = _listed([f"{one.name} ({one.n_missing:,})" for one in empty])
-            found.append(
-                f"values are missing in {_columns_of(empty)} of numbers: {of}; the median of the training rows stands "
-                "for them, beside a column that says so"
-            )
-        if own_value:
-            of = _listed([f"{one.name} ({one.n_missing:,})" for one in own_value])
-            found.append(f"values are missing in {_columns_of(own_value)} of text, as a value of its own: {of}")
+        for kind, columns, end in (
+            ("numbers", numbers, "; the median of the training rows stands for them, beside a column that says so"),
+            ("text, as a value of its own", texts, ""),
+        ):
+            missing = [one for one in columns if one.n_missing]
+            found = note(f"values are missing in {{}} of {kind}", missing, lambda one: f"{one.n_missing:,}")
+            notes.append(found and found + end)
         if left:
             of = "; ".join(some([f"{one.name}: {one.why}" for one in left]))
-            found.append(f"left out: {of}. To keep one: data.columns={{NAME: number}}, or text")
-        return found
+            notes.append(f"left out: {of}. To keep one: data.columns={{NAME: number}}, or text")
+        return [text for text in notes if text]
 
 
 def read_table(
     path: Path,
     labels: Labels,
     label_column: str | int | None = None,
-    asked: Mapping[str, str] | None = None,
+    requested: Mapping[str, str] | None = None,
     like: Table | None = None,
 ) -> tuple[Any, NDArray[np.int64], Table]:
     """Return X float32 (n, d), dense or, if it is wide, CSR, NaN where a number is missing; codes (n,); the table.
 
-    `asked` are the kinds that columns are to have, by name or by number from 1: number, text, leave_out.  `like` is the
-    table of the training file, which decides on the columns of a test file.  Raises a KlrBenchError that names the
-    file, and the line where there is one.
+    `requested` are kinds of columns (number, text, leave_out) by name or by number from 1.  `like` is the table of the
+    training file, which decides on the columns of a test file.  Raises a KlrBenchError that names the file, and the
+    line if there is one.
     """
     layout = layout_of(path, label_column, like.layout if like else None, unnamed=True)
-    columns = list(like.columns) if like else _columns(path, layout, asked or {})
+    columns = list(like.columns) if like else _columns(path, layout, requested or {})
     X, codes = _rows(path, layout, columns, labels)
     if X.shape[1] == 0:
         why = "; ".join(some([f"{one.name}: {one.why}" for one in columns]))
@@ -184,10 +181,10 @@ def _rows(path: Path, layout: Layout, columns: Sequence[Column], labels: Labels)
     return X, np.array(codes, dtype=np.int64)
 
 
-def _columns(path: Path, layout: Layout, asked: Mapping[str, str]) -> list[Column]:
+def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
     """Decide on all columns but the label, after a look at all rows that have one."""
     names = {place: _name(layout, place) for place in range(layout.n_columns) if place != layout.label}
-    chosen = _chosen(path, names, asked)
+    chosen = _chosen(path, names, requested)
     profiles = {place: ColumnProfile() for place in names}
     for rows in text_rows(path, layout):
         if labelled := [(line, row) for line, row in rows if not is_unlabelled(row[layout.label])]:
@@ -195,7 +192,10 @@ def _columns(path: Path, layout: Layout, asked: Mapping[str, str]) -> list[Colum
             texts = list(zip(*fields, strict=True))
             for place, profile in profiles.items():
                 profile.add(lines, texts[place])
-    return [_decided(path, layout, place, names[place], profiles[place], chosen.get(place)) for place in names]
+    return [
+        _Decision(path, layout, place, name, profiles[place], chosen.get(place)).column()
+        for place, name in names.items()
+    ]
 
 
 def _name(layout: Layout, place: int) -> str:
@@ -203,10 +203,10 @@ def _name(layout: Layout, place: int) -> str:
     return shown(named, 50) if named else f"column {place + 1}"
 
 
-def _chosen(path: Path, names: Mapping[int, str], asked: Mapping[str, str]) -> dict[int, str]:
-    """Return the kinds that are asked for, by place; refuse a column that there is not."""
+def _chosen(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
+    """Return the requested kinds by place; refuse an unknown column."""
     found: dict[int, str] = {}
-    for name, kind in asked.items():
+    for name, kind in requested.items():
         places = [place for place, known in names.items() if known == name]
         if not places and name.isdecimal() and int(name) - 1 in names:
             places = [int(name) - 1]
@@ -218,81 +218,107 @@ def _chosen(path: Path, names: Mapping[int, str], asked: Mapping[str, str]) -> d
     return found
 
 
-def _decided(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, asked: str | None) -> Column:
-    """Return what is made of a column."""
+@dataclass(frozen=True)
+class _Decision:
+    """What becomes of a column, by the kind that `data.columns` requests or by the profile of its values."""
 
-    def left_out(why: str) -> Column:
-        return Column(place, name, LEAVE_OUT, why, n_missing=profile.n_missing)
+    path: Path
+    layout: Layout
+    place: int
+    name: str
+    profile: ColumnProfile
+    requested: str | None
 
-    if asked == LEAVE_OUT:
-        return left_out("as data.columns says")
-    if profile.n_there == 0:
-        return left_out("no values")
-    if profile.counts is not None and len(profile.counts) == 1 and not profile.n_missing:
-        return left_out("the same value in all rows")
-    if asked is None and (
-        profile.numbers_rows(place, name) or (profile.whole and layout.header and not layout.header[place])
-    ):
-        return left_out("numbers of the rows")
-    if asked is None and profile.identifies(name):
-        return left_out("identifiers, all different")
-    commas = profile.commas == "thousands" or (asked == NUMBER and profile.commas == "either")
-    units = tuple(profile.units)
-    n_numbers, other = profile.numbers(commas=commas)
-    if asked != TEXT and n_numbers == profile.n_there:
-        return Column(place, name, NUMBER, n_missing=profile.n_missing, unit=units[0], commas=commas)
-    if other and (asked == NUMBER or (asked is None and n_numbers >= MOSTLY * profile.n_there)):
-        line, text = other
-        share = "" if asked else f", as {n_numbers:,} of {profile.n_there:,} values of the column are"
-        unit = f" with the unit {shown(repr(units[0]))}" if units and units[0] else ""
-        message = (
-            f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} is not a number{unit}{share}; mend the "
-            f"line, or {_left_out_by(place, name)}."
-        )
-        raise KlrBenchError(message)
-    many = profile.counts is None or len(profile.counts) > max(SELDOM, profile.n_there / 2)
-    all_numbers = None not in profile.forms
-    if asked is None and profile.commas in {"decimal", "either"} and (all_numbers or many):
-        line, text = min(found for form, found in profile.first.items() if form and form.comma)
+    def column(self) -> Column:
+        profile, free = self.profile, self.requested is None
+        if why := self._reason_to_leave_out():
+            return self._left_out(why)
+        commas = profile.commas == "thousands" or (self.requested == NUMBER and profile.commas == "either")
+        unit = next(iter(profile.units), "")
+        n_numbers, other = profile.numbers(commas=commas)
+        if self.requested != TEXT and n_numbers == profile.n_there:
+            return Column(self.place, self.name, NUMBER, n_missing=profile.n_missing, unit=unit, commas=commas)
+        if other and (self.requested == NUMBER or (free and n_numbers >= MOSTLY * profile.n_there)):
+            share = f", as {n_numbers:,} of {profile.n_there:,} values of the column are" if free else ""
+            reason = f"is not a number{_with_unit(unit)}{share}; mend the line"
+            raise self._refusal(other, reason)
+        return self._text() if self.requested else self._text_or_left_out()
+
+    def _reason_to_leave_out(self) -> str | None:
+        profile, free = self.profile, self.requested is None
+        if self.requested == LEAVE_OUT:
+            return "as data.columns says"
+        if profile.n_there == 0:
+            return "no values"
+        if profile.counts is not None and len(profile.counts) == 1 and not profile.n_missing:
+            return "the same value in all rows"
+        unnamed = self.layout.header is not None and not self.layout.header[self.place]
+        if free and (profile.numbers_rows(self.place, self.name) or (profile.whole and unnamed)):
+            return "numbers of the rows"
+        return "identifiers, all different" if free and profile.identifies(self.name) else None
+
+    def _text_or_left_out(self) -> Column:
+        profile, units = self.profile, tuple(self.profile.units)
+        many = profile.counts is None or len(profile.counts) > max(SELDOM, profile.n_there / 2)
+        all_numbers = None not in profile.forms
+        if profile.commas in {"decimal", "either"} and (all_numbers or many):
+            raise self._comma_refusal()
+        if profile.dates():
+            return self._left_out("dates")
+        mixed = ""
+        if all_numbers and 1 < len(units) <= MOST_UNITS:
+            mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
+        if many:
+            counted = f"more than {MOST_COUNTED:,}" if profile.counts is None else f"{len(profile.counts):,}"
+            return self._left_out(mixed or f"{counted} different texts")
+        return self._text(mixed)
+
+    def _text(self, why: str = "") -> Column:
+        counts = self.profile.counts
+        if counts is None:
+            expected = f"expected at most {MOST_COUNTED:,} different texts, got more"
+            message = f"{self.path}: {self.name}: {expected}; leave the column out."
+            raise KlrBenchError(message)
+        values = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES]
+        if self.profile.n_missing:
+            values.append("")
+        elif len(values) == 2:
+            values = values[1:]  # the other one is where this is not
+        return Column(self.place, self.name, TEXT, why, tuple(values), self.profile.n_missing)
+
+    def _left_out(self, why: str) -> Column:
+        return Column(self.place, self.name, LEAVE_OUT, why, n_missing=self.profile.n_missing)
+
+    def _comma_refusal(self) -> KlrBenchError:
+        first = min(first for form, first in self.profile.first.items() if form and form.comma)
         what, option = "is no number, and some values of the column have a decimal comma; write points", "decimal=','"
-        if "," not in text:
+        if "," not in first[1]:
             what, option = "is no number, as points separate thousands; remove them", "thousands='.'"
-        if profile.commas == "either":
+        if self.profile.commas == "either":
             what = (
                 f"may have a decimal comma or separate thousands; for thousands, add "
-                f"'data.columns={{{_key(place, name)}: number}}'; for a decimal comma, write points"
+                f"'data.columns={{{_key(self.place, self.name)}: number}}'; for a decimal comma, write points"
             )
-        message = (
-            f"{path}, line {line}, {layout.named(place)}: {shown(repr(text))} {what} (pandas.read_csv has "
-            f"{option}), or {_left_out_by(place, name)}."
-        )
-        raise KlrBenchError(message)
-    if asked is None and profile.dates():
-        return left_out("dates")
-    mixed = ""
-    if asked is None and all_numbers and 1 < len(units) <= MOST_UNITS:
-        mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
-    if asked is None and many:
-        counted = f"more than {MOST_COUNTED:,}" if profile.counts is None else f"{len(profile.counts):,}"
-        return left_out(mixed or f"{counted} different texts")
-    if profile.counts is None:
-        message = f"{path}: {name}: expected at most {MOST_COUNTED:,} different texts, got more; leave the column out."
-        raise KlrBenchError(message)
-    values = sorted(profile.counts, key=lambda value: (-profile.counts[value], value))[:MOST_VALUES]  # type: ignore[index]
-    if profile.n_missing:
-        values.append("")
-    elif len(values) == 2:
-        values = values[1:]  # the other one is where this is not
-    return Column(place, name, TEXT, mixed, tuple(values), profile.n_missing)
+        return self._refusal(first, f"{what} (pandas.read_csv has {option})")
+
+    def _refusal(self, value: tuple[int, str], reason: str) -> KlrBenchError:
+        line, text = value
+        leave_out = f"leave the column out with 'data.columns={{{_key(self.place, self.name)}: leave_out}}'"
+        where = f"{self.path}, line {line}, {self.layout.named(self.place)}"
+        return KlrBenchError(f"{where}: {shown(repr(text))} {reason}, or {leave_out}.")
+
+
+def _quoted_unit(column: Column) -> str:
+    return shown(repr(column.unit))
+
+
+def _with_unit(unit: str) -> str:
+    return f" with the unit {shown(repr(unit))}" if unit else ""
 
 
 def _key(place: int, name: str) -> str:
     """Return the name of a column if the command line can hold it unquoted, else its number."""
     return name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)
-
-
-def _left_out_by(place: int, name: str) -> str:
-    return f"leave the column out with 'data.columns={{{_key(place, name)}: leave_out}}'"
 
 
 def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: TextRows) -> NDArray[np.float32]:
@@ -306,20 +332,12 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], piece: TextRo
         wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):
             line, row = piece[wrong[0]]
-            unit = f" with the unit {shown(repr(column.unit))}" if column.unit else ""
-            what = f"{shown(repr(row[column.place]))} is not a number{unit} between -{LARGEST:g} and {LARGEST:g}"
-            message = f"{path}, line {line}, {layout.named(column.place)}: {what}; mend or remove the row."
+            what = f"{shown(repr(row[column.place]))} is not a number{_with_unit(column.unit)}"
+            between = f"between -{LARGEST:g} and {LARGEST:g}; mend or remove the row."
+            message = f"{path}, line {line}, {layout.named(column.place)}: {what} {between}"
             raise KlrBenchError(message)
         found.append(values)
     return np.concatenate(found, axis=1).astype(np.float32)
-
-
-def _columns_of(what: Collection[object]) -> str:
-    return "1 column" if len(what) == 1 else f"{len(what)} columns"
-
-
-def _names(columns: Sequence[Column]) -> str:
-    return _listed([one.name for one in columns])
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import struct
 from pathlib import Path
@@ -89,6 +90,12 @@ def test_some_classes_of_a_text_file_alone(tmp_path: Path) -> None:
         (0, b"", r"images: begins with ''"),
         (0, b"\0\0\x07\x01", r"begins with '00 00 07 01'"),
         (0, b"\0\0\x08\0", r"begins with '00 00 08 00'"),
+        (0, b"\0", r"begins with '00', which no idx file does; get the file again"),
+        (1, b"\x7fELF" + bytes(20), r"labels: begins with '7f 45 4c 46', which no idx file does"),
+        (1, b"1,a\n2,b\n", r"labels: begins with '31 2c 61 0a'"),
+        (0, b"\0\0\x08\xff" + b"\xff" * 1020, r"begins with '00 00 08 ff'"),
+        (0, b"\0\0\x08\2" + (10**9).to_bytes(4, "big") * 2 + b"1234", r"16 bytes, expected 10{9,}.* for an array"),
+        (1, bz2.compress(b"\0\0\x08\2" + bytes(8)), r"labels: 12 bytes, expected 12 for an array of \(0, 0\); get"),
         (0, b"\0\0\x08\x02\0\0", r"images: 6 bytes, expected .* for an array"),
         (0, idx(images())[:-1], r"45 bytes, expected 46 for an array of \(5, 2, 3\); get the file again"),
         (0, idx(images()) + b"\0", r"47 bytes, expected 46"),

@@ -292,6 +292,7 @@ def flipped(path: Path, bit: int) -> None:
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
+@pytest.mark.exhaustive
 @TEXTS
 def test_no_flipped_bit_in_the_cache_changes_a_row(write: Write, tmp_path: Path, text: bytes, monkeypatch) -> None:
     monkeypatch.setattr(stream_cache, "CHECKED_BYTES", 1000)

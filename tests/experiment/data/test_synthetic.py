@@ -28,6 +28,7 @@ SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
     "dense_factors": lambda n, seed: synthetic.dense_factors(n, 30, 5, 0.5, 0.3, seed),
     "gaussian_mixtures": lambda n, seed: synthetic.gaussian_mixtures(n, 3, 2, 0.8, seed),
     "two_gaussians": lambda n, seed: synthetic.two_gaussians(n, 20, 4.0, 1.0, seed),
+    "correlated_blocks": lambda n, seed: blocks(n, seed=seed)[:2],
     "sparse_binary": lambda n, seed: synthetic.sparse_binary(n, 500, 20, 5, 2, 4, 0.6, seed),
 }
 
@@ -195,45 +196,22 @@ def test_correlated_blocks_have_the_correlations_that_they_say() -> None:
     assert np.abs(R[~strong]).max() < 0.03
 
 
-def test_correlated_blocks_are_the_same_for_the_same_seed() -> None:
-    (X, y, relevant), again, other = blocks(50), blocks(50), blocks(50, seed=1)
-    assert (again[0] != X).nnz == 0
-    assert y.tolist() == again[1].tolist()
-    np.testing.assert_array_equal(relevant, again[2])
-    assert set(relevant) != set(other[2])
+BUNDLED: dict[str, tuple[tuple[int, int], list[Any], dict[Any, int]]] = {
+    "digits": ((1797, 64), ["even", "odd", "even", "odd", "even"], {"even": 891, "odd": 906}),
+    "ten_digits": ((1797, 64), [*range(10), 0, 1], {0: 178, 1: 182}),
+    "breast_cancer": ((569, 30), ["malignant"], {"malignant": 212, "benign": 357}),
+    "wine": ((178, 13), [0], {0: 59, 1: 71, 2: 48}),
+    "iris": ((150, 4), ["setosa"], {"setosa": 50, "versicolor": 50, "virginica": 50}),
+}
 
 
-def test_digits_are_even_or_odd() -> None:
-    X, y = bundled.digits()
-    assert X.shape == (1797, 64)
-    assert y[:5].tolist() == ["even", "odd", "even", "odd", "even"]  # the set begins with 0, 1, 2, 3, 4
-
-
-def test_ten_digits_are_ten() -> None:
-    X, y = bundled.ten_digits()
-    assert X.shape == (1797, 64)
-    assert y[:12].tolist() == [*range(10), 0, 1]
-
-
-def test_breast_cancer_has_212_malignant_tumours() -> None:
-    X, y = bundled.breast_cancer()
-    assert X.shape == (569, 30)
-    assert (y == "malignant").sum() == 212
-
-
-def test_wine_has_three_cultivars() -> None:
-    X, y = bundled.wine()
-    assert X.shape == (178, 13)
-    assert np.bincount(y).tolist() == [59, 71, 48]
-
-
-def test_iris_has_three_species_of_fifty() -> None:
-    X, y = bundled.iris()
-    assert X.shape == (150, 4)
-    assert [label.tolist() for label in np.unique(y, return_counts=True)] == [
-        ["setosa", "versicolor", "virginica"],
-        [50] * 3,
-    ]
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_sets(name: str) -> None:
+    shape, first, counts = BUNDLED[name]
+    X, y = getattr(bundled, name)()
+    assert X.shape == shape
+    assert y[: len(first)].tolist() == first
+    assert {label: (y == label).sum() for label in counts} == counts
 
 
 def test_dense_factors_are_of_norm_one_and_a_linear_rule_of_the_whitened_rows_classifies_them() -> None:

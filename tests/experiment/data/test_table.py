@@ -91,15 +91,15 @@ def test_numbers_alone_are_read_as_they_are(tmp_path: Path) -> None:
 def test_what_columns_are_can_be_said(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.csv", rows())
     asked = {"id": "number", "sex": "leave_out", "8": "leave_out", "age": "text", "unit": "leave_out"}
-    kinds = {column.name: column.kind for column in read(path, asked=asked)[2].columns}
+    kinds = {column.name: column.kind for column in read(path, requested=asked)[2].columns}
     assert [name for name, kind in kinds.items() if kind == "leave_out"] == ["sex", "born", "note", "unit", "x"]
     assert (kinds["id"], kinds["age"]) == ("number", "text")
     with pytest.raises(KlrBenchError, match=r"data\.columns: no column 'agee' of features\. Did you mean 'age'\?"):
-        read(path, asked={"agee": "number"})
+        read(path, requested={"agee": "number"})
     with pytest.raises(KlrBenchError, match=r"line 2, column 3 \('city'\): 'Rome' is not a number; mend the line"):
-        read(path, asked={"city": "number"})
+        read(path, requested={"city": "number"})
     with pytest.raises(KlrBenchError, match="no column 'class'"):
-        read(path, asked={"class": "number"})
+        read(path, requested={"class": "number"})
 
 
 def test_a_mistake_among_numbers_is_no_text(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_numbers_with_a_comma_are_no_texts_though_they_repeat(tmp_path: Path) ->
     (tmp_path / "mine.csv").write_text("\n".join(lines))
     with pytest.raises(KlrBenchError, match=r"column 1 \('size'\): '0,5' is no number, and .* decimal comma"):
         read(tmp_path / "mine.csv")
-    _, _, table = read(tmp_path / "mine.csv", asked={"size": "text"})
+    _, _, table = read(tmp_path / "mine.csv", requested={"size": "text"})
     assert table.columns[0].values == ("0,5", "1,5", "2,5", "3,5", "4,5")
 
 
@@ -151,7 +151,7 @@ def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
         "2 columns of numbers: price, x",
         f"the unit is removed from 1 column of numbers: price ({UNITS[form]!r})",
     ]
-    assert read(path, asked={"price": "text"})[2].columns[0].kind == "text"
+    assert read(path, requested={"price": "text"})[2].columns[0].kind == "text"
     other = write(tmp_path / "test.csv", [row | {"price": "5 lb"} for row in table[:2]])
     with pytest.raises(
         KlrBenchError, match=rf"'5 lb' is not a number with the unit {re.escape(repr(UNITS[form]))} between"
@@ -170,11 +170,11 @@ def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> 
         "warning: w is read as text, for it has numbers with different units ('kg', 'g'): convert them to one unit, or "
         "confirm with data.columns={w: text}"
     ) in read(path)[2].notes()
-    assert "warning" not in "".join(read(path, asked={"w": "text"})[2].notes())
+    assert "warning" not in "".join(read(path, requested={"w": "text"})[2].notes())
     with pytest.raises(
         KlrBenchError, match=r"line 2, column 1 \('w'\): '0 g' is not a number with the unit 'kg'; mend"
     ):
-        read(path, asked={"w": "number"})
+        read(path, requested={"w": "number"})
     table = [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
     (column, _) = read(write(tmp_path / "mine.csv", table))[2].columns
     assert (column.kind, column.why) == ("leave_out", "numbers with different units ('kg', 'g')")
@@ -217,7 +217,7 @@ def test_a_comma_that_may_be_either_is_refused(tmp_path: Path, plain: str) -> No
     )
     with pytest.raises(KlrBenchError, match=expected):
         read(path)
-    X, _, found = read(path, asked={"price": "number"})
+    X, _, found = read(path, requested={"price": "number"})
     assert X[:2, 0].tolist() == [4799, 4800]
     assert "commas separate thousands in 1 column: price" in found.notes()
 
