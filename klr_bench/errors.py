@@ -6,6 +6,7 @@ import difflib
 import resource
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from klr_bench.printing import printable, shortened
 
@@ -20,6 +21,11 @@ class KlrBenchError(Exception):
 
 class StoppedError(KlrBenchError):
     """A run that cannot go on, though nothing is wrong with its input: the command line leaves with exit status 1."""
+
+
+def fail(message: str) -> NoReturn:
+    """Raise a KlrBenchError."""
+    raise KlrBenchError(message)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

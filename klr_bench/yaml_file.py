@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import KlrBenchError, fail, located
 from klr_bench.files import read_regular
 from klr_bench.printing import shortened
 
@@ -97,8 +97,7 @@ def _check_size(text: str) -> None:
 
 
 def _refuse(event: Any, expected: str, got: str) -> NoReturn:
-    message = f"line {event.start_mark.line + 1}: expected {expected}, got {got}."
-    raise KlrBenchError(message)
+    fail(f"line {event.start_mark.line + 1}: expected {expected}, got {got}.")
 
 
 @cache

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, fail
 from klr_bench.experiment.cells import (
     COLUMNS,
     FIELDS,
@@ -283,11 +283,10 @@ def _refuse_newer(content: Any, path: str | Path) -> None:
     """Refuse what a later version has written: it is neither understood nor to be overwritten."""
     version = content.get("schema_version") if isinstance(content, dict) else None
     if type(version) is int and version > SCHEMA_VERSION:
-        message = (
+        fail(
             f"{path}: schema_version: expected at most {SCHEMA_VERSION}, got {shortened(str(version), 20)}. "
             "Use the klr-bench that wrote it, or another results_dir."
         )
-        raise KlrBenchError(message)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from klr_bench import protocols
-from klr_bench.errors import KlrBenchError, raised, shown
+from klr_bench.errors import fail, raised, shown
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel
 from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
@@ -74,11 +74,10 @@ def score_fold(
     resolved = resolve_kernel(kernel, data.X_train, seed)
     X, y, X_held_out, y_held_out = _fold(data, fold, folds, max_examples) if nested else _split(data)
     if len(np.unique(y)) < 2:
-        message = (
+        fail(
             f"without fold {fold} the {len(y)} training rows have one class only; use fewer folds (selection.folds=), "
             "or data with more rows of each class."
         )
-        raise KlrBenchError(message)
     made = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
     estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in made]
     scores: list[Score] = [None] * len(estimators)

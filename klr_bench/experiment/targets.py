@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from klr_bench.errors import KlrBenchError, raised
+from klr_bench.errors import KlrBenchError, fail, raised
 
 Parameters = Mapping[str, Any]
 """The parameters of an estimator or a function by name."""
@@ -30,10 +30,7 @@ def locate(target: str) -> Callable[..., Any]:
         message = f"{expected}, got {target!r}, which cannot be imported ({raised(error)})."
         raise KlrBenchError(message) from error
     if not callable(found):
-        message = (
-            f"{TARGET}: expected the dotted name of a class or function, got {target!r}, a {type(found).__name__}."
-        )
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: expected the dotted name of a class or function, got {target!r}, a {type(found).__name__}.")
     return found  # type: ignore[no-any-return]
 
 
@@ -44,16 +41,13 @@ def classifier_class(target: str) -> type:
     """
     found = locate(target)
     if not isinstance(found, type):
-        message = f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(found).__name__}."
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(found).__name__}.")
     missing = [method for method in ("fit", "predict") if not callable(getattr(found, method, None))]
     if missing:
-        message = f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}."
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}.")
     scikit_learn = sys.modules.get("sklearn.base")  # where it was not imported, nothing descends from its classes
     if scikit_learn and any(base is scikit_learn.RegressorMixin for base in found.__mro__):
-        message = f"{TARGET}: expected a classifier, got {target!r}, a regressor."
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: expected a classifier, got {target!r}, a regressor.")
     return found
 
 

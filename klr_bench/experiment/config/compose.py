@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.checks import check_run, check_settings, check_unused_keys
 from klr_bench.experiment.config.models import RunConfig, RunEntry
@@ -34,8 +34,7 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
 
     plain: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     if plain.get("name") is None:
-        message = "experiment: expected one name. To run several: klr-bench run -m experiment=first,second"
-        raise KlrBenchError(message)
+        fail("experiment: expected one name. To run several: klr-bench run -m experiment=first,second")
     return resolve_run(plain, override_keys(overrides), config_files.folders() if searched is None else searched)
 
 
@@ -50,8 +49,7 @@ def resolve_run(plain: dict[str, Any], overrides: set[str], searched: Sequence[P
     algorithms = resolve_algorithms(entry.algorithms, overrides, searched)
     datasets = resolve_datasets(entry.datasets, entry.data, overrides, searched)
     if "budget" in overrides and not any("budget" in lists for lists in entry.sweep.values()):
-        message = f"budget: the experiment {entry.name} has no learners with a budget in its sweep."
-        raise KlrBenchError(message)
+        fail(f"budget: the experiment {entry.name} has no learners with a budget in its sweep.")
     sweep = resolve_references(entry.sweep, Path(entry.results_dir), datasets)
     resolved = {
         "algorithms": algorithms,

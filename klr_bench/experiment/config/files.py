@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import fail, nearest
 
 GROUPS = ("experiment", "dataset", "algorithm", "parallel")
 """Folders of files that a run chooses from, as in dataset=magic; Hydra composes them."""
@@ -45,16 +45,14 @@ def check_own(searched: Sequence[Path]) -> None:
             hiding, text = shipped / relative, read_text(own)
             _check_sections(own, read(own), relative)
             if hiding.is_file() and hiding.read_text(encoding="utf-8") != text:
-                message = (
+                fail(
                     f"two different files for {relative.with_suffix('')}: {hiding} would hide {own}. "
                     "Give yours another name, or run from another folder."
                 )
-                raise KlrBenchError(message)
             header = package_header(relative)
             if header and header not in text.splitlines()[:10]:
                 first = next(iter(text.splitlines()), "")
-                message = f"{own}: expected {header!r} as its first line, got {first!r:.80}. Put it there."
-                raise KlrBenchError(message)
+                fail(f"{own}: expected {header!r} as its first line, got {first!r:.80}. Put it there.")
 
 
 def _check_sections(own: Path, content: Mapping[str, Any], relative: Path) -> None:
@@ -65,10 +63,7 @@ def _check_sections(own: Path, content: Mapping[str, Any], relative: Path) -> No
     for name in content.keys() & {*sections}:
         value = content[name]
         if not isinstance(value, dict) and (value is not None or name == "hydra"):
-            message = (
-                f"{own}: {name}: expected keys and values, got {value!r:.200}. Write them below it, or leave it out."
-            )
-            raise KlrBenchError(message)
+            fail(f"{own}: {name}: expected keys and values, got {value!r:.200}. Write them below it, or leave it out.")
 
 
 @cache
@@ -93,8 +88,7 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
     """Return the file of a name, or refuse the name and say which one is near."""
     known = names(group, searched)
     if name not in known:
-        message = f"unknown {group} {name!r}.{nearest(name, known)}"
-        raise KlrBenchError(message)
+        fail(f"unknown {group} {name!r}.{nearest(name, known)}")
     paths = [folder / group / f"{name}.yaml" for folder in searched]
     return next(path for path in paths if os.path.lexists(path))
 
@@ -105,6 +99,5 @@ def read(path: Path) -> dict[str, Any]:
 
     content = read_yaml(path, as_hydra=True)
     if not isinstance(content, dict | None):
-        message = f"{path}: expected keys and values, got {type(content).__name__}."
-        raise KlrBenchError(message)
+        fail(f"{path}: expected keys and values, got {type(content).__name__}.")
     return content or {}

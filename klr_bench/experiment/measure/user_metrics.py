@@ -22,7 +22,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klr_bench.errors import KlrBenchError, nearest, raised
+from klr_bench.errors import KlrBenchError, fail, nearest, raised
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.metric import Metric
 
@@ -45,8 +45,7 @@ def find_metric(name: str, folders: Sequence[Path]) -> Metric:
         return METRICS[name]
     files = metric_files(folders)
     if name not in files:
-        message = f"unknown metric {name!r}.{nearest(name, [*METRICS, *files])}"
-        raise KlrBenchError(message)
+        fail(f"unknown metric {name!r}.{nearest(name, [*METRICS, *files])}")
     return _load(files[name])
 
 
@@ -63,18 +62,14 @@ def _load(path: Path) -> Metric:
         message = f"{path}: running it raised {raised(error)}"
         raise KlrBenchError(message) from error
     if not isinstance(metric, Metric):
-        message = f"{path}: expected METRIC = Metric(...), got {reprlib.repr(metric)}."
-        raise KlrBenchError(message)
+        fail(f"{path}: expected METRIC = Metric(...), got {reprlib.repr(metric)}.")
     metric.checked(str(path))
     if metric.name != path.stem:
-        message = f"{path}: METRIC.name: expected {path.stem!r}, the name of the file, got {metric.name!r}."
-        raise KlrBenchError(message)
+        fail(f"{path}: METRIC.name: expected {path.stem!r}, the name of the file, got {metric.name!r}.")
     if not callable(metric.of):
-        message = f"{path}: METRIC.of: expected a function of Predictions, got {metric.of!r}."
-        raise KlrBenchError(message)
+        fail(f"{path}: METRIC.of: expected a function of Predictions, got {metric.of!r}.")
     if not metric.stored or metric.compares:
-        message = f"{path}: METRIC: `stored` and `compares` are for metrics that a report makes; leave them out."
-        raise KlrBenchError(message)
+        fail(f"{path}: METRIC: `stored` and `compares` are for metrics that a report makes; leave them out.")
     return replace(metric, of=naming_errors(metric.name, metric.of))
 
 
@@ -90,8 +85,7 @@ def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Pred
         if result is None:
             return None
         if not isinstance(result, Real) or isinstance(result, bool) or math.isinf(result):
-            message = f"metric {name}: its function is to return a finite number or None, got {reprlib.repr(result)}."
-            raise KlrBenchError(message)
+            fail(f"metric {name}: its function is to return a finite number or None, got {reprlib.repr(result)}.")
         return float(result)
 
     return value

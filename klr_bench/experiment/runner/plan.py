@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench import protocols
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import KlrBenchError, fail, located
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import (
     LEFT_TO_SELECTION,
@@ -89,8 +89,7 @@ class Source:
     def check_unchanged(self) -> None:
         """Refuse a file that is no longer the one that the key is of, as far as it can tell.  Raises KlrBenchError."""
         if dataset_hash(self.stem, self.spec) != self.data_key:
-            message = f"{self.name}: a file has changed while it was read; run the same command again."
-            raise KlrBenchError(message)
+            fail(f"{self.name}: a file has changed while it was read; run the same command again.")
 
     def content(self) -> dict[str, object]:
         """Return what the arrays depend on, for a key."""

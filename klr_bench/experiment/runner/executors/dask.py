@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from klr_bench.errors import KlrBenchError, StoppedError, shown
+from klr_bench.errors import KlrBenchError, StoppedError, fail, shown
 from klr_bench.experiment.config.models import ParallelConfig
 from klr_bench.experiment.runner.executors import Failure, Say, Task
 from klr_bench.experiment.runner.executors._dask_worker import MissingData, OtherCode, files_to_send, receive, run_here
@@ -199,8 +199,7 @@ class DaskExecutor:
         """Return since when there has been no worker, or None; say so after a while, and again when one has come."""
         self._refused = {worker: why for worker, why in self._refused.items() if worker in workers}
         if workers and len(self._refused) == len(workers):
-            message = f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}"
-            raise KlrBenchError(message)
+            fail(f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}")
         now = time.monotonic()
         if workers:
             if since == 0.0:
@@ -280,11 +279,8 @@ def _address_in(path: Path) -> str:
             return str(json.loads(path.read_text())["address"])
         time.sleep(POLL_S / 4)
     problem = "has no address of a scheduler" if path.is_file() else "does not exist"
-    message = (
-        f"parallel.scheduler_file={shown(path)}: this file {problem}. Start a scheduler with "
-        f"`dask scheduler --scheduler-file {shown(path)}`."
-    )
-    raise KlrBenchError(message)
+    message = f"this file {problem}. Start a scheduler with `dask scheduler --scheduler-file {shown(path)}`."
+    raise KlrBenchError(f"parallel.scheduler_file={shown(path)}: {message}")  # noqa: EM102
 
 
 @contextmanager
