@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
-from klr_bench.cli.environment import environment_message, open_closed_streams
 from klr_bench.cli.words import split_keys
-from klr_bench.errors import KlrBenchError, fail, nearest
+from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
 from klr_bench.files import expanded, read_regular
 from klr_bench.printing import error_message, printable
 
@@ -102,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
-    open_closed_streams()
+    _open_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of a label or a file's name that has no such letters
     try:
@@ -124,6 +123,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return EXIT_BAD_INPUT
     return status
+
+
+def _open_closed_streams() -> None:
+    """Connect standard streams that the caller has closed to /dev/null; a file opened later would take their number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _dispatch(arguments: list[str], *, debug: bool) -> int:

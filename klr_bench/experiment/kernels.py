@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ DISTANCES = ("percentile", "multiple")
 WIDTH_SAMPLE = 2000
 
 
-def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> EstimatorSpec | None:
+def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None:
     """Return the kernel of an estimator: the shared one but for its own parameters; None if it has no kernel.
 
     Only what the kernel uses is in it.  An own `gamma` switches the percentile off.

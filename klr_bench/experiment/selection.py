@@ -17,11 +17,10 @@ from klr_bench import protocols
 from klr_bench.errors import fail, raised, shown
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel
-from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
-from klr_bench.experiment.measure.clock import Clock
+from klr_bench.experiment.measure.catalogue import find_metric
+from klr_bench.experiment.measure.clock import Clock, TimeLimitError, fit_in_child
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
-from klr_bench.experiment.measure.user_metrics import find_metric
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
 from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters, build, parameters
 

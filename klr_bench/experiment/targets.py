@@ -136,7 +136,7 @@ def check_parameters(spec: Parameters) -> None:
         validate_parameter_constraints(constraints, given, caller_name=found.__name__)
 
 
-def declared_constraints(found: type) -> dict[str, Any]:
+def declared_constraints(found: type) -> Parameters:
     """Return what a class of scikit-learn's making declares of its parameters; nothing where it is no such class."""
     constraints = getattr(found, "_parameter_constraints", None)
     return constraints if isinstance(constraints, dict) else {}

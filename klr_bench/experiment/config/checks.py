@@ -13,8 +13,7 @@ from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import KERNELS, LEFT_TO_SELECTION, RunConfig, RunEntry
 from klr_bench.experiment.config.parsing import check_choice, parse_value, refuse
 from klr_bench.experiment.config.splitting import Folds
-from klr_bench.experiment.measure.catalogue import METRICS, SCORES
-from klr_bench.experiment.measure.user_metrics import metric_files
+from klr_bench.experiment.measure.catalogue import METRICS, SCORES, metric_files
 from klr_bench.experiment.targets import Parameters
 
 

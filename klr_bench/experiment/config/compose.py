@@ -12,7 +12,7 @@ from klr_bench.errors import fail
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.checks import check_run, check_settings, check_unused_keys
 from klr_bench.experiment.config.models import RunConfig, RunEntry
-from klr_bench.experiment.config.parsing import parse
+from klr_bench.experiment.config.parsing import Plain, parse
 from klr_bench.experiment.config.resolve import resolve_algorithms, resolve_datasets, resolve_references, resolve_sweep
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
     return resolve_run(plain, override_keys(overrides), config_files.folders() if searched is None else searched)
 
 
-def resolve_run(plain: dict[str, Any], overrides: set[str], searched: Sequence[Path]) -> RunConfig:
+def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> RunConfig:
     """Return the `RunConfig` of plain values; `overrides` are the dotted keys of the command line."""
     plain = with_new_names(plain)
     plain |= {key: {} for key in OPEN if plain.get(key) is None}
@@ -89,7 +89,7 @@ ENDS_WITH = "0.2.0"
 _announced: set[str] = set()
 
 
-def with_new_names(plain: dict[str, Any]) -> dict[str, Any]:
+def with_new_names(plain: Plain) -> Plain:
     """Return plain values with new names in place of former ones; each is announced once on standard error."""
     plain = copy.deepcopy(plain)
     for former, new in KEYS.items():
@@ -114,7 +114,7 @@ def new_key(key: str) -> str:
     return KEYS.get(key, key)
 
 
-def _place(plain: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+def _place(plain: Plain, key: str) -> tuple[Plain, str]:
     """Return the mapping that holds a dotted key, empty if there is none, and the key's last part."""
     *sections, name = key.split(".")
     for section in sections:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from klr_bench.experiment.config.models import (
     Features,
     SourceConfig,
 )
-from klr_bench.experiment.config.parsing import Model, between, parse, refuse
+from klr_bench.experiment.config.parsing import Model, Plain, between, parse, refuse
 from klr_bench.experiment.config.splitting import Official, Rows, SplitSpec, Stream, parse_split
 from klr_bench.experiment.targets import TARGET, Parameters, build
 
@@ -150,7 +150,7 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
     split: Any = {"official": True} if data.test_path else None
     if data.test_size is not None:
         split = {"test_size": data.test_size, "stratify": True}
-    changes: dict[str, Any] = {"positive": data.positive, "multiclass": data.multiclass, "split": split}
+    changes: Plain = {"positive": data.positive, "multiclass": data.multiclass, "split": split}
     if data.multiclass is None and entry.multiclass is None:
         changes["multiclass"] = data.positive is None and entry.positive is None
     if data.scale is not None:
@@ -160,7 +160,7 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
     return entry.model_copy(update=_not_none(changes))
 
 
-def _not_none(values: Mapping[str, Any]) -> dict[str, Any]:
+def _not_none(values: Plain) -> Plain:
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -31,6 +31,8 @@ from klr_bench.errors import KlrBenchError, fail, nearest
 from klr_bench.printing import is_file_name
 
 T = TypeVar("T")
+Plain = dict[str, Any]
+"""Keys and values of YAML, JSON or a command line that are not parsed yet."""
 STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 SHORT = reprlib.Repr()
 """Representation of nested lists and mappings in messages: aliases of YAML may make them huge."""

@@ -29,8 +29,7 @@ from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.streamed import Streamed, streamed
 from klr_bench.experiment.kernels import shared_kernel, with_any_gamma
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.user_metrics import metric_files
+from klr_bench.experiment.measure.catalogue import METRICS, metric_files
 from klr_bench.experiment.runner.executors import described
 from klr_bench.experiment.selection import candidates
 from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters, build, check_parameters
@@ -47,7 +46,6 @@ MEASURING = (
     "klr_bench.experiment.measure.predictions",
     "klr_bench.experiment.measure.quality",
     "klr_bench.experiment.measure.clock",
-    "klr_bench.experiment.measure.child",
     "klr_bench.protocols",
     "klr_bench.experiment.runner.fit",
 )
