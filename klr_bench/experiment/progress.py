@@ -110,7 +110,7 @@ def read_progress(folder: Path) -> Progress | None:
 
 
 def standing(progress: Progress, now: float | None = None) -> Standing:
-    """Say how a run stands that has left this; `now` is in seconds since 1970.
+    """Return the present state of a run; `now` is in seconds since 1970.
 
     On this machine its process tells whether a run is alive, on another one the time since it wrote.
     """
@@ -135,7 +135,7 @@ def birth(pid: int) -> int | None:
 
 
 def is_alive(pid: int, born: int | None) -> bool:
-    """Say whether a process of this machine is still there; `born` tells it from a later one with its number."""
+    """Return True if a process of this machine still runs; `born` tells it from a later one with its number."""
     if born is not None and birth(os.getpid()) is not None:
         return birth(pid) == born
     try:

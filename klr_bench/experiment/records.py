@@ -122,7 +122,7 @@ class Store:
         return cell.record if cell else None
 
     def finished(self, key: str) -> bool:
-        """Say whether a cell needs no further work.  Raises as `read_cell`."""
+        """Return True if a cell needs no further work.  Raises as `read_cell`."""
         lines = self._lines(f"{self.cells}/{key}.json", f"{key}.json")
         return lines is not None and lines.status in FINISHED
 

@@ -72,7 +72,7 @@ def parameters(target: str) -> dict[str, Parameter]:
 
 
 def takes_nested(target: str) -> bool:
-    """Say whether an estimator may have parts with parameters, such as svc__C of a pipeline: whether it has set_params.
+    """Return True if an estimator may have parts with parameters, such as svc__C of a pipeline: if it has set_params.
 
     The class is looked at and not called.
     """
@@ -84,7 +84,7 @@ def _sets_parameters(found: Any) -> bool:
 
 
 def is_nested(name: str, known: Collection[str]) -> bool:
-    """Say whether a name is that of a parameter of a part, not of one of the `known` ones of the constructor."""
+    """Return True for the name of a parameter of a part, unless it is a `known` parameter of the constructor."""
     return "__" in name.strip("_") and name not in known
 
 

@@ -216,7 +216,7 @@ def refuse_unknown(given: Iterable[Any], known: Iterable[str], where: str) -> No
 
 
 def check_choice(key: str, value: Any, known: Iterable[str]) -> None:
-    """Refuse a value that is none of the known ones, and name the nearest."""
+    """Refuse an unknown value, and name the nearest known one."""
     if value not in known:
         fail(f"{key}: unknown value {value!r}.{nearest(str(value), known)}")
 

@@ -57,7 +57,7 @@ class Metric:
     of: Callable[[Predictions], float | None] | None = None
 
     def possible(self, value: float) -> bool:
-        """Say whether a number can be a value of this metric, up to rounding.
+        """Return True for a possible value of this metric, up to rounding.
 
         NaN never can, an infinite one where nothing bounds it.  Whole numbers are at most 2^53.
         """

@@ -272,7 +272,7 @@ def _candidates(
 
 
 def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Parameters) -> bool:
-    """Say whether a data set leaves out a column: one of its algorithm, with one of the values of each parameter."""
+    """Return True if a data set leaves out a method: its algorithm, with one of the listed values of each parameter."""
     values = left_out.get(column["algorithm"])
     return values is not None and all(column["variant"].get(name) in listed for name, listed in values.items())
 

@@ -155,7 +155,7 @@ class ProgressFile:
                 write_json(self._folder / NAME, content)
 
     def _left_to_another(self) -> bool:
-        """Say whether another run, which is still at work, writes the file."""
+        """Return True if another run, which still works, writes the file."""
         try:
             found = read_progress(self._folder)
         except KlrBenchError:

@@ -49,6 +49,7 @@ def same(one: Any, other: Any) -> bool:
     return hasattr(one, "get_params") or np.array_equal(one, other)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", specs())
