@@ -69,8 +69,7 @@ def located(where: object, advice: str = "") -> Iterator[None]:
     try:
         yield
     except KlrBenchError as error:
-        message = f"{where}: {error} {advice}".rstrip()
-        raise KlrBenchError(message) from error
+        fail(f"{where}: {error} {advice}".rstrip())
 
 
 def environment_message(error: Exception) -> str:

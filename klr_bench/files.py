@@ -37,10 +37,9 @@ def expanded(path: str) -> Path:
     """Return a path with its ``~`` replaced by a home folder.  Raises KlrBenchError where there is no such user."""
     try:
         return Path(path).expanduser()
-    except (RuntimeError, ValueError) as error:  # ValueError: a NUL in the name
+    except (RuntimeError, ValueError):  # ValueError: a NUL in the name
         user = shown(Path(path).parts[0])
-        message = f"{shown(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}."
-        raise KlrBenchError(message) from error
+        fail(f"{shown(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}.")
 
 
 def matching(path: Path) -> list[Path]:

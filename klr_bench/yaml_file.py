@@ -50,9 +50,8 @@ def read_text(path: Path) -> str:
         text = read_regular(path, LARGEST).decode()
         with located(path):
             _check_size(text)
-    except FileNotFoundError as error:
-        message = f"{path}: expected a YAML file, got none."
-        raise KlrBenchError(message) from error
+    except FileNotFoundError:
+        fail(f"{path}: expected a YAML file, got none.")
     except (yaml.YAMLError, ValueError) as error:
         raise _not_yaml(path, error) from error
     return text

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import klr_bench
-from klr_bench.errors import KlrBenchError, fail
+from klr_bench.errors import fail
 from klr_bench.experiment.targets import TARGET
 from klr_bench.files import regular
 
@@ -185,8 +185,7 @@ def _parsed(name: str, path: Path) -> Module:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError) as error:
-        message = f"{path}: this is not Python: {error}"
-        raise KlrBenchError(message) from error
+        fail(f"{path}: this is not Python: {error}")
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     imports = tuple(dict.fromkeys(_imports(tree, package)))
     return Module(name, path, library=False, code=_code(tree), imports=imports)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import fail, located
 from klr_bench.experiment.config.parsing import OpenModel, between, parse
 from klr_bench.files import read_regular
 
@@ -102,9 +102,8 @@ def read_progress(folder: Path) -> Progress | None:
         content = json.loads(read_regular(path, LARGEST))
     except FileNotFoundError:
         return None
-    except (ValueError, RecursionError) as error:
-        message = f"{path}: expected what a run says of itself, got no JSON. The next run writes it anew."
-        raise KlrBenchError(message) from error
+    except (ValueError, RecursionError):
+        fail(f"{path}: expected what a run says of itself, got no JSON. The next run writes it anew.")
     with located(path, "The next run writes it anew."):
         return parse(Progress, content)
 

@@ -144,12 +144,11 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             with filelock.FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S), _without_collections():
                 return self._rebuild(frozenset(current))
-        except filelock.Timeout as error:
-            message = (
+        except filelock.Timeout:
+            fail(
                 f"{self.folder}: another process has held the lock on this folder for {LOCK_TIMEOUT_S:g} s. "
                 "Wait for it to end, or stop it, and run again."
             )
-            raise KlrBenchError(message) from error
         except OSError as error:
             raise unwritable(self.folder, error) from error
 

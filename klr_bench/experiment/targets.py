@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from klr_bench.errors import KlrBenchError, fail, raised
+from klr_bench.errors import fail, raised
 
 Parameters = Mapping[str, Any]
 """The parameters of an estimator or a function by name."""
@@ -27,8 +27,7 @@ def locate(target: str) -> Callable[..., Any]:
         found = getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:
         expected = f"{TARGET}: expected the dotted name of a class or function"
-        message = f"{expected}, got {target!r}, which cannot be imported ({raised(error)})."
-        raise KlrBenchError(message) from error
+        fail(f"{expected}, got {target!r}, which cannot be imported ({raised(error)}).")
     if not callable(found):
         fail(f"{TARGET}: expected the dotted name of a class or function, got {target!r}, a {type(found).__name__}.")
     return found  # type: ignore[no-any-return]
@@ -116,8 +115,7 @@ def _signature(found: type, target: str) -> inspect.Signature:
     try:
         return inspect.signature(found)
     except (ValueError, TypeError) as error:  # a class of compiled code
-        message = f"{TARGET}: the parameters of {target!r} cannot be found out ({raised(error)})."
-        raise KlrBenchError(message) from error
+        fail(f"{TARGET}: the parameters of {target!r} cannot be found out ({raised(error)}).")
 
 
 def check_parameters(spec: Parameters) -> None:

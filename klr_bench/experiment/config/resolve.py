@@ -183,12 +183,10 @@ def _check_target(target: Any, key: str) -> None:
     try:
         targets.parameters(parse_value(str, target, key))
     except (ValueError, TypeError) as error:
-        message = f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class."
-        raise KlrBenchError(message) from error
+        fail(f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class.")
     except KlrBenchError as error:
         where = key.removesuffix(TARGET) if str(error).startswith(TARGET) else f"{key}: "
-        message = str(error) if str(error).startswith(key) else f"{where}{error}"
-        raise KlrBenchError(message) from error
+        fail(str(error) if str(error).startswith(key) else f"{where}{error}")
 
 
 def check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
@@ -271,12 +269,10 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
     try:
         with regular(path, LARGEST_CSV) as file:
             rows = list(csv.DictReader(TextIOWrapper(file, encoding="utf-8", newline="")))
-    except OSError as error:
-        message = f"{setting}: no records in {path}. Make them with: {again}"
-        raise KlrBenchError(message) from error
+    except OSError:
+        fail(f"{setting}: no records in {path}. Make them with: {again}")
     except (csv.Error, ValueError) as error:
-        message = f"{setting}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}"
-        raise KlrBenchError(message) from error
+        fail(f"{setting}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}")
     if not algorithm:
         known = ", ".join(sorted({f"{PREFIX}{experiment}/{row.get('algorithm')}" for row in rows})) or "no records"
         fail(f"{setting}: expected {PREFIX}<experiment>/<algorithm>; {path} has {known}.")
@@ -286,11 +282,10 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
             try:
                 counts.setdefault(read_variant(row["variant"]), []).append(_count(row["n_support"]))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                message = (
+                fail(
                     f"{setting}: {path}: row {number}: expected a variant and n_support, got {error}. "
                     f"Rebuild it with: {again}"
                 )
-                raise KlrBenchError(message) from error
     if not counts:
         known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
         fail(f"{setting}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}.")

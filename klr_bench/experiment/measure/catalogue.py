@@ -25,7 +25,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klr_bench.errors import KlrBenchError, fail, nearest, raised
+from klr_bench.errors import fail, nearest, raised
 from klr_bench.experiment.measure import compute
 from klr_bench.experiment.measure.metric import Metric
 
@@ -115,8 +115,7 @@ def _load(path: Path) -> Metric:
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
     except (Exception, SystemExit) as error:
-        message = f"{path}: running it raised {raised(error)}"
-        raise KlrBenchError(message) from error
+        fail(f"{path}: running it raised {raised(error)}")
     if not isinstance(metric, Metric):
         fail(f"{path}: expected METRIC = Metric(...), got {reprlib.repr(metric)}.")
     metric.checked(str(path))
@@ -136,8 +135,7 @@ def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Pred
         try:
             result = of(predictions)
         except (Exception, SystemExit) as error:
-            message = f"metric {name}: its function raised {raised(error)}"
-            raise KlrBenchError(message) from error
+            fail(f"metric {name}: its function raised {raised(error)}")
         if result is None:
             return None
         if not isinstance(result, Real) or isinstance(result, bool) or math.isinf(result):

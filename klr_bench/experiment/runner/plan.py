@@ -316,8 +316,7 @@ def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -
         except (KlrBenchError, ValueError, TypeError) as error:
             raise KlrBenchError(str(error)) from error
         except (Exception, SystemExit) as error:
-            message = f"{estimator[TARGET]} raised {described(error)}"
-            raise KlrBenchError(message) from error
+            fail(f"{estimator[TARGET]} raised {described(error)}")
 
 
 def classes_of(candidates: Sequence[Candidate]) -> set[str]:

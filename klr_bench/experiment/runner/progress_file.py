@@ -89,10 +89,7 @@ class ProgressFile:
         self._thread = threading.Thread(target=self._keep, name="progress.json", daemon=True)
 
     def __enter__(self) -> ProgressFile:
-        try:
-            self._thread.start()
-        except RuntimeError as error:  # there is no memory for its stack
-            raise MemoryError(str(error)) from error
+        self._thread.start()
         return self
 
     def __exit__(

@@ -58,9 +58,8 @@ class DaskExecutor:
     def __init__(self, parallel: ParallelConfig, n_jobs: int | None, say: Say) -> None:
         try:
             import distributed
-        except ImportError as error:
-            message = "parallel=dask needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'"
-            raise KlrBenchError(message) from error
+        except ImportError:
+            fail("parallel=dask needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'")
         self._say = say
         self._stack = ExitStack()
         self._stack.enter_context(_quiet())
@@ -257,11 +256,10 @@ class DaskExecutor:
                 client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
             except (OSError, ValueError, TypeError) as error:
                 key = "address" if parallel.address else f"scheduler_file={shown(parallel.scheduler_file)}"
-                message = (
+                fail(
                     f"parallel.{key}: no scheduler of dask answers at {shown(address)} ({shown(error)}). Start one "
                     "with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`."
                 )
-                raise KlrBenchError(message) from error
         self._stack.callback(client.close, timeout=2)
         return client
 
