@@ -11,7 +11,7 @@ from pathlib import Path
 
 from klr_bench.cli.words import is_true
 from klr_bench.errors import fail, nearest
-from klr_bench.experiment.config.compose import new_key
+from klr_bench.experiment.config.files import new_key
 
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
 OWN_KEYS = ("paper", "watch")

@@ -6,21 +6,19 @@ The runner stands still; all before it is real.
 from __future__ import annotations
 
 import logging
-import string
 import sys
 from pathlib import Path
-from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from klr_bench.cli import main
-from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
 from klr_bench.experiment import runner
-from klr_bench.experiment.config.models import all_keys
-from tests.attack.promise import check_message, files_in, refused
+from tests.attack.promise import files_in, refused
 from tests.conftest import needs_proc
+
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(autouse=True)
@@ -147,23 +145,3 @@ def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: P
     words = ["dataset=moons,digits"] if status == 0 else []
     assert main(["run", "experiment=mine", *flags, *words]) == status
     assert [[*config.datasets] for config in still] == ([["moons"], ["digits"]] if status == 0 else [])
-
-
-ALPHABET = string.ascii_letters + string.digits + "=.+~@:,[]{}()'\"\\$ -_/*?!#%&;|<>éΩ"
-
-
-@pytest.mark.drawn(0.01)
-def test_a_drawn_command_line_is_answered(draw: Random, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Words made of keys, flags and noise end in a run, or in one message."""
-    keys = [*all_keys(), "dataset", "algorithm", "experiment", "hydra.run.dir", *OWN_FLAGS, *HYDRA_FLAGS]
-    key = list(draw.choice(keys))
-    for _ in range(draw.randrange(3)):
-        key[draw.randrange(len(key))] = draw.choice(ALPHABET)
-    value = "".join(draw.choice(ALPHABET) for _ in range(draw.randrange(8)))
-    word = draw.choice(["", "+", "++", "~"]) + "".join(key) + draw.choice(["=", "=", ""]) + value
-    capsys.readouterr()
-    status = main(["run", "--cfg", "job", word] if not word.startswith("-") else ["run", word, "--dry-run"])
-    error = capsys.readouterr().err
-    assert status in (0, 2), (word, error)
-    if status == 2 and error.startswith("error: "):
-        check_message(error)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +38,7 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
 
 def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> RunConfig:
     """Return the `RunConfig` of plain values; `overrides` are the dotted keys of the command line."""
-    plain = with_new_names(plain)
+    plain = config_files.with_new_names(plain)
     plain |= {key: {} for key in OPEN if plain.get(key) is None}
     if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
@@ -79,51 +77,3 @@ def override_keys(overrides: Sequence[str]) -> set[str]:
         if not override.is_delete():
             collect(override.key_or_group, override.value())
     return keys
-
-
-KEYS: dict[str, str] = {}
-"""New dotted key by the former one."""
-VALUES: dict[str, dict[str, str]] = {"parallel.backend": {"processes": "joblib", "loky": "joblib"}}
-"""New value by the former one, by dotted key; configs/parallel has files that set the former ones."""
-ENDS_WITH = "0.2.0"
-_announced: set[str] = set()
-
-
-def with_new_names(plain: Plain) -> Plain:
-    """Return plain values with new names in place of former ones; each is announced once on standard error."""
-    plain = copy.deepcopy(plain)
-    for former, new in KEYS.items():
-        section, name = _place(plain, former)
-        if name in section:
-            _announce(former, new)
-            target, new_name = _place(plain, new)
-            target[new_name] = section.pop(name)
-    for key, names in VALUES.items():
-        section, name = _place(plain, key)
-        value = section.get(name)
-        if isinstance(value, str) and value in names:
-            _announce(f"{key}={value}", f"{key}={names[value]}")
-            section[name] = names[value]
-    return plain
-
-
-def new_key(key: str) -> str:
-    """Return the present name of a dotted key; a former one is announced."""
-    if key in KEYS:
-        _announce(key, KEYS[key])
-    return KEYS.get(key, key)
-
-
-def _place(plain: Plain, key: str) -> tuple[Plain, str]:
-    """Return the mapping that holds a dotted key, empty if there is none, and the key's last part."""
-    *sections, name = key.split(".")
-    for section in sections:
-        inner = plain.get(section)
-        plain = inner if isinstance(inner, dict) else {}
-    return plain, name
-
-
-def _announce(former: str, new: str) -> None:
-    if former not in _announced:
-        _announced.add(former)
-        sys.stderr.write(f"{former} is renamed {new}; the old name ends with {ENDS_WITH}.\n")
