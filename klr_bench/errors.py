@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import resource
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from klr_bench.printing import printable, shortened
 
@@ -20,6 +22,11 @@ class KlrBenchError(Exception):
 
 class StoppedError(KlrBenchError):
     """A run that cannot go on, though nothing is wrong with its input: the command line leaves with exit status 1."""
+
+
+def fail(message: str) -> NoReturn:
+    """Raise a KlrBenchError."""
+    raise KlrBenchError(message)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -62,5 +69,24 @@ def located(where: object, advice: str = "") -> Iterator[None]:
     try:
         yield
     except KlrBenchError as error:
-        message = f"{where}: {error} {advice}".rstrip()
-        raise KlrBenchError(message) from error
+        fail(f"{where}: {error} {advice}".rstrip())
+
+
+def environment_message(error: Exception) -> str:
+    """Return what could not be used, and what to do about it; the text of any error but OSError and MemoryError."""
+    if isinstance(error, MemoryError):
+        reason = str(error) or "an allocation failed"
+        return f"memory: not enough for this command ({reason}). Free some, or use smaller data.{memory_limit()}"
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or type(error).__name__
+    reason = error.strerror
+    if error.filename:
+        return f"{shown(error.filename)}: cannot be used ({reason}). Choose another path, or mend this one."
+    if reason.startswith("No usable temporary directory"):
+        return "TMPDIR: expected a folder for temporary files, found none that can be written. Set TMPDIR to one."
+    try:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError:
+        return f"standard output: cannot be written ({reason}). Redirect it to another file."
+    return f"cannot be used ({reason}). Choose another path, or mend this one."

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import KlrBenchError, fail, shown
 
 LARGEST_CSV = 256 * 10**6
 """Bytes of a table of results: a report holds them in memory, in some ten times as many bytes."""
 LARGEST_JSON = 256 * 10**6
 """Bytes of a cell: a hundred times one with ten thousand checkpoints and the rows of a figure."""
-SMALL = 2**16
-"""Bytes of a file that is read at once."""
 KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -39,10 +37,9 @@ def expanded(path: str) -> Path:
     """Return a path with its ``~`` replaced by a home folder.  Raises KlrBenchError where there is no such user."""
     try:
         return Path(path).expanduser()
-    except (RuntimeError, ValueError) as error:  # ValueError: a NUL in the name
+    except (RuntimeError, ValueError):  # ValueError: a NUL in the name
         user = shown(Path(path).parts[0])
-        message = f"{shown(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}."
-        raise KlrBenchError(message) from error
+        fail(f"{shown(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}.")
 
 
 def matching(path: Path) -> list[Path]:
@@ -89,8 +86,7 @@ def regular(path: str | Path, most: int | None = None) -> BinaryIO:
     size = os.fstat(file.fileno()).st_size
     if most is not None and size > most:
         file.close()
-        message = f"{path}: expected a file of at most {most:,} bytes, got {size:,}. Is it the right one?"
-        raise KlrBenchError(message)
+        fail(f"{path}: expected a file of at most {most:,} bytes, got {size:,}. Is it the right one?")
     return file
 
 
@@ -130,35 +126,11 @@ def _stamp(state: os.stat_result) -> Stamp:
 
 def _read(path: str | Path, most: int) -> tuple[Stamp, bytes]:
     """Return the stamp and the content of a regular file of at most so many bytes.  Raises as `regular`."""
-    found = _read_small(path, min(most, SMALL))
-    if found is not None:
-        return found
     with regular(path, most) as file:
         try:
             return _stamp(os.fstat(file.fileno())), file.read(most)
         except OSError as error:
             raise unreadable(path, error) from error
-
-
-def _read_small(path: str | Path, most: int) -> tuple[Stamp, bytes] | None:
-    """Return the stamp and the content of a regular file of at most so many bytes, by four system calls.
-
-    None for any other file.  Raises as `regular` where it cannot be opened or read.
-    """
-    try:
-        descriptor = _without_waiting(path, os.O_RDONLY | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise unreadable(path, error) from error
-    try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode) or state.st_size > most:
-            return None
-        found = os.read(descriptor, state.st_size + 1)
-        return (_stamp(state), found) if len(found) <= state.st_size else None  # else it has grown
-    except OSError as error:
-        raise unreadable(path, error) from error
-    finally:
-        os.close(descriptor)
 
 
 def write_atomic(path: Path, content: bytes) -> None:

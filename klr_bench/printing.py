@@ -25,7 +25,7 @@ def _spelled(character: str) -> str:
 
 
 def is_file_name(text: str) -> bool:
-    """Say whether a text may be part of the name of a file, and be printed."""
+    """Return True if a text may be part of the name of a file, and be printed."""
     return bool(text.strip()) and text.isprintable() and text[0] != "." and "/" not in text and "\\" not in text
 
 

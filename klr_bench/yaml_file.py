@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import KlrBenchError, fail, located
 from klr_bench.files import read_regular
 from klr_bench.printing import shortened
 
@@ -50,9 +50,8 @@ def read_text(path: Path) -> str:
         text = read_regular(path, LARGEST).decode()
         with located(path):
             _check_size(text)
-    except FileNotFoundError as error:
-        message = f"{path}: expected a YAML file, got none."
-        raise KlrBenchError(message) from error
+    except FileNotFoundError:
+        fail(f"{path}: expected a YAML file, got none.")
     except (yaml.YAMLError, ValueError) as error:
         raise _not_yaml(path, error) from error
     return text
@@ -97,8 +96,7 @@ def _check_size(text: str) -> None:
 
 
 def _refuse(event: Any, expected: str, got: str) -> NoReturn:
-    message = f"line {event.start_mark.line + 1}: expected {expected}, got {got}."
-    raise KlrBenchError(message)
+    fail(f"line {event.start_mark.line + 1}: expected {expected}, got {got}.")
 
 
 @cache

@@ -257,8 +257,3 @@ def test_a_warm_up_that_fails_does_no_harm():
 def test_parameters_are_refused_before_a_fit():
     with pytest.raises(ValueError, match="'G' parameter of OSKL"):
         protocols.check_parameters(OSKL(G=-1.0))
-
-
-def test_how_many_classes_an_estimator_takes():
-    assert all(map(protocols.takes_many_classes, (OSKL(), KernelPegasos(), SVC())))
-    assert not protocols.takes_many_classes(OfTwoClasses())

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
-from klr_bench.cli.environment import environment_message, open_closed_streams
 from klr_bench.cli.words import split_keys
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
 from klr_bench.files import expanded, read_regular
 from klr_bench.printing import error_message, printable
 
@@ -102,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
-    open_closed_streams()
+    _open_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of a label or a file's name that has no such letters
     try:
@@ -126,6 +125,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _open_closed_streams() -> None:
+    """Connect standard streams that the caller has closed to /dev/null; a file opened later would take their number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def _dispatch(arguments: list[str], *, debug: bool) -> int:
     verb, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
     if verb in ("--help", "-h", "help"):
@@ -135,8 +141,7 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
 
         return _print(f"klr-bench {__version__}\n")
     if verb not in HELP:
-        message = f"unknown command {verb!r}.{nearest(verb, HELP)} `klr-bench --help` shows all."
-        raise KlrBenchError(message)
+        fail(f"unknown command {verb!r}.{nearest(verb, HELP)} `klr-bench --help` shows all.")
     if verb == "run":
         return _run(rest, debug=debug)
     if "--help" in rest or "-h" in rest:
@@ -188,8 +193,7 @@ def _merge(arguments: list[str]) -> int:
     words, values = split_keys(arguments, MERGE_KEYS)
     if not words or "into" not in values:
         lacking = "into=FOLDER" if words else "results folders"
-        message = f"merge: expected {lacking}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results"
-        raise KlrBenchError(message)
+        fail(f"merge: expected {lacking}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results")
     from klr_bench.experiment.merge import merge
 
     merged = merge([expanded(word) for word in words], Path(values["into"]))
@@ -204,12 +208,10 @@ def _data(arguments: list[str]) -> int:
         return _print(HELP["data"])
     verb, *names = words
     if verb not in DATA_VERBS:
-        message = f"data: unknown command {verb!r}.{nearest(verb, DATA_VERBS)}"
-        raise KlrBenchError(message)
+        fail(f"data: unknown command {verb!r}.{nearest(verb, DATA_VERBS)}")
     if (verb == "info" and len(names) != 1) or (verb == "list" and names):
         expected = "one name" if verb == "info" else "no name"
-        message = f"data {verb}: expected {expected}, got {' '.join(names) or 'none'}."
-        raise KlrBenchError(message)
+        fail(f"data {verb}: expected {expected}, got {' '.join(names) or 'none'}.")
     from klr_bench.console import PlainConsole
     from klr_bench.experiment.config import files as config_files
     from klr_bench.experiment.data import catalog
@@ -248,8 +250,7 @@ def _list(arguments: list[str]) -> int:
 
 def _kind(word: str) -> str:
     if word.removesuffix("s") not in KINDS:
-        message = f"unknown kind {word!r}.{nearest(word, KINDS)}"
-        raise KlrBenchError(message)
+        fail(f"unknown kind {word!r}.{nearest(word, KINDS)}")
     return word.removesuffix("s")
 
 
@@ -258,8 +259,7 @@ def _show(arguments: list[str]) -> int:
 
     if len(arguments) != 2:
         got = " ".join(arguments) or "none"
-        message = f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}."
-        raise KlrBenchError(message)
+        fail(f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}.")
     path = config_files.find(_kind(arguments[0]), arguments[1], config_files.folders())
     return _print(f"# {path}\n{read_regular(path, LARGEST_SHOWN).decode(errors='backslashreplace')}")
 
@@ -269,10 +269,8 @@ def _completion(arguments: list[str]) -> int:
 
     if len(arguments) == 3 and arguments[0] == "--words":
         if not arguments[2].isdecimal() or len(arguments[2]) > 9:
-            message = f"completion: expected --words LINE POSITION, got {arguments[2]!r} for the position."
-            raise KlrBenchError(message)
+            fail(f"completion: expected --words LINE POSITION, got {arguments[2]!r} for the position.")
         return _print("".join(f"{word}\n" for word in completion.complete(arguments[1], int(arguments[2]))))
     if len(arguments) != 1 or arguments[0] not in completion.SCRIPTS:
-        message = f"completion: expected bash, zsh or fish, got {' '.join(arguments) or 'none'!r}."
-        raise KlrBenchError(message)
+        fail(f"completion: expected bash, zsh or fish, got {' '.join(arguments) or 'none'!r}.")
     return _print(completion.SCRIPTS[arguments[0]])

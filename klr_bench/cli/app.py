@@ -29,9 +29,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
-from klr_bench.cli.environment import environment_message
 from klr_bench.cli.overrides import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
-from klr_bench.errors import KlrBenchError, StoppedError, memory_limit, nearest, shown
+from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, shown
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.compose import OPEN, validate
 from klr_bench.experiment.config.models import all_keys
@@ -140,11 +139,10 @@ class Jobs:
     def _check_place(self, place: Path, overrides: list[str]) -> None:
         """Refuse a results folder that another job of the sweep has filled; a sweeper may repeat a job."""
         if self.places.setdefault(place, overrides) != overrides:
-            message = (
+            fail(
                 f"{place}: an earlier run of this sweep has its results there; one table would hold both. Leave name= "
                 "out, so that each run gets a name of its own."
             )
-            raise KlrBenchError(message)
 
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
@@ -198,8 +196,7 @@ def _argument_parser() -> Iterator[None]:
     """
 
     def refuse(parser: ArgumentParser, message: str) -> NoReturn:
-        message = f"{message}. See klr-bench run --help."
-        raise KlrBenchError(message)
+        fail(f"{message}. See klr-bench run --help.")
 
     error = ArgumentParser.error
     ArgumentParser.error = refuse  # type: ignore[assignment, method-assign]

@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from klr_bench.cli.words import is_true
-from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.experiment.config.compose import new_key
+from klr_bench.errors import fail, nearest
+from klr_bench.experiment.config.files import new_key
 
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
 OWN_KEYS = ("paper", "watch")
@@ -75,8 +75,7 @@ def _whole_flag(argument: str) -> str:
     known = OWN_FLAGS + HYDRA_FLAGS
     meant = [flag] if flag in known else [name for name in known if name.startswith(flag)]
     if not flag.startswith("--") or len(meant) != 1:
-        message = f"unknown flag {flag!r}.{nearest(flag, known)}"
-        raise KlrBenchError(message)
+        fail(f"unknown flag {flag!r}.{nearest(flag, known)}")
     return meant[0] + equals + value
 
 
@@ -90,8 +89,7 @@ def _with_experiments(arguments: Sequence[str]) -> list[str]:
     rest = [argument for argument in arguments if argument not in papers]
     chosen = [argument for argument in rest if argument.startswith("experiment=")]
     if chosen or len(papers) > 1:
-        message = f"{papers[0]} and {[*chosen, *papers[1:]][0]} are both given; leave one of them out."
-        raise KlrBenchError(message)
+        fail(f"{papers[0]} and {[*chosen, *papers[1:]][0]} are both given; leave one of them out.")
     experiments = experiments_of(papers[0].partition("=")[2])
     many = [] if {"-m", "--multirun"} & set(rest) else ["--multirun"]
     return [*many, *rest, f"experiment={','.join(experiments)}"]
@@ -101,8 +99,7 @@ def _without_watch(arguments: Sequence[str]) -> tuple[list[str], bool]:
     """Return the arguments without ``watch=true``, and whether it was given."""
     given = [argument.partition("=")[2] for argument in arguments if argument.startswith("watch=")]
     if len(given) > 1:
-        message = f"watch: expected it once, got {given[0]!r} and {given[1]!r}."
-        raise KlrBenchError(message)
+        fail(f"watch: expected it once, got {given[0]!r} and {given[1]!r}.")
     rest = [argument for argument in arguments if not argument.startswith("watch=")]
     return rest, bool(given) and is_true("watch", given[0])
 
@@ -122,8 +119,7 @@ def _rewrite(argument: str) -> str:
     no_name = NO_NAME.fullmatch(argument)
     if no_name:
         got = "a file" if no_name[3] else "none"
-        message = f"{argument}: expected a name of configs/{no_name[1]}, got {got}. See klr-bench list."
-        raise KlrBenchError(message)
+        fail(f"{argument}: expected a name of configs/{no_name[1]}, got {got}. See klr-bench list.")
     return f"++{argument}" if OPEN_KEY.match(argument) else argument
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klr_bench.cli.words import experiments, is_true, items, other_run, results_dirs, split_keys
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.printing import printable
 from klr_bench.report.writing import check_formats
 
@@ -29,13 +29,11 @@ def main(arguments: Sequence[str]) -> int:
     """Make the requested reports; return the exit status."""
     named = next((argument for argument in arguments if argument.startswith("name=")), "")
     if named:
-        message = f"unknown key 'name'. What ran with {named} is shown by klr-bench report experiment={named[5:]}"
-        raise KlrBenchError(message)
+        fail(f"unknown key 'name'. What ran with {named} is shown by klr-bench report experiment={named[5:]}")
     words, values = split_keys(arguments, KEYS)
     if words or not values.keys() & {"experiment", "paper"}:
         got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")
-        message = f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}"
-        raise KlrBenchError(message)
+        fail(f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}")
     formats = items("format", values.get("format", "terminal"))
     _check(values, formats)
     if PAGE in formats:
@@ -59,30 +57,25 @@ def _check(values: Mapping[str, str], formats: Sequence[str]) -> None:
     """Refuse keys that have no effect beside others."""
     tables = formats != [PAGE]
     if "open" in values and PAGE not in formats:
-        message = f"open={values['open']}: has no effect, because it is for a page; add html to format=."
-        raise KlrBenchError(message)
+        fail(f"open={values['open']}: has no effect, because it is for a page; add html to format=.")
     if "paper" in values and (tables or "against" in values) and values.keys() & set(EXPERIMENT_KEYS):
         other = next(key for key in EXPERIMENT_KEYS if key in values)
-        message = f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out."
-        raise KlrBenchError(message)
+        fail(f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out.")
     for key in LATEX_KEYS:
         if key in values and "tex" not in formats and tables:
-            message = f"{key}={values[key]}: has no effect, because it is for LaTeX; add tex to format=."
-            raise KlrBenchError(message)
+            fail(f"{key}={values[key]}: has no effect, because it is for LaTeX; add tex to format=.")
     if _two_runs(values):
         given = f"against={values['against']}" if "against" in values else f"results_dir={values['results_dir']}"
         unused = next((key for key in SINGLE_RUN_KEYS if key in values), "format=pdf" if "pdf" in formats else "")
         if unused:
-            message = (
+            fail(
                 f"{unused}: has no effect beside {given}, which draws no figures and has tables of its own. "
                 "Leave it out."
             )
-            raise KlrBenchError(message)
     if not tables:
         for key in ("table", *LATEX_KEYS):
             if key in values:
-                message = f"{key}={values[key]}: has no effect on a page; leave it out, or add another format."
-                raise KlrBenchError(message)
+                fail(f"{key}={values[key]}: has no effect on a page; leave it out, or add another format.")
 
 
 def _two_runs(values: Mapping[str, str]) -> bool:
@@ -169,8 +162,7 @@ def _page_file(values: Mapping[str, str], formats: Sequence[str], results_dir: P
     output = Path(values["output"]) if "output" in values else None
     if output is not None and output.suffix == f".{PAGE}":
         if formats != [PAGE]:
-            message = f"output={output}: expected a folder, because there are files of several formats; got one file."
-            raise KlrBenchError(message)
+            fail(f"output={output}: expected a folder, because there are files of several formats; got one file.")
         return output
     alone = len(names) == 1 and "paper" not in values
     return (output or (results_dir / names[0] / "report" if alone else results_dir)) / f"report.{PAGE}"
@@ -180,8 +172,7 @@ def site(arguments: Sequence[str]) -> int:
     """Write a static site of all results; return the exit status."""
     words, values = split_keys(arguments, SITE_KEYS)
     if words or "output" not in values:
-        message = f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site"
-        raise KlrBenchError(message)
+        fail(f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site")
     opened = _flag(values, "open")
     from klr_bench.report.page.files import write_site
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import fail, nearest
 from klr_bench.files import expanded
 from klr_bench.printing import is_file_name
 
@@ -18,14 +18,11 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
         key, equals, value = argument.partition("=")
         if equals or key.startswith("-"):
             if key not in keys:
-                message = f"unknown key {key!r}.{nearest(key.lstrip('-'), keys)}"
-                raise KlrBenchError(message)
+                fail(f"unknown key {key!r}.{nearest(key.lstrip('-'), keys)}")
             if not equals or not value:
-                message = f"{key}: expected {key}=<value>, got none."
-                raise KlrBenchError(message)
+                fail(f"{key}: expected {key}=<value>, got none.")
             if key in values:
-                message = f"{key}: expected it once, got {values[key]!r} and {value!r}."
-                raise KlrBenchError(message)
+                fail(f"{key}: expected it once, got {values[key]!r} and {value!r}.")
             values[key] = str(expanded(value)) if value.startswith("~") else value
         else:
             words.append(argument)
@@ -37,16 +34,14 @@ def items(key: str, value: str) -> list[str]:
     bare = value[1:-1] if value.startswith("[") and value.endswith("]") else value
     items = [item.strip() for item in bare.split(",") if item.strip()]
     if not items:
-        message = f"{key}: expected some names, as in {key}=a,b, got {value!r}."
-        raise KlrBenchError(message)
+        fail(f"{key}: expected some names, as in {key}=a,b, got {value!r}.")
     return list(dict.fromkeys(items))
 
 
 def is_true(key: str, value: str) -> bool:
     """Return the value of a key that is true or false."""
     if value not in ("true", "false"):
-        message = f"{key}: expected true or false, got {value!r}."
-        raise KlrBenchError(message)
+        fail(f"{key}: expected true or false, got {value!r}.")
     return value == "true"
 
 
@@ -55,8 +50,7 @@ def experiments(values: Mapping[str, str]) -> list[str]:
     names = items("experiment", values["experiment"]) if "experiment" in values else []
     for name in names:
         if not is_file_name(name):
-            message = f"experiment: expected the name of a folder in results_dir, got {name!r}."
-            raise KlrBenchError(message)
+            fail(f"experiment: expected the name of a folder in results_dir, got {name!r}.")
     return names
 
 
@@ -67,8 +61,7 @@ def results_dirs(values: Mapping[str, str]) -> list[Path]:
         return [Path(given)]
     found = [expanded(part) for part in items("results_dir", given)]
     if len(found) != 2:
-        message = f"results_dir={given}: expected one folder, or two as in results_dir=X,Y, got {len(found)}."
-        raise KlrBenchError(message)
+        fail(f"results_dir={given}: expected one folder, or two as in results_dir=X,Y, got {len(found)}.")
     return found
 
 
@@ -78,6 +71,5 @@ def other_run(values: Mapping[str, str], folders: Sequence[Path], name: str) -> 
         return folders[1] / name
     given = values["against"]
     if len(folders) > 1:
-        message = f"against={given} and results_dir={values['results_dir']} both name the other run. Leave one out."
-        raise KlrBenchError(message)
+        fail(f"against={given} and results_dir={values['results_dir']} both name the other run. Leave one out.")
     return folders[0] / given if is_file_name(given) else Path(given)

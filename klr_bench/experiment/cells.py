@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from operator import le
 from sys import intern
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -153,7 +152,7 @@ class CellFile:
 
 
 def possible(name: str, value: float) -> bool:
-    """Say whether a number can be that of a column or metric; any but NaN where the name is not known."""
+    """Return True for a possible value of a column or metric; of an unknown one, for any number but NaN."""
     low, high, kinds = BOUNDS.get(name, NOWHERE)
     if type(value) in kinds:
         return low <= value <= high
@@ -191,61 +190,29 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
 
 
 def _is_record(content: Mapping[str, Any]) -> bool:
-    """Tell whether all fields of a record are there, of their declared types, and whether their values can be."""
-    if not _are_fields(tuple(content), tuple(map(type, content.values()))):
+    """Return True if all fields of a record are there, with possible values of their declared types."""
+    if content.keys() != FIELDS.keys() or any(type(content[name]) not in kinds for name, kinds in KINDS.items()):
         return False
     metrics = content["metrics"]
-    names, kinds = tuple(metrics), tuple(map(type, metrics.values()))
     return (
         content["status"] in STATUSES
         and possible("repeat", content["repeat"])
         and possible("seed", content["seed"] or 0)
-        and is_file_name(content["key"])
-        and all([_is_name(content[name]) for name in ("experiment", "dataset", "algorithm")])
+        and all(map(_is_name, (content["key"], content["experiment"], content["dataset"], content["algorithm"])))
         and is_variant(content["variant"])
-        and _are_metrics(names, kinds)
-        and _all_possible(names, kinds, metrics.values())
+        and not metrics.keys() & FIELDS.keys()
+        and all(_is_name(name) and type(n) in NUMBER and possible(name, n) for name, n in metrics.items())
     )
 
 
 _is_name = lru_cache(is_file_name)
-"""Of names that many cells have in common."""
-
-
-@lru_cache
-def _are_fields(names: tuple[str, ...], kinds: tuple[type, ...]) -> bool:
-    """Tell whether these are all fields of a record, each of a declared type."""
-    return {*names} == FIELDS.keys() and all(kind in KINDS[name] for name, kind in zip(names, kinds, strict=True))
-
-
-@lru_cache
-def _are_metrics(names: tuple[str, ...], kinds: tuple[type, ...]) -> bool:
-    """Tell whether metrics may have these names and types."""
-    return all(map(is_file_name, names)) and {*names} & FIELDS.keys() <= {"metrics"} and {*kinds} <= {*NUMBER}
-
-
-def _all_possible(names: tuple[str, ...], kinds: tuple[type, ...], values: Collection[float]) -> bool:
-    """Tell whether all numbers of a record, of which the types are given, can be those of their metrics."""
-    bounds = _bounds(names, kinds)
-    if bounds is None:
-        return all(map(possible, names, values))
-    lows, highs = bounds
-    return all(map(le, lows, values)) and all(map(le, values, highs))
-
-
-@lru_cache
-def _bounds(names: tuple[str, ...], kinds: tuple[type, ...]) -> tuple[list[float], list[float]] | None:
-    """Return the least and the largest numbers of metrics; None where these do not tell for all types."""
-    found = [BOUNDS.get(name, NOWHERE) for name in names]
-    if not all(kind in entry[2] for kind, entry in zip(kinds, found, strict=True)):
-        return None
-    return [low for low, _, _ in found], [high for _, high, _ in found]
+"""Many cells have the same names."""
 
 
 def _entries(content: Any, columns: Columns) -> list[Any]:
-    """Return the entries of a list as tuples; raises ValueError where one is none of these columns.
+    """Return the entries of a list as tuples; raises ValueError if one does not have these columns.
 
-    They are looked at column by column, as there may be a million entries.
+    They are checked column by column, as there may be a million entries.
     """
     if type(content) is list and not content:
         return []

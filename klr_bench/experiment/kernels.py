@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.experiment.config.models import GAMMAS, AlgorithmConfig, KernelConfig, RunConfig
 from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters, parameters
 
@@ -28,7 +28,7 @@ DISTANCES = ("percentile", "multiple")
 WIDTH_SAMPLE = 2000
 
 
-def kernel_of(estimator: Mapping[str, Any], shared: Mapping[str, Any]) -> EstimatorSpec | None:
+def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None:
     """Return the kernel of an estimator: the shared one but for its own parameters; None if it has no kernel.
 
     Only what the kernel uses is in it.  An own `gamma` switches the percentile off.
@@ -61,11 +61,10 @@ def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> Estima
         sigma = kernel.get("multiple", 1.0) * distance_percentile(X_train, kernel["percentile"], seed)
         resolved["gamma"] = 1.0 / (2.0 * sigma**2) if math.sqrt(sys.float_info.min) < sigma < math.inf else math.nan
         if not GAMMAS[0] <= resolved["gamma"] <= GAMMAS[1]:
-            message = (
+            fail(
                 f"kernel.percentile={kernel['percentile']:g}: sigma is {sigma:g}, and gamma = 1/(2 sigma^2) is not "
                 f"from {GAMMAS[0]:g} to {GAMMAS[1]:g}; scale the data, or set kernel.percentile=null kernel.gamma=1."
             )
-            raise KlrBenchError(message)
     return resolved
 
 
@@ -78,11 +77,10 @@ def distance_percentile(X: Any, percentile: float, seed: int) -> float:
     distances = pairwise_distances(X[rows].astype(np.float64))
     width = float(np.percentile(distances[np.triu_indices(len(rows), k=1)], percentile))
     if not width > 0:
-        message = (
+        fail(
             f"kernel.percentile={percentile:g}: that percentile of the distances of training rows is {width:g}, "
             "because many rows are equal; choose a larger one, or set kernel.percentile=null kernel.gamma=<number>."
         )
-        raise KlrBenchError(message)
     return width
 
 

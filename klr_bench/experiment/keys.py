@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import klr_bench
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.experiment.targets import TARGET
 from klr_bench.files import regular
 
@@ -61,8 +61,7 @@ def source_hash(target: str) -> str:
     """
     found = next((module for name in _parents(target) if (module := _module(_home(name)))), None)
     if found is None:
-        message = f"{TARGET}: {target!r}: there is no such module; give the dotted name of a class or function."
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: {target!r}: there is no such module; give the dotted name of a class or function.")
     return _library(found.name) if found.library else _closure_hash(found)
 
 
@@ -136,8 +135,7 @@ def _library(name: str) -> str:
 def _existing(name: str) -> Module:
     module = _module(name)
     if module is None:
-        message = f"there is no module {name}; install klr-bench again."
-        raise KlrBenchError(message)
+        fail(f"there is no module {name}; install klr-bench again.")
     return module
 
 
@@ -187,8 +185,7 @@ def _parsed(name: str, path: Path) -> Module:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError) as error:
-        message = f"{path}: this is not Python: {error}"
-        raise KlrBenchError(message) from error
+        fail(f"{path}: this is not Python: {error}")
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     imports = tuple(dict.fromkeys(_imports(tree, package)))
     return Module(name, path, library=False, code=_code(tree), imports=imports)

@@ -6,7 +6,6 @@ and their numbers by rounding; by more they must not.
 
 from __future__ import annotations
 
-import errno
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.experiment.cells import CellFile, Record
 from klr_bench.experiment.records import FINISHED, Store
 from klr_bench.files import read_checked_json, write_checked_json
@@ -52,8 +51,7 @@ def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
     names = dict.fromkeys(name for name, _ in found)
     for name, folder in found:
         if os.path.realpath(folder) == os.path.realpath(into / name):
-            message = f"merge: {folder}: expected another folder than into={into}, which keeps its own. Leave it out."
-            raise KlrBenchError(message)
+            fail(f"merge: {folder}: expected another folder than into={into}, which keeps its own. Leave it out.")
         _manifest(into / name)
     return [_merge_one(into / name, [folder for other, folder in found if other == name]) for name in names]
 
@@ -63,26 +61,10 @@ def _experiments(source: Path) -> dict[str, Path]:
     if (source / "cells").is_dir():
         return {_manifest(source)["experiment"]: source}
     places = sorted(source.iterdir()) if source.is_dir() else []
-    for link in [source, *places, source / "cells", *(place / "cells" for place in places)]:
-        if _is_loop(link):
-            message = f"merge: {link}: expected a folder, got a link that leads to itself. Remove it."
-            raise KlrBenchError(message)
     folders = [place for place in places if (place / "cells").is_dir()]
     if not folders:
-        message = f"merge: {source}: expected a results folder, or the folder of an experiment in it, found no cells."
-        raise KlrBenchError(message)
+        fail(f"merge: {source}: expected a results folder, or the folder of an experiment in it, found no cells.")
     return {folder.name: folder for folder in folders if _manifest(folder)}
-
-
-def _is_loop(path: Path) -> bool:
-    """Return True for a symbolic link that leads to itself."""
-    if not path.is_symlink():
-        return False
-    try:
-        path.stat()
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -97,8 +79,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
         wrong, expected = "experiment", "a name without slashes, which may be part of the name of a file"
     if wrong:
         got = shortened(repr(manifest[wrong]), 100)
-        message = f"merge: {folder / 'manifest.yaml'}: {wrong}: expected {expected}, got {got}. Correct the file."
-        raise KlrBenchError(message)
+        fail(f"merge: {folder / 'manifest.yaml'}: {wrong}: expected {expected}, got {got}. Correct the file.")
     return manifest
 
 
@@ -107,7 +88,6 @@ def _merge_one(target: Path, folders: Sequence[Path]) -> Merged:
     known = {cell.record.key: cell for cell in store.load()[0]}
     for folder in folders:
         cells, unreadable = Store(folder).load()
-        unreadable += [path.name for path in sorted((folder / "cells").iterdir()) if _is_loop(path)]
         merged.conflicts += [f"{folder / 'cells' / name}: cannot be read" for name in unreadable]
         for cell in cells:
             before = known.get(cell.record.key)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import fail, located
 from klr_bench.experiment.config.parsing import OpenModel, between, parse
 from klr_bench.files import read_regular
 
@@ -102,15 +102,14 @@ def read_progress(folder: Path) -> Progress | None:
         content = json.loads(read_regular(path, LARGEST))
     except FileNotFoundError:
         return None
-    except (ValueError, RecursionError) as error:
-        message = f"{path}: expected what a run says of itself, got no JSON. The next run writes it anew."
-        raise KlrBenchError(message) from error
+    except (ValueError, RecursionError):
+        fail(f"{path}: expected what a run says of itself, got no JSON. The next run writes it anew.")
     with located(path, "The next run writes it anew."):
         return parse(Progress, content)
 
 
 def standing(progress: Progress, now: float | None = None) -> Standing:
-    """Say how a run stands that has left this; `now` is in seconds since 1970.
+    """Return the present state of a run; `now` is in seconds since 1970.
 
     On this machine its process tells whether a run is alive, on another one the time since it wrote.
     """
@@ -135,7 +134,7 @@ def birth(pid: int) -> int | None:
 
 
 def is_alive(pid: int, born: int | None) -> bool:
-    """Say whether a process of this machine is still there; `born` tells it from a later one with its number."""
+    """Return True if a process of this machine still runs; `born` tells it from a later one with its number."""
     if born is not None and birth(os.getpid()) is not None:
         return birth(pid) == born
     try:

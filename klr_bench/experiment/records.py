@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, fail
 from klr_bench.experiment.cells import (
     COLUMNS,
     FIELDS,
@@ -122,7 +122,7 @@ class Store:
         return cell.record if cell else None
 
     def finished(self, key: str) -> bool:
-        """Say whether a cell needs no further work.  Raises as `read_cell`."""
+        """Return True if a cell needs no further work.  Raises as `read_cell`."""
         lines = self._lines(f"{self.cells}/{key}.json", f"{key}.json")
         return lines is not None and lines.status in FINISHED
 
@@ -144,12 +144,11 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             with filelock.FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S), _without_collections():
                 return self._rebuild(frozenset(current))
-        except filelock.Timeout as error:
-            message = (
+        except filelock.Timeout:
+            fail(
                 f"{self.folder}: another process has held the lock on this folder for {LOCK_TIMEOUT_S:g} s. "
                 "Wait for it to end, or stop it, and run again."
             )
-            raise KlrBenchError(message) from error
         except OSError as error:
             raise unwritable(self.folder, error) from error
 
@@ -283,11 +282,10 @@ def _refuse_newer(content: Any, path: str | Path) -> None:
     """Refuse what a later version has written: it is neither understood nor to be overwritten."""
     version = content.get("schema_version") if isinstance(content, dict) else None
     if type(version) is int and version > SCHEMA_VERSION:
-        message = (
+        fail(
             f"{path}: schema_version: expected at most {SCHEMA_VERSION}, got {shortened(str(version), 20)}. "
             "Use the klr-bench that wrote it, or another results_dir."
         )
-        raise KlrBenchError(message)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from klr_bench import protocols
-from klr_bench.errors import KlrBenchError, raised, shown
+from klr_bench.errors import fail, raised, shown
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel
-from klr_bench.experiment.measure.child import TimeLimitError, fit_in_child
-from klr_bench.experiment.measure.clock import Clock
+from klr_bench.experiment.measure.catalogue import find_metric
+from klr_bench.experiment.measure.clock import Clock, TimeLimitError, fit_in_child
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.predictions import Predictions, from_decision, predict
-from klr_bench.experiment.measure.user_metrics import find_metric
 from klr_bench.experiment.splits import Prepared, fold_rows, frozen, lent
 from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters, build, parameters
 
@@ -74,11 +73,10 @@ def score_fold(
     resolved = resolve_kernel(kernel, data.X_train, seed)
     X, y, X_held_out, y_held_out = _fold(data, fold, folds, max_examples) if nested else _split(data)
     if len(np.unique(y)) < 2:
-        message = (
+        fail(
             f"without fold {fold} the {len(y)} training rows have one class only; use fewer folds (selection.folds=), "
             "or data with more rows of each class."
         )
-        raise KlrBenchError(message)
     made = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
     estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in made]
     scores: list[Score] = [None] * len(estimators)

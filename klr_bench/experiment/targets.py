@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from klr_bench.errors import KlrBenchError, raised
+from klr_bench.errors import fail, raised
 
 Parameters = Mapping[str, Any]
 """The parameters of an estimator or a function by name."""
@@ -27,13 +27,9 @@ def locate(target: str) -> Callable[..., Any]:
         found = getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:
         expected = f"{TARGET}: expected the dotted name of a class or function"
-        message = f"{expected}, got {target!r}, which cannot be imported ({raised(error)})."
-        raise KlrBenchError(message) from error
+        fail(f"{expected}, got {target!r}, which cannot be imported ({raised(error)}).")
     if not callable(found):
-        message = (
-            f"{TARGET}: expected the dotted name of a class or function, got {target!r}, a {type(found).__name__}."
-        )
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: expected the dotted name of a class or function, got {target!r}, a {type(found).__name__}.")
     return found  # type: ignore[no-any-return]
 
 
@@ -44,16 +40,13 @@ def classifier_class(target: str) -> type:
     """
     found = locate(target)
     if not isinstance(found, type):
-        message = f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(found).__name__}."
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(found).__name__}.")
     missing = [method for method in ("fit", "predict") if not callable(getattr(found, method, None))]
     if missing:
-        message = f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}."
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}.")
     scikit_learn = sys.modules.get("sklearn.base")  # where it was not imported, nothing descends from its classes
     if scikit_learn and any(base is scikit_learn.RegressorMixin for base in found.__mro__):
-        message = f"{TARGET}: expected a classifier, got {target!r}, a regressor."
-        raise KlrBenchError(message)
+        fail(f"{TARGET}: expected a classifier, got {target!r}, a regressor.")
     return found
 
 
@@ -78,7 +71,7 @@ def parameters(target: str) -> dict[str, Parameter]:
 
 
 def takes_nested(target: str) -> bool:
-    """Say whether an estimator may have parts with parameters, such as svc__C of a pipeline: whether it has set_params.
+    """Return True if an estimator may have parts with parameters, such as svc__C of a pipeline: if it has set_params.
 
     The class is looked at and not called.
     """
@@ -90,7 +83,7 @@ def _sets_parameters(found: Any) -> bool:
 
 
 def is_nested(name: str, known: Collection[str]) -> bool:
-    """Say whether a name is that of a parameter of a part, not of one of the `known` ones of the constructor."""
+    """Return True for the name of a parameter of a part, unless it is a `known` parameter of the constructor."""
     return "__" in name.strip("_") and name not in known
 
 
@@ -122,8 +115,7 @@ def _signature(found: type, target: str) -> inspect.Signature:
     try:
         return inspect.signature(found)
     except (ValueError, TypeError) as error:  # a class of compiled code
-        message = f"{TARGET}: the parameters of {target!r} cannot be found out ({raised(error)})."
-        raise KlrBenchError(message) from error
+        fail(f"{TARGET}: the parameters of {target!r} cannot be found out ({raised(error)}).")
 
 
 def check_parameters(spec: Parameters) -> None:
@@ -142,7 +134,7 @@ def check_parameters(spec: Parameters) -> None:
         validate_parameter_constraints(constraints, given, caller_name=found.__name__)
 
 
-def declared_constraints(found: type) -> dict[str, Any]:
+def declared_constraints(found: type) -> Parameters:
     """Return what a class of scikit-learn's making declares of its parameters; nothing where it is no such class."""
     constraints = getattr(found, "_parameter_constraints", None)
     return constraints if isinstance(constraints, dict) else {}

@@ -61,7 +61,7 @@ class Variant(Mapping[str, Any]):
 
 
 def is_variant(values: Any) -> bool:
-    """Say whether something is the values of a variant: numbers, text, null and lists of these, by printable names."""
+    """Return True for values of a variant: numbers, text, null and lists of these, by printable names."""
     return isinstance(values, Mapping) and all(
         isinstance(name, str) and name.isprintable() and _is_plain(value) for name, value in values.items()
     )

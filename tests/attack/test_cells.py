@@ -22,6 +22,7 @@ from klr_bench.files import write_atomic
 from klr_bench.report.load import read_results
 from tests.attack.promise import files_in, rejected
 
+pytestmark = pytest.mark.exhaustive
 STORED = [metric.name for metric in CATALOGUE if metric.stored]
 BOUNDED = [name for name in STORED if METRICS[name].low > -math.inf]
 KEY = "k0"

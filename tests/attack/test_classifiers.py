@@ -28,9 +28,8 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.compose import resolve_run
 from klr_bench.experiment.kernels import resolve_kernel
-from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.catalogue import METRICS, naming_errors
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
-from klr_bench.experiment.measure.user_metrics import naming_errors
 from klr_bench.experiment.runner.plan import check_candidates
 from klr_bench.experiment.runner.scores import is_score
 from klr_bench.experiment.selection import choose, score_fold

@@ -6,21 +6,19 @@ The runner stands still; all before it is real.
 from __future__ import annotations
 
 import logging
-import string
 import sys
 from pathlib import Path
-from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from klr_bench.cli import main
-from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS
 from klr_bench.experiment import runner
-from klr_bench.experiment.config.models import all_keys
-from tests.attack.promise import check_message, files_in, refused
+from tests.attack.promise import files_in, refused
 from tests.conftest import needs_proc
+
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,6 @@ import typing
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -29,7 +28,7 @@ from klr_bench.experiment.config.models import AlgorithmEntry, DatasetConfig, Da
 from klr_bench.experiment.config.parsing import Model, Text, hints_of
 from klr_bench.experiment.config.splitting import SPLITS
 from klr_bench.experiment.targets import locate
-from tests.attack.promise import check_message, refused, rejected
+from tests.attack.promise import refused, rejected
 from tests.experiment.composing import composed, composed_values
 
 pytestmark = pytest.mark.exhaustive
@@ -406,29 +405,3 @@ def test_a_key_of_a_file_without_effect_is_refused(
 def test_what_a_file_says_for_other_runs_is_not_refused(arguments: str) -> None:
     """An inherited key, and keys of the file beside others of the command line, may have no effect."""
     composed(*arguments.split())
-
-
-WORDS: list[Any] = [
-    *(None, True, 0, -1, 7, 2.5, math.nan, 1e308, 10**40),
-    *("", "x", "nc", "linear", [], [1], [[1]], {}, {"x": 1}),
-]
-
-
-@pytest.mark.drawn(0.13)
-def test_several_drawn_changes_are_valid_or_one_message(draw: Random) -> None:
-    """Any values at any declared keys: a configuration, or one message."""
-    plain = copy.deepcopy(BASE)
-    for _ in range(draw.randint(1, 4)):
-        place: Any = plain
-        path = draw.choice(PATHS)
-        for name in path[:-1]:
-            place = place.get(name) if isinstance(place, dict) else None
-        if isinstance(place, dict):
-            place[path[-1]] = draw.choice(WORDS)
-    try:
-        resolve_run(plain, set(), config_files.folders())
-    except KlrBenchError as error:
-        check_message(str(error))
-
-
-PATHS = sorted({(*path, name) for path, hints in declared() for name in hints})

@@ -14,6 +14,7 @@ import pytest
 from klr_bench.cli import main
 from tests.experiment.runner.test_interruptions import Workplace, alive, children, patiently
 
+pytestmark = pytest.mark.exhaustive
 WHILE_IT_RUNS_S = 1.0
 """Seconds in which a run of this size computes, from its first fit on."""
 

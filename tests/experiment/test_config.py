@@ -9,7 +9,6 @@ import pytest
 from sklearn.dummy import DummyClassifier
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config import compose
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.compose import override_keys, resolve_run
 from klr_bench.experiment.config.models import DataConfig, KernelConfig, all_keys
@@ -491,7 +490,7 @@ def test_budgets_that_there_are_not(overrides: list[str], message: str, tmp_path
 def test_former_names_are_understood_and_announced_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(compose, "_announced", set())
+    monkeypatch.setattr(config_files, "_announced", set())
     notice = "parallel.backend=loky is renamed parallel.backend=joblib; the old name ends with 0.2.0.\n"
     for words in (["parallel=loky"], ["parallel.backend=loky"]):
         assert composed(*words).parallel.backend == "joblib"
@@ -502,8 +501,8 @@ def test_former_names_are_understood_and_announced_once(
 def test_former_keys_are_understood_on_the_command_line_and_in_yaml(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(compose, "_announced", set())
-    monkeypatch.setitem(compose.KEYS, "selection.parts", "selection.folds")
+    monkeypatch.setattr(config_files, "_announced", set())
+    monkeypatch.setitem(config_files.KEYS, "selection.parts", "selection.folds")
     assert composed("selection.parts=3").selection.folds == 3
     plain = composed_values()
     plain["selection"]["parts"] = plain["selection"].pop("folds")

@@ -25,12 +25,11 @@ from sklearn.svm import SVC, LinearSVC
 
 from klr_bench import BatchConfidenceWeighted, KernelPerceptron
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.experiment.measure.catalogue import METRICS, find_metric, metric_files, user_metrics
 from klr_bench.experiment.measure.clock import Clock
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.predictions import TWO, Predictions, from_decision, reliability
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, measure
-from klr_bench.experiment.measure.user_metrics import find_metric, metric_files, user_metrics
 from tests.estimators.one_pass import KernelPegasos, NonConservativeKLR
 
 RANDOM = np.random.RandomState(0)

@@ -197,21 +197,6 @@ def test_a_manifest_leads_nowhere_else_and_is_checked_first(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("link", ["site", "site/loop", "site/tiny/cells"])
-def test_a_link_that_leads_to_itself_is_named(tmp_path: Path, link: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "site" / "tiny").mkdir(parents=True) if "/" in link else None
-    (tmp_path / link).symlink_to((tmp_path / link).name)
-    assert main(["merge", str(tmp_path / "site"), f"into={tmp_path / 'all'}"]) == 2
-    assert f"{link}: expected a folder, got a link that leads to itself" in " ".join(capsys.readouterr().err.split())
-
-
-def test_a_cell_that_is_a_link_to_itself_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = results(tmp_path / "site" / "tiny")
-    (source / "cells" / "loop.json").symlink_to("loop.json")
-    assert main(["merge", str(source), f"into={tmp_path / 'all'}"]) == 1
-    assert "loop.json: cannot be read" in " ".join(capsys.readouterr().out.split())
-
-
 def test_damaged_scores_are_not_joined(tmp_path: Path) -> None:
     source = results(tmp_path / "site" / "tiny")
     path = source / "selections" / "fold" / "candidates.json"

@@ -38,7 +38,7 @@ from klr_bench.experiment.records import (
     read_variant,
 )
 from klr_bench.experiment.variants import Variant, variant_text
-from klr_bench.files import SMALL, read_json, read_regular, write_atomic, write_json
+from klr_bench.files import read_json, read_regular, write_atomic, write_json
 from klr_bench.report.load import load_results, read_results
 from tests.conftest import needs_proc
 
@@ -155,7 +155,7 @@ def test_variants_that_are_equal_and_spelt_differently_stay_as_they_are(tmp_path
 
 def test_files_of_every_size_are_read_to_their_end(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    for size in (2, SMALL - 1, SMALL, SMALL + 1, 3 * SMALL):
+    for size in (2, 2**16, 3 * 2**16 + 1):
         path.write_bytes(b'"' + b"x" * (size - 2) + b'"')
         assert read_json(path) == "x" * (size - 2)
         assert len(read_regular(path, size)) == size
@@ -165,7 +165,7 @@ def test_files_of_every_size_are_read_to_their_end(tmp_path: Path) -> None:
 
 @needs_proc
 def test_a_file_whose_size_is_unknown_is_read_to_its_end() -> None:
-    assert read_regular("/proc/self/stat", SMALL).startswith(str(os.getpid()).encode())
+    assert read_regular("/proc/self/stat", 2**16).startswith(str(os.getpid()).encode())
 
 
 def test_cells_of_before_there_were_bins_are_read(tmp_path: Path) -> None:

@@ -7,14 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import fail, located
 from klr_bench.experiment import targets
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import KERNELS, LEFT_TO_SELECTION, RunConfig, RunEntry
 from klr_bench.experiment.config.parsing import check_choice, parse_value, refuse
 from klr_bench.experiment.config.splitting import Folds
-from klr_bench.experiment.measure.catalogue import METRICS, SCORES
-from klr_bench.experiment.measure.user_metrics import metric_files
+from klr_bench.experiment.measure.catalogue import METRICS, SCORES, metric_files
 from klr_bench.experiment.targets import Parameters
 
 
@@ -22,8 +21,7 @@ def check_settings(run: RunEntry, searched: Sequence[Path]) -> None:
     """Refuse metrics, names and kernels that do not go together.  Raises KlrBenchError."""
     kernel, selection, own = run.kernel, run.selection, metric_files(searched)
     if run.parallel.address and run.parallel.scheduler_file:
-        message = "parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out."
-        raise KlrBenchError(message)
+        fail("parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out.")
     if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
         refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
     check_choice("selection.score", selection.score, [*SCORES, *own])
@@ -31,19 +29,17 @@ def check_settings(run: RunEntry, searched: Sequence[Path]) -> None:
     for metric in run.metrics or ():
         check_choice("metrics", metric, [*METRICS, *own])
         if metric in comparing and metric not in run.against:
-            message = (
+            fail(
                 f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
                 "{algorithm: NAME} or {PARAMETER: VALUE}."
             )
-            raise KlrBenchError(message)
     for metric in run.against:
         check_choice("against", metric, comparing)
     if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
-        message = (
+        fail(
             f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given; the percentile "
             "would decide the width. To use gamma, add kernel.percentile=null."
         )
-        raise KlrBenchError(message)
 
 
 def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
@@ -73,11 +69,10 @@ def _check_nested(run: RunConfig) -> None:
     """Refuse a selection that is not nested if a split has no folds for it."""
     for stem, dataset in {} if run.selection.nested else run.datasets.items():
         if not isinstance(dataset.split, Folds):
-            message = (
+            fail(
                 f"selection.nested=false: expected folds in datasets.{stem}.split, over which to select, got none. "
                 f"Give datasets.{stem}.split.folds, or leave selection.nested=true."
             )
-            raise KlrBenchError(message)
 
 
 def _check_against(
@@ -113,21 +108,18 @@ def _check_streams(run: RunConfig) -> None:
         swept = run.sweep.get(name, {})
         grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
         if (n_candidates := math.prod(map(len, grid.values()))) > 1:
-            message = (
+            fail(
                 f"algorithms.{name}.grid: {n_candidates} combinations of values to choose from, but the rows of the "
                 f"data set {stem} go by once. Add algorithms.{name}.grid=null, and give values one by one, as in "
                 f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or side by side by sweep.{name}."
             )
-            raise KlrBenchError(message)
     if run.trace.points:
-        message = (
+        fail(
             f"trace.points={run.trace.points}: has no effect on the data set {stem}, a stream, which has a "
             f"checkpoint for each window. Leave it out, and see datasets.{stem}.split.window."
         )
-        raise KlrBenchError(message)
     if run.parallel.backend == "dask":
-        message = f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out."
-        raise KlrBenchError(message)
+        fail(f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out.")
 
 
 KERNELS_OF = {
@@ -172,8 +164,7 @@ def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: S
         if key not in ("trace.points", "trace.rows"):
             reason = reason or next((why for start, why in reasons.items() if why and key.startswith(start)), None)
         if reason and _value(config, key) is not None:
-            message = f"{key}={_value(config, key)}: has no effect, because {reason}. Leave it out."
-            raise KlrBenchError(message)
+            fail(f"{key}={_value(config, key)}: has no effect, because {reason}. Leave it out.")
 
 
 def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
@@ -198,11 +189,10 @@ def _check_own_kernels(config: RunConfig) -> None:
         for name, value in estimator.items():
             fitting = KERNELS_OF.get(f"kernel.{name}")
             if fitting and value is not None and kernels and kernels <= set(KERNELS) - set(fitting):
-                message = (
+                fail(
                     f"algorithms.{stem}.estimator.{name}={value}: has no effect, because it belongs to the kernel "
                     f"{' or '.join(fitting)}, and the estimator has kernel={', '.join(sorted(kernels))}. Leave it out."
                 )
-                raise KlrBenchError(message)
 
 
 def _kernel_reason(key: str, config: RunConfig) -> str | None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.checks import check_run, check_settings, check_unused_keys
 from klr_bench.experiment.config.models import RunConfig, RunEntry
-from klr_bench.experiment.config.parsing import parse
+from klr_bench.experiment.config.parsing import Plain, parse
 from klr_bench.experiment.config.resolve import resolve_algorithms, resolve_datasets, resolve_references, resolve_sweep
 
 if TYPE_CHECKING:
@@ -34,14 +32,13 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
 
     plain: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     if plain.get("name") is None:
-        message = "experiment: expected one name. To run several: klr-bench run -m experiment=first,second"
-        raise KlrBenchError(message)
+        fail("experiment: expected one name. To run several: klr-bench run -m experiment=first,second")
     return resolve_run(plain, override_keys(overrides), config_files.folders() if searched is None else searched)
 
 
-def resolve_run(plain: dict[str, Any], overrides: set[str], searched: Sequence[Path]) -> RunConfig:
+def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> RunConfig:
     """Return the `RunConfig` of plain values; `overrides` are the dotted keys of the command line."""
-    plain = with_new_names(plain)
+    plain = config_files.with_new_names(plain)
     plain |= {key: {} for key in OPEN if plain.get(key) is None}
     if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
@@ -50,8 +47,7 @@ def resolve_run(plain: dict[str, Any], overrides: set[str], searched: Sequence[P
     algorithms = resolve_algorithms(entry.algorithms, overrides, searched)
     datasets = resolve_datasets(entry.datasets, entry.data, overrides, searched)
     if "budget" in overrides and not any("budget" in lists for lists in entry.sweep.values()):
-        message = f"budget: the experiment {entry.name} has no learners with a budget in its sweep."
-        raise KlrBenchError(message)
+        fail(f"budget: the experiment {entry.name} has no learners with a budget in its sweep.")
     sweep = resolve_references(entry.sweep, Path(entry.results_dir), datasets)
     resolved = {
         "algorithms": algorithms,
@@ -81,51 +77,3 @@ def override_keys(overrides: Sequence[str]) -> set[str]:
         if not override.is_delete():
             collect(override.key_or_group, override.value())
     return keys
-
-
-KEYS: dict[str, str] = {}
-"""New dotted key by the former one."""
-VALUES: dict[str, dict[str, str]] = {"parallel.backend": {"processes": "joblib", "loky": "joblib"}}
-"""New value by the former one, by dotted key; configs/parallel has files that set the former ones."""
-ENDS_WITH = "0.2.0"
-_announced: set[str] = set()
-
-
-def with_new_names(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return plain values with new names in place of former ones; each is announced once on standard error."""
-    plain = copy.deepcopy(plain)
-    for former, new in KEYS.items():
-        section, name = _place(plain, former)
-        if name in section:
-            _announce(former, new)
-            target, new_name = _place(plain, new)
-            target[new_name] = section.pop(name)
-    for key, names in VALUES.items():
-        section, name = _place(plain, key)
-        value = section.get(name)
-        if isinstance(value, str) and value in names:
-            _announce(f"{key}={value}", f"{key}={names[value]}")
-            section[name] = names[value]
-    return plain
-
-
-def new_key(key: str) -> str:
-    """Return the present name of a dotted key; a former one is announced."""
-    if key in KEYS:
-        _announce(key, KEYS[key])
-    return KEYS.get(key, key)
-
-
-def _place(plain: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
-    """Return the mapping that holds a dotted key, empty if there is none, and the key's last part."""
-    *sections, name = key.split(".")
-    for section in sections:
-        inner = plain.get(section)
-        plain = inner if isinstance(inner, dict) else {}
-    return plain, name
-
-
-def _announce(former: str, new: str) -> None:
-    if former not in _announced:
-        _announced.add(former)
-        sys.stderr.write(f"{former} is renamed {new}; the old name ends with {ENDS_WITH}.\n")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from klr_bench.errors import KlrBenchError, located, nearest
+from klr_bench.errors import fail, located, nearest
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import (
     FILE,
@@ -19,7 +19,7 @@ from klr_bench.experiment.config.models import (
     Features,
     SourceConfig,
 )
-from klr_bench.experiment.config.parsing import Model, between, parse, refuse
+from klr_bench.experiment.config.parsing import Model, Plain, between, parse, refuse
 from klr_bench.experiment.config.splitting import Official, Rows, SplitSpec, Stream, parse_split
 from klr_bench.experiment.targets import TARGET, Parameters, build
 
@@ -57,8 +57,7 @@ def resolve_dataset(
 
 def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: str) -> SourceConfig:
     if source is None:
-        message = f"{where}source: expected the name of a file in configs/source, or a mapping with a format, got none."
-        raise KlrBenchError(message)
+        fail(f"{where}source: expected the name of a file in configs/source, or a mapping with a format, got none.")
     where = f"{where}source."
     if isinstance(source, str):
         with located(where.rstrip(".")):
@@ -67,21 +66,18 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
         source = parse(SourceConfig, {"name": source, **config_files.read(path)}, where)
     for key, value in source:
         if value not in (None, "") and key not in SOURCE_KEYS[source.format]:
-            message = f"{where}{key}: has no effect in the format {source.format}; leave it out."
-            raise KlrBenchError(message)
+            fail(f"{where}{key}: has no effect in the format {source.format}; leave it out.")
     _check_files(source, where)
     return source
 
 
 def _check_files(source: SourceConfig, where: str) -> None:
     if source.format in ("generated", "bundled") and source.generator is None:
-        message = f"{where}generator: expected {TARGET}: the dotted name of a function, and its parameters, got none."
-        raise KlrBenchError(message)
+        fail(f"{where}generator: expected {TARGET}: the dotted name of a function, and its parameters, got none.")
     if source.format not in ("csv", "svmlight", "idx"):
         return
     if source.train is None:
-        message = f"{where}train: expected a file: {{name, url, sha256}}, got none."
-        raise KlrBenchError(message)
+        fail(f"{where}train: expected a file: {{name, url, sha256}}, got none.")
     for part, file in (("train", source.train), ("test", source.test)):
         if file is not None and (file.labels is None) == (source.format == "idx"):
             expected = "the file of the labels" if source.format == "idx" else f"none in the format {source.format}"
@@ -91,43 +87,37 @@ def _check_files(source: SourceConfig, where: str) -> None:
 def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: SplitSpec, where: str) -> None:
     """Refuse keys that have no effect beside others, and an official split without official parts."""
     if dataset.multiclass and dataset.positive is not None:
-        message = (
+        fail(
             f"{where}positive={dataset.positive}: has no effect with multiclass: true, which keeps all classes; "
             f"for one class against the rest add {where}multiclass=null."
         )
-        raise KlrBenchError(message)
     for key, value in (("only", dataset.only), ("derive", dataset.derive), ("parts", dataset.parts)):
         if source.generator is not None and value is not None:
-            message = f"{where}{key}: has no effect on a data set that is {source.format}; leave it out."
-            raise KlrBenchError(message)
+            fail(f"{where}{key}: has no effect on a data set that is {source.format}; leave it out.")
     if dataset.parts is not None and source.test is None:
-        message = f"{where}parts: has no effect: the source has no test file; leave it out."
-        raise KlrBenchError(message)
+        fail(f"{where}parts: has no effect: the source has no test file; leave it out.")
     two = (source.test or source.test_path) and len(set(dataset.parts or ("train", "test"))) == 2
     official = (two and not dataset.derive) or (source.test is None and source.n_train is not None)
     if isinstance(split, Stream):
         _check_stream(dataset, source, split, where)
     if isinstance(split, Official) and not official:
-        message = (
+        fail(
             f"{where}split.official=true: there is no official test part; split at random: {where}split="
             "{official: null, test_size: 0.2}."
         )
-        raise KlrBenchError(message)
 
 
 def _check_stream(dataset: DatasetEntry, source: SourceConfig, split: Stream, where: str) -> None:
     """Refuse a stream of a format that is not text, and keys that would need all of its rows."""
     if source.format not in STREAMED:
-        message = (
+        fail(
             f"{where}split.stream=true: expected rows in files of text ({', '.join(STREAMED)}), got the format "
             f"{source.format}. Split in another way: {where}split={{stream: null, test_size: 0.2}}."
         )
-        raise KlrBenchError(message)
     keys = {"only": dataset.only, "derive": dataset.derive, "source.columns": source.columns}
     for key, value in keys.items():
         if value is not None:
-            message = f"{where}{key}: has no effect on a stream, whose rows are never there as a whole; leave it out."
-            raise KlrBenchError(message)
+            fail(f"{where}{key}: has no effect on a stream, whose rows are never there as a whole; leave it out.")
     if split.window < split.chunk:
         refuse(f"{where}split.window", f"at least as many rows as a chunk has, {split.chunk}", split.window)
 
@@ -140,18 +130,15 @@ def is_own_file(entry: DatasetEntry) -> bool:
 def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEntry:
     """Return the entry of the user's own file, completed by the section `data`."""
     if data.path is None:
-        message = f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none."
-        raise KlrBenchError(message)
+        fail(f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none.")
     for key in ("test_path", "test_size", "columns") if (entry.split or {}).get("stream") else ():
         if getattr(data, key) is not None:
-            message = f"data.{key}={getattr(data, key)}: has no effect on a stream. Leave it out, or use dataset=file."
-            raise KlrBenchError(message)
+            fail(f"data.{key}={getattr(data, key)}: has no effect on a stream. Leave it out, or use dataset=file.")
     if data.test_path is not None and data.test_size is not None:
-        message = (
+        fail(
             "data.test_path= and data.test_size= are both given: a file to test on, or a share of the rows? "
             "Leave one of them out."
         )
-        raise KlrBenchError(message)
     source = {
         "path": data.path,
         "test_path": data.test_path,
@@ -163,7 +150,7 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
     split: Any = {"official": True} if data.test_path else None
     if data.test_size is not None:
         split = {"test_size": data.test_size, "stratify": True}
-    changes: dict[str, Any] = {"positive": data.positive, "multiclass": data.multiclass, "split": split}
+    changes: Plain = {"positive": data.positive, "multiclass": data.multiclass, "split": split}
     if data.multiclass is None and entry.multiclass is None:
         changes["multiclass"] = data.positive is None and entry.positive is None
     if data.scale is not None:
@@ -173,7 +160,7 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
     return entry.model_copy(update=_not_none(changes))
 
 
-def _not_none(values: Mapping[str, Any]) -> dict[str, Any]:
+def _not_none(values: Plain) -> Plain:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -300,15 +287,13 @@ def check_generators(dataset: DatasetConfig, where: str) -> None:
     for key, declared in (("n_samples", source.n_samples), ("n_features", source.n_features)):
         requested = (source.generator or {}).get(key)
         if declared is not None and requested is not None and declared != requested:
-            message = (
+            fail(
                 f"{where}source.{key}={declared}: expected the same as {where}source.generator.{key}, got {requested}. "
                 "Change both."
             )
-            raise KlrBenchError(message)
     rows, n_train = source.n_samples, source.n_train
     if rows is not None and n_train is not None and n_train >= rows:
-        message = f"{where}source.n_train: expected less than n_samples={rows}, for rows to test on, got {n_train}."
-        raise KlrBenchError(message)
+        fail(f"{where}source.n_train: expected less than n_samples={rows}, for rows to test on, got {n_train}.")
 
 
 def check_generator(call: Parameters, where: str) -> None:
@@ -320,5 +305,4 @@ def check_generator(call: Parameters, where: str) -> None:
     if target in GENERATORS:
         parse(GENERATORS[target], {key: value for key, value in call.items() if key != TARGET}, where)
     elif target.startswith("klr_bench."):
-        message = f"{where}{TARGET}: expected a function that makes data, got {target!r}.{nearest(target, GENERATORS)}"
-        raise KlrBenchError(message)
+        fail(f"{where}{TARGET}: expected a function that makes data, got {target!r}.{nearest(target, GENERATORS)}")

@@ -5,13 +5,15 @@ This module imports nothing beyond the standard library at its top, so that comp
 
 from __future__ import annotations
 
+import copy
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import fail, nearest
 
 GROUPS = ("experiment", "dataset", "algorithm", "parallel")
 """Folders of files that a run chooses from, as in dataset=magic; Hydra composes them."""
@@ -45,16 +47,14 @@ def check_own(searched: Sequence[Path]) -> None:
             hiding, text = shipped / relative, read_text(own)
             _check_sections(own, read(own), relative)
             if hiding.is_file() and hiding.read_text(encoding="utf-8") != text:
-                message = (
+                fail(
                     f"two different files for {relative.with_suffix('')}: {hiding} would hide {own}. "
                     "Give yours another name, or run from another folder."
                 )
-                raise KlrBenchError(message)
             header = package_header(relative)
             if header and header not in text.splitlines()[:10]:
                 first = next(iter(text.splitlines()), "")
-                message = f"{own}: expected {header!r} as its first line, got {first!r:.80}. Put it there."
-                raise KlrBenchError(message)
+                fail(f"{own}: expected {header!r} as its first line, got {first!r:.80}. Put it there.")
 
 
 def _check_sections(own: Path, content: Mapping[str, Any], relative: Path) -> None:
@@ -65,10 +65,7 @@ def _check_sections(own: Path, content: Mapping[str, Any], relative: Path) -> No
     for name in content.keys() & {*sections}:
         value = content[name]
         if not isinstance(value, dict) and (value is not None or name == "hydra"):
-            message = (
-                f"{own}: {name}: expected keys and values, got {value!r:.200}. Write them below it, or leave it out."
-            )
-            raise KlrBenchError(message)
+            fail(f"{own}: {name}: expected keys and values, got {value!r:.200}. Write them below it, or leave it out.")
 
 
 @cache
@@ -93,8 +90,7 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
     """Return the file of a name, or refuse the name and say which one is near."""
     known = names(group, searched)
     if name not in known:
-        message = f"unknown {group} {name!r}.{nearest(name, known)}"
-        raise KlrBenchError(message)
+        fail(f"unknown {group} {name!r}.{nearest(name, known)}")
     paths = [folder / group / f"{name}.yaml" for folder in searched]
     return next(path for path in paths if os.path.lexists(path))
 
@@ -105,6 +101,53 @@ def read(path: Path) -> dict[str, Any]:
 
     content = read_yaml(path, as_hydra=True)
     if not isinstance(content, dict | None):
-        message = f"{path}: expected keys and values, got {type(content).__name__}."
-        raise KlrBenchError(message)
+        fail(f"{path}: expected keys and values, got {type(content).__name__}.")
     return content or {}
+
+
+KEYS: dict[str, str] = {}
+"""New dotted key by the former one."""
+VALUES: dict[str, dict[str, str]] = {"parallel.backend": {"processes": "joblib", "loky": "joblib"}}
+"""New value by the former one, by dotted key; configs/parallel has files that set the former ones."""
+ENDS_WITH = "0.2.0"
+_announced: set[str] = set()
+
+
+def with_new_names(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return plain values with new names in place of former ones; each is announced once on standard error."""
+    plain = copy.deepcopy(plain)
+    for former, new in KEYS.items():
+        section, name = _place(plain, former)
+        if name in section:
+            _announce(former, new)
+            target, new_name = _place(plain, new)
+            target[new_name] = section.pop(name)
+    for key, names in VALUES.items():
+        section, name = _place(plain, key)
+        value = section.get(name)
+        if isinstance(value, str) and value in names:
+            _announce(f"{key}={value}", f"{key}={names[value]}")
+            section[name] = names[value]
+    return plain
+
+
+def new_key(key: str) -> str:
+    """Return the present name of a dotted key; a former one is announced."""
+    if key in KEYS:
+        _announce(key, KEYS[key])
+    return KEYS.get(key, key)
+
+
+def _place(plain: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """Return the mapping that holds a dotted key, empty if there is none, and the key's last part."""
+    *sections, name = key.split(".")
+    for section in sections:
+        inner = plain.get(section)
+        plain = inner if isinstance(inner, dict) else {}
+    return plain, name
+
+
+def _announce(former: str, new: str) -> None:
+    if former not in _announced:
+        _announced.add(former)
+        sys.stderr.write(f"{former} is renamed {new}; the old name ends with {ENDS_WITH}.\n")

@@ -27,10 +27,12 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError, fail, nearest
 from klr_bench.printing import is_file_name
 
 T = TypeVar("T")
+Plain = dict[str, Any]
+"""Keys and values of YAML, JSON or a command line that are not parsed yet."""
 STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 SHORT = reprlib.Repr()
 """Representation of nested lists and mappings in messages: aliases of YAML may make them huge."""
@@ -184,8 +186,7 @@ def _refuse_first(hint: Any, value: Any, key: str, where: str, errors: Any) -> N
         key = f"{key}[{part}]" if isinstance(value, list) else f"{where}{part}"
         where = f"{key}."
         if error["type"] == "missing" and not location:
-            message = f"{key}: expected {described(hint)}, got none."
-            raise KlrBenchError(message)
+            fail(f"{key}: expected {described(hint)}, got none.")
         value = value[part]
     kind, context = error["type"], error.get("ctx", {})
     if kind == "message":
@@ -203,8 +204,7 @@ def refuse(key: str, expected: str, got: Any) -> NoReturn:
     """Raise the KlrBenchError of a value that is not what was expected."""
     parts = got if isinstance(got, list) else got.values() if isinstance(got, dict) else ()
     text = SHORT.repr(got) if any(isinstance(part, list | dict) for part in parts) else repr(got)
-    message = f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}."
-    raise KlrBenchError(message)
+    fail(f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}.")
 
 
 def refuse_unknown(given: Iterable[Any], known: Iterable[str], where: str) -> None:
@@ -212,15 +212,13 @@ def refuse_unknown(given: Iterable[Any], known: Iterable[str], where: str) -> No
     known = list(known)
     for key in given:
         if key not in known:
-            message = f"unknown key '{where}{key}'.{nearest(str(key), known)}"
-            raise KlrBenchError(message)
+            fail(f"unknown key '{where}{key}'.{nearest(str(key), known)}")
 
 
 def check_choice(key: str, value: Any, known: Iterable[str]) -> None:
-    """Refuse a value that is none of the known ones, and name the nearest."""
+    """Refuse an unknown value, and name the nearest known one."""
     if value not in known:
-        message = f"{key}: unknown value {value!r}.{nearest(str(value), known)}"
-        raise KlrBenchError(message)
+        fail(f"{key}: unknown value {value!r}.{nearest(str(value), known)}")
 
 
 def hints_of(cls: type[BaseModel]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import KlrBenchError, fail, located
 from klr_bench.experiment import targets
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.datasets import check_generators, is_own_file, resolve_dataset, with_own_file
@@ -42,11 +42,10 @@ def resolve_datasets(
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
     if settings and not own:
         key = f"data.{settings[0]}="
-        message = (
+        fail(
             f"{key} is given, but the dataset is not file. Add experiment=own_file (or dataset=file), or leave {key} "
             "out."
         )
-        raise KlrBenchError(message)
     selected |= {stem: with_own_file(stem, selected[stem], data) for stem in own}
     datasets = {}
     for stem, entry in selected.items():
@@ -85,8 +84,7 @@ def resolve_sweep(
         for name, values in lists.items():
             if LEFT_TO_SELECTION in values and name not in grid:
                 choices = f"algorithms.{stem}.grid.{name}"
-                message = f"{where}{name}: expected {choices} to choose from, for it holds 'cv', got none."
-                raise KlrBenchError(message)
+                fail(f"{where}{name}: expected {choices} to choose from, for it holds 'cv', got none.")
         if lists:
             resolved[stem] = lists
     return resolved
@@ -111,8 +109,7 @@ def _selected(
             described = parse(type(entry), content)
         if not _has_essence(described):
             expected = "source: ..." if group == "dataset" else f"estimator: {{{TARGET}: ...}}"
-            message = f"{path}: expected {expected}, got none."
-            raise KlrBenchError(message)
+            fail(f"{path}: expected {expected}, got none.")
         where, essential = f"{group}s.{stem}.", "source" if group == "dataset" else "estimator"
         if f"{where}{essential}" in overrides:
             refuse(f"{where}{essential}", "keys and values", getattr(entry, essential))
@@ -125,8 +122,7 @@ def _selected(
             resolve_dataset(stem, parse(DatasetEntry, merged, where), searched, where)
     if not selected:
         known = ", ".join(config_files.names(group, searched))
-        message = f"no {group} is selected: expected {group}=<name> or {group}=[<name>,...]. Known: {known}."
-        raise KlrBenchError(message)
+        fail(f"no {group} is selected: expected {group}=<name> or {group}=[<name>,...]. Known: {known}.")
     return selected
 
 
@@ -147,8 +143,7 @@ def _refuse_unselected(group: str, stem: str, where: str, overrides: Collection[
     """Refuse a key of the command line that is about something that is not selected."""
     changed = sorted(key for key in overrides if key.startswith(where))
     if changed:
-        message = f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...]."
-        raise KlrBenchError(message)
+        fail(f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...].")
 
 
 def resolve_algorithm(stem: str, entry: AlgorithmEntry, overrides: Collection[str]) -> AlgorithmConfig:
@@ -178,11 +173,9 @@ def _check_selected_as(selected_as: Parameters, estimator: Parameters, grid: Par
     _check_target(other[TARGET], f"{where}selected_as.{TARGET}")
     _check_values(other, selected_as, f"{where}selected_as.")
     for name in selected_as.keys() & grid.keys():
-        message = f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out."
-        raise KlrBenchError(message)
+        fail(f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out.")
     if selected_as and not grid:
-        message = f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out."
-        raise KlrBenchError(message)
+        fail(f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out.")
 
 
 def _check_target(target: Any, key: str) -> None:
@@ -190,12 +183,10 @@ def _check_target(target: Any, key: str) -> None:
     try:
         targets.parameters(parse_value(str, target, key))
     except (ValueError, TypeError) as error:
-        message = f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class."
-        raise KlrBenchError(message) from error
+        fail(f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class.")
     except KlrBenchError as error:
         where = key.removesuffix(TARGET) if str(error).startswith(TARGET) else f"{key}: "
-        message = str(error) if str(error).startswith(key) else f"{where}{error}"
-        raise KlrBenchError(message) from error
+        fail(str(error) if str(error).startswith(key) else f"{where}{error}")
 
 
 def check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
@@ -237,8 +228,7 @@ def value_lists(
     for name, values in lists.items():
         single, listed = f"algorithms.{stem}.estimator.{name}", f"{where}{name}"
         if single in overrides and listed in overrides:
-            message = f"{single} and {listed} are both given: one is a value, the other a list. Leave one of them out."
-            raise KlrBenchError(message)
+            fail(f"{single} and {listed} are both given: one is a value, the other a list. Leave one of them out.")
         if not isinstance(values, list) or not values:
             refuse(listed, "a list of values such as [1, 10]", values)
         for position, value in enumerate(values):
@@ -273,38 +263,32 @@ def resolve_references(
 def _support_vectors(setting: str, source: str, results: Path, datasets: list[str]) -> list[int]:
     experiment, _, algorithm = source.partition("/")
     if len(datasets) != 1:
-        message = f"{setting}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}."
-        raise KlrBenchError(message)
+        fail(f"{setting}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}.")
     path = results / experiment / "records.csv"
     again = f"klr-bench run experiment={experiment}"
     try:
         with regular(path, LARGEST_CSV) as file:
             rows = list(csv.DictReader(TextIOWrapper(file, encoding="utf-8", newline="")))
-    except OSError as error:
-        message = f"{setting}: no records in {path}. Make them with: {again}"
-        raise KlrBenchError(message) from error
+    except OSError:
+        fail(f"{setting}: no records in {path}. Make them with: {again}")
     except (csv.Error, ValueError) as error:
-        message = f"{setting}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}"
-        raise KlrBenchError(message) from error
+        fail(f"{setting}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}")
     if not algorithm:
         known = ", ".join(sorted({f"{PREFIX}{experiment}/{row.get('algorithm')}" for row in rows})) or "no records"
-        message = f"{setting}: expected {PREFIX}<experiment>/<algorithm>; {path} has {known}."
-        raise KlrBenchError(message)
+        fail(f"{setting}: expected {PREFIX}<experiment>/<algorithm>; {path} has {known}.")
     counts: dict[Variant, list[float]] = {}
     for number, row in enumerate(rows, 1):
         if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):
             try:
                 counts.setdefault(read_variant(row["variant"]), []).append(_count(row["n_support"]))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                message = (
+                fail(
                     f"{setting}: {path}: row {number}: expected a variant and n_support, got {error}. "
                     f"Rebuild it with: {again}"
                 )
-                raise KlrBenchError(message) from error
     if not counts:
         known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
-        message = f"{setting}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}."
-        raise KlrBenchError(message)
+        fail(f"{setting}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}.")
     return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=Variant.order)]
 
 

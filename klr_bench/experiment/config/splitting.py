@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, get_args
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.experiment.config.parsing import (
     Brief,
     Check,
@@ -126,19 +126,17 @@ def parse_split(values: Any, where: str = "split", overrides: Collection[str] = 
     if others:
         wanted = next((key for key in (first, *others) if f"{where}.{key}" in overrides), others[-1])
         other = next(key for key in (first, *others) if key != wanted)
-        message = (
+        fail(
             f"{where}.{wanted}={_shown(keys[wanted])}: there is {other}={_shown(keys[other])} already, which splits in "
             f"another way; to split by {wanted} add {where}.{other}=null."
         )
-        raise KlrBenchError(message)
     spec = specs.get(first, Subset)
     for key in keys:
         if key not in hints_of(spec):
-            message = (
+            fail(
                 f"{where}.{key}={keys[key]}: has no effect beside {first}={_shown(keys[first])}, which splits in "
                 f"another way; leave it out, or take the other out with {where}.{first}=null."
             )
-            raise KlrBenchError(message)
     return parse(spec, keys, f"{where}.")
 
 

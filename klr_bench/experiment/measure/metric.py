@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import fail, nearest
 
 if TYPE_CHECKING:
     from klr_bench.experiment.measure.predictions import Predictions
@@ -57,7 +57,7 @@ class Metric:
     of: Callable[[Predictions], float | None] | None = None
 
     def possible(self, value: float) -> bool:
-        """Say whether a number can be a value of this metric, up to rounding.
+        """Return True for a possible value of this metric, up to rounding.
 
         NaN never can, an infinite one where nothing bounds it.  Whole numbers are at most 2^53.
         """
@@ -88,16 +88,13 @@ class Metric:
         `where` says in a message which file and key that was.
         """
         if not isinstance(content, Mapping):
-            message = f"{where}: expected keys and values, got {content!r}."
-            raise KlrBenchError(message)
+            fail(f"{where}: expected keys and values, got {content!r}.")
         for key in content:
             if key not in DESCRIBED:
-                message = f"{where}: unknown key {key!r}.{nearest(str(key), DESCRIBED)}"
-                raise KlrBenchError(message)
+                fail(f"{where}: unknown key {key!r}.{nearest(str(key), DESCRIBED)}")
         missing = [key for key in ("name", "title") if key not in content]
         if missing:
-            message = f"{where}: expected the key {missing[0]!r}, got {', '.join(content) or 'none'}."
-            raise KlrBenchError(message)
+            fail(f"{where}: expected the key {missing[0]!r}, got {', '.join(content) or 'none'}.")
         return cls(**content).checked(where)
 
     def checked(self, where: str) -> Metric:
@@ -106,18 +103,14 @@ class Metric:
             value, kind = getattr(self, field.name), {"str": str, "bool": bool}.get(str(field.type))
             if kind is not None and type(value) is not kind:
                 expected = "text" if kind is str else "true or false"
-                message = f"{where}: {field.name}: expected {expected}, got {value!r}."
-                raise KlrBenchError(message)
+                fail(f"{where}: {field.name}: expected {expected}, got {value!r}.")
         if not self.name.isidentifier():
-            message = f"{where}: name: expected letters, digits and _, got {self.name!r}."
-            raise KlrBenchError(message)
+            fail(f"{where}: name: expected letters, digits and _, got {self.name!r}.")
         if not self.title.strip() or not self.title.isprintable():
-            message = f"{where}: title: expected a line of text, got {self.title!r}."
-            raise KlrBenchError(message)
+            fail(f"{where}: title: expected a line of text, got {self.title!r}.")
         choices = {"unit": UNITS, "better": DIRECTIONS, "compared": COMPARISONS}
         for name, known in choices.items():
             value = getattr(self, name)
             if value not in known:
-                message = f"{where}: {name}: expected one of {', '.join(map(repr, known))}, got {value!r}."
-                raise KlrBenchError(message)
+                fail(f"{where}: {name}: expected one of {', '.join(map(repr, known))}, got {value!r}.")
         return self

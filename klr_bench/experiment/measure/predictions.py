@@ -56,16 +56,16 @@ class Predictions:
         of classes may disagree with what `predict` says.  So may those of two, of a classifier with another threshold.
         """
         if self.decision is None or (len(self.classes) > 2 and not (self.signed or self.logistic)):
-            return self._asked
+            return self._predicted_labels
         two = self.decision.ndim == 1
         places = (self.decision > 0).astype(int) if two else np.argmax(self.decision, axis=1)
         labels: NDArray[Any] = self.classes[places]
         told = self.signed or np.array_equal(np.asarray(self.predict(JUDGED)), labels[:JUDGED])
-        return labels if told else self._asked
+        return labels if told else self._predicted_labels
 
     @cached_property
-    def _asked(self) -> NDArray[Any]:
-        """(n,), what `predict` says; ValueError where it is no label a row."""
+    def _predicted_labels(self) -> NDArray[Any]:
+        """(n,), the result of `predict`; ValueError if it is not one label per row."""
         found = np.asarray(self.predict(None))
         if found.shape != self.y.shape:
             message = f"predict returned an array of shape {found.shape}, expected {self.y.shape}, a label a row."

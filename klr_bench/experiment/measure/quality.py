@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klr_bench import protocols
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import fail, nearest
 from klr_bench.experiment.measure.catalogue import METRICS, OF_PREDICTIONS
 from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.measure.predictions import Bin, predict
@@ -20,8 +20,6 @@ from klr_bench.experiment.measure.predictions import Bin, predict
 Metrics = dict[str, float | int]
 PAIRED = 1000
 """Rows whose pairs tell how far approximate kernel features are from the kernel."""
-LONGEST_WHOLE = 1000
-"""Bits of a whole number that is looked at; a float holds up to 1024."""
 
 
 def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = ()) -> tuple[Metrics, float, list[Bin]]:
@@ -55,14 +53,12 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
     `relevant_found` is the share of the `relevant` features, if they are known, that is among the selected ones.
     """
     summary = protocols.summary(estimator, n_train)
-    for name in summary:
+    where = f"{type(estimator).__name__}.summary()"
+    for name, value in summary.items():
         if name not in METRICS:
-            message = f"{type(estimator).__name__}.summary(): unknown metric {name!r}.{nearest(name, METRICS)}"
-            raise KlrBenchError(message)
-        if not _possible(METRICS[name], summary[name]):
-            got = _in_words(summary[name])
-            message = f"{type(estimator).__name__}.summary(): {name}: expected {METRICS[name].range}, got {got}."
-            raise KlrBenchError(message)
+            fail(f"{where}: unknown metric {name!r}.{nearest(name, METRICS)}")
+        if not _possible(METRICS[name], value):
+            fail(f"{where}: {name}: expected {METRICS[name].range}, got {value!r:.100}.")
     metrics: Metrics = {name: int(n) if METRICS[name].whole else float(n) for name, n in summary.items()}
     chosen = protocols.selected_features(estimator)
     if chosen is not None:
@@ -73,19 +69,9 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
 
 
 def _possible(metric: Metric, value: Any) -> bool:
-    """Say whether a number may be a value of a metric; NaN says that there is none, where it is no count."""
-    if isinstance(value, int) and value.bit_length() > LONGEST_WHOLE:
-        return False
-    if isinstance(value, Real) and math.isnan(value) and not metric.whole:
-        return True
-    return isinstance(value, Real) and metric.possible(float(value))
-
-
-def _in_words(value: Any) -> str:
-    """Return a value for a message; Python refuses to write a whole number of some thousand digits."""
-    if isinstance(value, int) and value.bit_length() > LONGEST_WHOLE:
-        return f"a whole number of {value.bit_length():,} bits"
-    return f"{value!r:.100}"
+    """Return True for a possible value of a metric; NaN is one unless the metric is a count."""
+    possible = isinstance(value, Real) and metric.possible(value)  # type: ignore[arg-type]
+    return possible or (isinstance(value, Real) and math.isnan(value) and not metric.whole)
 
 
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from klr_bench import protocols
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.data import Dataset
 from klr_bench.experiment.kernels import with_any_gamma
@@ -22,11 +22,10 @@ def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
         _check_split(dataset, cell)
     check_many_classes(dataset.name, len(dataset.classes), cells)
     if any(cell.trace.rows for cell in cells) and dataset.X.shape[1] != 2:
-        message = (
+        fail(
             f"trace.rows=true: the rows of data with two features are kept for pictures, {dataset.name} has "
             f"{dataset.X.shape[1]:,}. Use trace.rows=false."
         )
-        raise KlrBenchError(message)
 
 
 def _check_split(dataset: Dataset, cell: Cell) -> None:
@@ -35,12 +34,11 @@ def _check_split(dataset: Dataset, cell: Cell) -> None:
     y = dataset.y[make_split(dataset, source.spec.split, source.seed, source.repeat).train]
     rarer = min(int((y == label).sum()) for label in np.unique(dataset.y))
     if rarer < 1 or len(y) < 2 * n_folds:
-        message = (
+        fail(
             f"{dataset.name}: repeat {source.repeat} has {len(y)} training rows, {rarer} of the rarest class; at "
             f"least one of each class and {2 * n_folds} in all (two per fold) are needed: use more data, or "
             f"fewer folds (selection.folds={n_folds})."
         )
-        raise KlrBenchError(message)
 
 
 def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None:
@@ -48,11 +46,10 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
     for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
         estimator = cell.candidates[0].chosen
         if not protocols.takes_many_classes(build(estimator)):
-            message = (
+            fail(
                 f"{cell.algorithm}: takes two classes, {name} has {n_classes}. Leave it out of algorithm=[...], or "
                 "choose one class against the rest (of your own file: data.positive=LABEL)."
             )
-            raise KlrBenchError(message)
 
 
 def check_stream_learners(cells: Sequence[Cell]) -> None:
@@ -62,17 +59,14 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
         assert isinstance(split, Stream)
         built = build(with_any_gamma(estimator))
         if not protocols.declares(built, "partial_fit"):
-            message = f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from."
-            raise KlrBenchError(message)
+            fail(f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from.")
         if protocols.grows(built) and not split.unbounded:
-            message = (
+            fail(
                 f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
                 f"budget_oskl, or add datasets.{cell.source.stem}.split.unbounded=true."
             )
-            raise KlrBenchError(message)
         if split.test == "rows" and not protocols.scores_rows(built):
-            message = (
+            fail(
                 f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
                 f"algorithm=[...], or test all learners with datasets.{cell.source.stem}.split.test=chunks."
             )
-            raise KlrBenchError(message)

@@ -16,10 +16,9 @@ from threadpoolctl import threadpool_limits
 from klr_bench import protocols
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel
-from klr_bench.experiment.measure.child import fit_in_child, peak_memory_mb, reset_peak_memory
-from klr_bench.experiment.measure.clock import Clock
+from klr_bench.experiment.measure.catalogue import user_metrics
+from klr_bench.experiment.measure.clock import Clock, fit_in_child, peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.quality import approximation, at_checkpoint, fitted, last, measure
-from klr_bench.experiment.measure.user_metrics import user_metrics
 from klr_bench.experiment.records import CellFile, PlanePoint, Record
 from klr_bench.experiment.runner import machine
 from klr_bench.experiment.runner.plan import Cell, Fold, Source

@@ -15,8 +15,7 @@ from joblib import cpu_count
 import klr_bench
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import RunConfig
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.user_metrics import user_metrics
+from klr_bench.experiment.measure.catalogue import METRICS, user_metrics
 from klr_bench.experiment.runner.machine import cpu_name
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")

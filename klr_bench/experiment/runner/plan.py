@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench import protocols
-from klr_bench.errors import KlrBenchError, located
+from klr_bench.errors import KlrBenchError, fail, located
 from klr_bench.experiment.config import files as config_files
 from klr_bench.experiment.config.models import (
     LEFT_TO_SELECTION,
@@ -29,8 +29,7 @@ from klr_bench.experiment.data.cache import Progress
 from klr_bench.experiment.data.dataset import Streamed, streamed
 from klr_bench.experiment.kernels import shared_kernel, with_any_gamma
 from klr_bench.experiment.keys import content_hash, file_hash, module_hash, source_hash
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.user_metrics import metric_files
+from klr_bench.experiment.measure.catalogue import METRICS, metric_files
 from klr_bench.experiment.runner.executors import described
 from klr_bench.experiment.selection import candidates
 from klr_bench.experiment.targets import TARGET, EstimatorSpec, Parameters, build, check_parameters
@@ -47,7 +46,6 @@ MEASURING = (
     "klr_bench.experiment.measure.predictions",
     "klr_bench.experiment.measure.quality",
     "klr_bench.experiment.measure.clock",
-    "klr_bench.experiment.measure.child",
     "klr_bench.protocols",
     "klr_bench.experiment.runner.fit",
 )
@@ -89,8 +87,7 @@ class Source:
     def check_unchanged(self) -> None:
         """Refuse a file that is no longer the one that the key is of, as far as it can tell.  Raises KlrBenchError."""
         if dataset_hash(self.stem, self.spec) != self.data_key:
-            message = f"{self.name}: a file has changed while it was read; run the same command again."
-            raise KlrBenchError(message)
+            fail(f"{self.name}: a file has changed while it was read; run the same command again.")
 
     def content(self) -> dict[str, object]:
         """Return what the arrays depend on, for a key."""
@@ -275,7 +272,7 @@ def _candidates(
 
 
 def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Parameters) -> bool:
-    """Say whether a data set leaves out a column: one of its algorithm, with one of the values of each parameter."""
+    """Return True if a data set leaves out a method: its algorithm, with one of the listed values of each parameter."""
     values = left_out.get(column["algorithm"])
     return values is not None and all(column["variant"].get(name) in listed for name, listed in values.items())
 
@@ -319,8 +316,7 @@ def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -
         except (KlrBenchError, ValueError, TypeError) as error:
             raise KlrBenchError(str(error)) from error
         except (Exception, SystemExit) as error:
-            message = f"{estimator[TARGET]} raised {described(error)}"
-            raise KlrBenchError(message) from error
+            fail(f"{estimator[TARGET]} raised {described(error)}")
 
 
 def classes_of(candidates: Sequence[Candidate]) -> set[str]:

@@ -89,10 +89,7 @@ class ProgressFile:
         self._thread = threading.Thread(target=self._keep, name="progress.json", daemon=True)
 
     def __enter__(self) -> ProgressFile:
-        try:
-            self._thread.start()
-        except RuntimeError as error:  # there is no memory for its stack
-            raise MemoryError(str(error)) from error
+        self._thread.start()
         return self
 
     def __exit__(
@@ -155,7 +152,7 @@ class ProgressFile:
                 write_json(self._folder / NAME, content)
 
     def _left_to_another(self) -> bool:
-        """Say whether another run, which is still at work, writes the file."""
+        """Return True if another run, which still works, writes the file."""
         try:
             found = read_progress(self._folder)
         except KlrBenchError:

@@ -80,14 +80,14 @@ class ScoreStore:
 
 
 def is_failure(score: object) -> bool:
-    """Say whether a score tells why its candidate has failed."""
+    """Return True for a score that is the reason why its candidate has failed."""
     if not isinstance(score, dict) or [*score] != [FAILED]:
         return False
     return isinstance(score[FAILED], str) and len(score[FAILED]) <= LONGEST_REASON
 
 
 def is_score(score: object, metric: Metric | None) -> bool:
-    """Say whether a value can be a score by a metric, None for one of the user's; what is none is computed again.
+    """Return True for a possible score by a metric, or by any metric for None; other scores are computed again.
 
     A score is a finite number, the negative of a metric that is better the lower it is; null; or why there is none.
     """

@@ -22,7 +22,7 @@ from klr_bench import protocols
 from klr_bench.experiment.config.splitting import Stream
 from klr_bench.experiment.data.dataset import Streamed
 from klr_bench.experiment.kernels import resolve_gamma, resolve_kernel
-from klr_bench.experiment.measure.child import peak_memory_mb, reset_peak_memory
+from klr_bench.experiment.measure.clock import peak_memory_mb, reset_peak_memory
 from klr_bench.experiment.measure.predictions import Predictions, predict
 from klr_bench.experiment.measure.quality import Metrics, fitted
 from klr_bench.experiment.records import CellFile, Checkpoint

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,7 @@ def same(one: Any, other: Any) -> bool:
     return hasattr(one, "get_params") or np.array_equal(one, other)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", specs())
@@ -159,9 +159,3 @@ def test_of_an_estimator_of_others_nothing_is_stored_but_the_reason(tmp_path: Pa
     checkpoint.save(tmp_path / "a.state", "key", learner, {})
     with pytest.raises(CheckpointError, match="not sklearn"):
         checkpoint.restore(tmp_path / "a.state", "key", SGDClassifier())
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.state")
-    with pytest.raises(CheckpointError, match="is a named pipe"):
-        checkpoint.restore(tmp_path / "a.state", "key", AROW())

@@ -26,6 +26,7 @@ from tests.experiment.composing import composed
 from tests.experiment.runner.test_interruptions import HERE, LEARNERS, TIMES, Workplace, patiently
 
 pytest.importorskip("distributed")
+pytestmark = pytest.mark.exhaustive
 
 
 class Cluster:

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.models import ParallelConfig
-from klr_bench.experiment.measure.child import KilledError, TimeLimitError, fit_in_child
+from klr_bench.experiment.measure.clock import KilledError, TimeLimitError, fit_in_child
 from klr_bench.experiment.runner.execute import rounds
 from klr_bench.experiment.runner.executors import Failure, Task, open_executor
 from klr_bench.experiment.runner.executors.joblib import JoblibExecutor

@@ -17,6 +17,7 @@ import yaml
 
 from tests.conftest import needs_proc
 
+pytestmark = pytest.mark.exhaustive
 HERE = Path(__file__).parent
 LEARNERS = "tests.experiment.runner.learners"
 TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]

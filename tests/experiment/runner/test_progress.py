@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,7 +48,7 @@ def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     return place
 
 
-@pytest.mark.parametrize("how", [["parallel=serial"], ["parallel=loky", "n_jobs=2"]], ids=lambda how: how[0])
+@pytest.mark.parametrize("how", [["parallel=serial"], ["parallel=joblib", "n_jobs=2"]], ids=lambda how: how[0])
 def test_a_run_says_how_it_has_ended(mixed: Workplace, how: list[str]) -> None:
     before = time.time()
     assert main(["run", "experiment=tiny", "repeats=2", *how]) == 1
@@ -81,6 +80,7 @@ def test_a_run_with_nothing_to_do_says_that_all_is_done(mixed: Workplace) -> Non
     assert (found(mixed).state, found(mixed).cells, found(mixed).tasks) == ("finished", Count(total=1, done=1), Count())
 
 
+@pytest.mark.exhaustive
 def test_a_fold_that_fails_takes_its_cells_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Workplace(tmp_path, {"chosen": {"_target_": f"{LEARNERS}.Deadly", "tag": 3}})
     assert "killed" in place.finish("repeats=1", status=1)
@@ -89,6 +89,7 @@ def test_a_fold_that_fails_takes_its_cells_with_it(tmp_path: Path, monkeypatch: 
     assert found(place).failures[0].message.startswith("in selection: ")
 
 
+@pytest.mark.exhaustive
 def test_a_run_at_work_says_what_runs_and_one_that_is_stopped_that_it_was(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
     place.hold(4)
@@ -112,6 +113,7 @@ def test_a_run_at_work_says_what_runs_and_one_that_is_stopped_that_it_was(tmp_pa
     assert f"{said.cells.done} of 12 cells are done" in output
 
 
+@pytest.mark.exhaustive
 def test_a_killed_run_is_told_from_one_at_work(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
     place.hold(1)
@@ -225,16 +227,6 @@ def test_a_process_is_known_by_its_birth() -> None:
     os.waitpid(child, 0)
     assert not is_alive(child, born)
     assert not is_alive(child, None)
-
-
-def test_a_thread_that_cannot_start_is_a_lack_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(_: threading.Thread) -> None:
-        message = "can't start new thread"
-        raise RuntimeError(message)
-
-    monkeypatch.setattr(threading.Thread, "start", start)
-    with pytest.raises(MemoryError, match="can't start new thread"), ProgressFile(tmp_path, 1, 0, 1):
-        pass
 
 
 def test_without_proc_its_number_tells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

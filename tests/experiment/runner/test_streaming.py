@@ -137,7 +137,7 @@ def seen(monkeypatch):
 
 @pytest.mark.parametrize("test", ["rows", "chunks"])
 @pytest.mark.parametrize("path", ["part-*.svm", "table.csv"])
-@pytest.mark.parametrize("where", ["serial", "processes"])
+@pytest.mark.parametrize("where", ["serial", pytest.param("joblib", marks=pytest.mark.exhaustive)])
 def test_a_pass_that_was_stopped_goes_on_where_it_was_kept(place, seen, test, path, where):
     """Also with features that are scaled, more than two classes, and in another process."""
     learner = OSKL if test == "chunks" or path == "part-*.svm" else ["algorithm=[arow]"]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.models import ParallelConfig
-from klr_bench.experiment.measure.child import KilledError, TimeLimitError
+from klr_bench.experiment.measure.clock import KilledError, TimeLimitError
 
 Say = Callable[[str], None]
 """Prints a line."""

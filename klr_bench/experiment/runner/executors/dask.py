@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from klr_bench.errors import KlrBenchError, StoppedError, shown
+from klr_bench.errors import KlrBenchError, StoppedError, fail, shown
 from klr_bench.experiment.config.models import ParallelConfig
 from klr_bench.experiment.runner.executors import Failure, Say, Task
 from klr_bench.experiment.runner.executors._dask_worker import MissingData, OtherCode, files_to_send, receive, run_here
@@ -58,9 +58,8 @@ class DaskExecutor:
     def __init__(self, parallel: ParallelConfig, n_jobs: int | None, say: Say) -> None:
         try:
             import distributed
-        except ImportError as error:
-            message = "parallel=dask needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'"
-            raise KlrBenchError(message) from error
+        except ImportError:
+            fail("parallel=dask needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'")
         self._say = say
         self._stack = ExitStack()
         self._stack.enter_context(_quiet())
@@ -199,8 +198,7 @@ class DaskExecutor:
         """Return since when there has been no worker, or None; say so after a while, and again when one has come."""
         self._refused = {worker: why for worker, why in self._refused.items() if worker in workers}
         if workers and len(self._refused) == len(workers):
-            message = f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}"
-            raise KlrBenchError(message)
+            fail(f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}")
         now = time.monotonic()
         if workers:
             if since == 0.0:
@@ -258,11 +256,10 @@ class DaskExecutor:
                 client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
             except (OSError, ValueError, TypeError) as error:
                 key = "address" if parallel.address else f"scheduler_file={shown(parallel.scheduler_file)}"
-                message = (
+                fail(
                     f"parallel.{key}: no scheduler of dask answers at {shown(address)} ({shown(error)}). Start one "
                     "with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`."
                 )
-                raise KlrBenchError(message) from error
         self._stack.callback(client.close, timeout=2)
         return client
 
@@ -280,11 +277,8 @@ def _address_in(path: Path) -> str:
             return str(json.loads(path.read_text())["address"])
         time.sleep(POLL_S / 4)
     problem = "has no address of a scheduler" if path.is_file() else "does not exist"
-    message = (
-        f"parallel.scheduler_file={shown(path)}: this file {problem}. Start a scheduler with "
-        f"`dask scheduler --scheduler-file {shown(path)}`."
-    )
-    raise KlrBenchError(message)
+    message = f"this file {problem}. Start a scheduler with `dask scheduler --scheduler-file {shown(path)}`."
+    raise KlrBenchError(f"parallel.scheduler_file={shown(path)}: {message}")  # noqa: EM102
 
 
 @contextmanager
