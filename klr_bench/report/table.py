@@ -84,6 +84,11 @@ class Table:
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
 
     @property
+    def matches(self) -> list[Match]:
+        """All published numbers beside those of the lines."""
+        return [one for block in self.blocks for one in block.matches]
+
+    @property
     def compared(self) -> list[Match]:
         """The published numbers whose difference the table shows."""
         return [

@@ -9,6 +9,8 @@ from klr_bench.report.labels import PLUS_MINUS
 
 BEST, ALIKE = "‡", "†"
 """Marks of the best number of a column, and of those that are not distinguishable from it."""
+SEPARATOR = " / "
+"""Between several numbers in one cell."""
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from klr_bench.report.labels import along_path, path_of
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import config_dir
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.figures import Needs, check_names, draw_all, find, names
 from klr_bench.report.figures.excess_objective_time import excess_objectives
+from klr_bench.report.labels import along_path, path_of
 from tests.report.figures import made
 
 SHIPPED = names([config_dir()])
