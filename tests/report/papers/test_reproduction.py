@@ -22,7 +22,6 @@ from rich.console import Console
 from klr_bench.errors import KlrBenchError
 from klr_bench.experiment.config.files import folders
 from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.report.measured import Entry
 from klr_bench.report.page.content import Part
 from klr_bench.report.page.spelling import inside
@@ -31,7 +30,7 @@ from klr_bench.report.papers.files import experiments_of, paper_files
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Numbers, Printed, PrintedTable
 from klr_bench.report.papers.reproduction import WholePaper, origin
-from klr_bench.report.papers.verdicts import Verdict, counts, standard_error, verdict_of
+from klr_bench.report.papers.verdicts import Verdict, counts, standard_error
 from klr_bench.report.render.document import SEPARATOR, Grid
 from klr_bench.report.render.layout import comma_separated, document
 from klr_bench.report.table import build
@@ -209,11 +208,6 @@ def test_the_page_of_a_table(make: Callable[..., WholePaper]) -> None:
     assert "Not run: 1 number (covtype, Baseline)." in said
 
 
-def test_a_number_of_other_data_has_no_mark(make: Callable[..., WholePaper]) -> None:
-    page = table_page(make(), "2")
-    assert page.grids[1].rows[0] == ["Accuracy (%)", "50.0"]
-
-
 def test_the_scoreboard_counts_each_number_once(make: Callable[..., WholePaper]) -> None:
     whole = make()
     (board,) = scoreboard_page(whole).grids
@@ -342,11 +336,6 @@ def test_where_one_side_has_no_spread(
     assert standard_error(Entry(4, 0.9, std), printed("89.0", printed_std).spread, repeats) == (
         None if error is None else pytest.approx(error)
     )
-
-
-def test_times_are_not_judged() -> None:
-    published = printed("11.8", "0.1", "s", "fit_time_s")
-    assert verdict_of(Entry(4, 0.1, 0.01), published, METRICS["fit_time_s"], 5) is Verdict.TIME
 
 
 @pytest.mark.parametrize(
