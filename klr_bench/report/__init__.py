@@ -59,7 +59,7 @@ def report(
         if "terminal" in formats:
             console.print()
             render.show(document, console)
-        texts |= {f"statistics.{name}": spell(document) for name, spell in render.WRITERS.items() if name in formats}
+        texts |= render.texts_of([document], "statistics", formats)
         texts |= {"statistics.csv": table_of_all} if "csv" in formats else {}
     files = {name: text.encode() for name, text in texts.items()}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)

@@ -20,7 +20,7 @@ from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_fo
 from klr_bench.report import FORMATS, report
 from klr_bench.report.figures.core.drawing import LONGEST_LABEL, plain
 from klr_bench.report.render import document, table_files
-from klr_bench.report.render.markup import latex
+from klr_bench.report.render.document import latex
 from klr_bench.report.table import Table
 from tests.report.folders import record, table, write
 
