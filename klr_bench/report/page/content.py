@@ -104,7 +104,7 @@ def experiment_part(
         kind="experiment",
         name=folder.name,
         title=built.title or folder.name,
-        documents=[document(built), *([compared(results, built, columns)[0]] if statistics else [])],
+        documents=[document(built), *([compared(built, columns)[0]] if statistics else [])],
         tables=[records],
         facts=facts_of(folder),
         commands=command_of(folder, results.manifest),
