@@ -14,15 +14,7 @@ from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import variant_text
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Manifest
-from klr_bench.report.measured import (
-    UNKNOWN,
-    Groups,
-    Machine,
-    Measured,
-    MeasuredDataset,
-    Method,
-    measure,
-)
+from klr_bench.report.measured import UNKNOWN, Groups, Machine, Measured, MeasuredDataset, Method, measure
 from klr_bench.report.papers.match import Match, Source, matches_of, sources_of
 from klr_bench.report.papers.model import Cause, Printed
 from klr_bench.report.papers.verdicts import Verdict

@@ -166,6 +166,7 @@ def check_latex(made: Table) -> None:
     }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["[/b] :smile: <b>&amp;</b> ]]>", "$\\frac$ $x \\ %_^~#{}", "x" * 10**4])
 def test_a_picture_with_odd_labels(tmp_path: Path, text: str) -> None:
     import matplotlib.text

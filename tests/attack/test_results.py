@@ -286,6 +286,7 @@ def wrong_cells() -> list[Any]:
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "column", "value"), wrong_cells())
 def test_a_wrong_value_in_a_file_of_results(place: Path, name: str, column: str, value: str) -> None:
     path = place / "results" / "mine" / f"{name}.csv"
@@ -414,6 +415,14 @@ def test_aliases_that_would_fill_the_memory_are_refused_at_once(place: Path, key
     content["config"][key] = {"nc": {"R": bomb}} if key == "sweep" else bomb
     with pytest.raises(KlrBenchError, match=rf"config\.{key}.*: expected"):
         _parsed(content)
+
+
+def test_a_number_out_of_its_range_is_refused_with_its_row(place: Path) -> None:
+    path = place / "results" / "mine" / "records.csv"
+    path.write_text(path.read_text().replace(",0.9,", ",1.9,", 1))
+    rejected(
+        lambda: read_results(path.parent), "records.csv: row 1, accuracy: expected a number from 0 to 1, got '1.9'"
+    )
 
 
 def test_a_misspelt_column_of_records_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
