@@ -17,6 +17,7 @@ from klr_bench import L1KLR, PrototypeKLR, protocols
 from klr_bench.experiment.measure.catalogue import METRICS
 from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
 from tests.estimators.one_pass import OSKL, Forgetron, KernelPegasos, NonConservativeKLR
+from tests.experiment.runner.learners import OfTwoClasses
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 2))
@@ -257,3 +258,8 @@ def test_a_warm_up_that_fails_does_no_harm():
 def test_parameters_are_refused_before_a_fit():
     with pytest.raises(ValueError, match="'G' parameter of OSKL"):
         protocols.check_parameters(OSKL(G=-1.0))
+
+
+def test_how_many_classes_an_estimator_takes():
+    assert all(map(protocols.takes_many_classes, (OSKL(), KernelPegasos(), SVC())))
+    assert not protocols.takes_many_classes(OfTwoClasses())

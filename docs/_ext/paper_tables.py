@@ -8,10 +8,11 @@ from paper_words import experiment_link, html, html_table, plain
 
 from klr_bench.report import paper_pages as pages
 from klr_bench.report.labels import NONE
-from klr_bench.report.paper_tables import SEPARATOR, blocks_of, ours, theirs
+from klr_bench.report.paper_tables import blocks_of, ours, theirs
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.papers.verdicts import Verdict, marks_of
+from klr_bench.report.render.document import SEPARATOR
 
 CLASSES = {
     Verdict.WITHIN: "within",

@@ -11,7 +11,6 @@ from klr_bench.report.writing import FORMATS, as_files, check_formats, write_cha
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from klr_bench.report.load import Results
     from klr_bench.report.render import Document, Placing
     from klr_bench.report.table import Table
 
@@ -55,11 +54,11 @@ def report(
         render.show(said, console)
     texts = render.table_files(built, said, formats, placing)
     if statistics:
-        document, table_of_all = compared(results, built, columns)
+        document, table_of_all = compared(built, columns)
         if "terminal" in formats:
             console.print()
             render.show(document, console)
-        texts |= {f"statistics.{name}": spell(document) for name, spell in render.WRITERS.items() if name in formats}
+        texts |= render.texts_of([document], "statistics", formats)
         texts |= {"statistics.csv": table_of_all} if "csv" in formats else {}
     files = {name: text.encode() for name, text in texts.items()}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
@@ -69,13 +68,11 @@ def report(
     return write_changed(output or folder / "report", files | drawn.files)
 
 
-def compared(results: Results, table: Table, columns: Sequence[str] | None) -> tuple[Document, str]:
+def compared(table: Table, columns: Sequence[str] | None) -> tuple[Document, str]:
     """Return the comparisons of every two lines of a table, as a document and as CSV."""
     from klr_bench.report import pairwise, render
 
     metrics = pairwise.chosen_metrics(table, columns)
-    data_sets = [
-        found for metric in metrics for found in pairwise.on_data_sets(results.records, results.manifest, table, metric)
-    ]
+    data_sets = [found for metric in metrics for found in pairwise.on_data_sets(table, metric)]
     over = [pairwise.over_data_sets(table, metric) for metric in metrics]
     return render.statistics_document(table, data_sets, over), render.statistics_csv(data_sets, over)

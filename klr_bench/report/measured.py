@@ -23,7 +23,6 @@ from klr_bench.experiment.targets import Parameters
 from klr_bench.experiment.variants import Variant
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
-from klr_bench.report.papers.model import Printed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,16 +156,16 @@ class MeasuredDataset:
         first = next(rows, None)
         return {name: float(first[name]) for name in SIZES} if first else {}
 
-    def fact(self, line: Printed) -> Entry | None:
-        """Return what the records say of the data set itself beside a printed fact, None if they do not say it."""
+    def fact(self, metric: str, printed: float) -> Entry | None:
+        """Return what the records say of the data set itself, None if nothing; lambda, if a fit has the printed one."""
         rows = [row for rows in self.groups.values() for row in rows]
-        if line.metric == "lam":
+        if metric == "lam":
             used = {named.get("lam") for row in rows for named in (row["variant"], row["params"])}
-            return Entry(len(rows), line.value, None) if line.value in used else None
+            return Entry(len(rows), printed, None) if printed in used else None
         first = next((row for row in rows if all(row[size] > 0 for size in SIZES)), None)
         if first is None:
             return None
-        value = first["n_train"] + first["n_test"] if line.metric == "n_examples" else first[line.metric]
+        value = first["n_train"] + first["n_test"] if metric == "n_examples" else first[metric]
         return None if np.isnan(value) else Entry(len(rows), float(value), None)
 
 

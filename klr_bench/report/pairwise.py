@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from klr_bench.experiment.measure.metric import Metric
-from klr_bench.report.manifest import Column, Manifest
+from klr_bench.report.manifest import Column
 from klr_bench.report.significance import LEVEL, MOST_LINES, Marks, Pair, Sample, is_marked, pairs, samples
 from klr_bench.report.statistics import across
 from klr_bench.report.statistics.paired import Array, correlated_t
 from klr_bench.report.table import Block, Line, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROPE = 0.01
 """Mean differences of rates of at most one percentage point count as equivalent; other metrics have no such region."""
@@ -76,16 +72,12 @@ def chosen_metrics(table: Table, asked: Sequence[str] | None) -> list[Metric]:
     return found if asked else found[:1]
 
 
-def on_data_sets(records: pd.DataFrame, manifest: Manifest, table: Table, metric: Metric) -> list[OnDataset]:
+def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
     """Return the pairs of each data set on which some line has the metric."""
-    groups: dict[str, dict[Column, list[dict[Hashable, Any]]]] = {}
-    for row in records.to_dict("records"):
-        groups.setdefault(row["dataset"], {}).setdefault((row["algorithm"], row["variant"]), []).append(row)
     found = []
     for block in table.blocks:
-        columns = [(line.algorithm, line.variant) for line in block.lines]
-        resampled = manifest.resampled(block.dataset) is not False
-        of_block = samples(groups[block.dataset], columns, metric.name, resampled=resampled, by=table.columns)
+        columns, resampled = [line.column for line in block.lines], block.resampled
+        of_block = samples(block.groups, columns, metric.name, resampled=resampled, by=table.columns)
         made = [pair for sample in of_block if len(sample.columns) <= MOST_LINES for pair in _pairs(sample, metric)]
         if of_block:
             found.append(OnDataset(block, metric, made, block.marks.get(metric.name, Marks(corrected=resampled))))
@@ -116,11 +108,10 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
     lines: dict[Column, Line] = {}
     for block in table.blocks:
         for line in block.lines:
-            column = line.algorithm, line.variant
-            lines.setdefault(column, line)
+            lines.setdefault(line.column, line)
             mean = line.entries[metric.name].mean if line.n_ok else None
             if mean is not None and math.isfinite(mean):
-                means.setdefault(column, {})[block.dataset] = mean
+                means.setdefault(line.column, {})[block.dataset] = mean
     data_sets = {dataset for found in means.values() for dataset in found}
     compared = [column for column, found in means.items() if len(found) == len(data_sets)]
     left_out = [line for column, line in lines.items() if column not in compared]

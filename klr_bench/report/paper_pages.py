@@ -57,11 +57,7 @@ def report_papers(
             for document in documents:
                 render.show(document, console)
                 console.print()
-        texts = {
-            f"tables.{kind}": "\n".join(write(document) for document in documents)
-            for kind, write in render.WRITERS.items()
-            if kind in formats
-        }
+        texts = render.texts_of(documents, "tables", formats)
         if "csv" in formats:
             texts["numbers.csv"] = numbers_csv(papers, table)
         drawn = Drawn() if name == ALL else draw_figures(papers[0], table, as_files(formats))

@@ -17,9 +17,8 @@ from klr_bench.report.labels import NONE, PLUS_MINUS
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import SCALES, Cause, Layout, Printed
 from klr_bench.report.papers.verdicts import Verdict, mark_of, marks_of
-from klr_bench.report.render.document import Grid
+from klr_bench.report.render.document import SEPARATOR, Grid
 
-SEPARATOR = " / "
 UNIT_HEADS = {"percent": " (%)", "s": " (s)", "min": " (min)"}
 FACT_TITLES = {
     "n_train": "Training rows",

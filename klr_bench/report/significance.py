@@ -147,11 +147,11 @@ def _sample(groups: Groups, columns: Sequence[Column], name: str, *, resampled: 
         for row in rows:
             values[number, places[repeat(row)]] = row.get(name, math.nan)
         if resampled:
-            ratio[number] = max(map(test_share_ratio, rows))
+            ratio[number] = max(map(split_ratio, rows))
     return Sample(columns, values, ratio)
 
 
-def test_share_ratio(row: Mapping[Any, Any]) -> float:
+def split_ratio(row: Mapping[Any, Any]) -> float:
     """Return n_test / n_train of a record, infinite if it does not name them."""
     n_train, n_test = (row.get(name, math.nan) for name in ("n_train", "n_test"))
     return n_test / n_train if n_train > 0 and n_test >= 0 else math.inf

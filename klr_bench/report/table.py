@@ -14,13 +14,11 @@ from klr_bench.experiment.measure.metric import Metric
 from klr_bench.experiment.variants import variant_text
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Manifest
-from klr_bench.report.measured import UNKNOWN, Entry, Failures, Machine, Measured, MeasuredDataset, Method, measure
+from klr_bench.report.measured import UNKNOWN, Groups, Machine, Measured, MeasuredDataset, Method, measure
 from klr_bench.report.papers.match import Match, Source, matches_of, sources_of
 from klr_bench.report.papers.model import Cause, Printed
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.significance import Marks, marks
-
-__all__ = ["Block", "Entry", "Failures", "Line", "Table", "beside_papers", "build", "check_shown", "with_columns"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,10 @@ class Block:
     """The data set of the paper that this one replaces."""
     marks: Mapping[str, Marks] = field(default_factory=dict)
     """By metric, the best line and those that are not distinguishable from it."""
+    groups: Groups = field(default_factory=dict)
+    """The records by line."""
+    resampled: bool = True
+    """Whether each repeat splits the data set again; True if the manifest does not say it."""
 
     @property
     def matches(self) -> list[Match]:
@@ -82,6 +84,11 @@ class Table:
     def shown(self) -> dict[str, Metric]:
         """The metrics that some block shows."""
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
+
+    @property
+    def matches(self) -> list[Match]:
+        """All published numbers beside those of the lines."""
+        return [one for block in self.blocks for one in block.matches]
 
     @property
     def compared(self) -> list[Match]:
@@ -176,6 +183,8 @@ def _block(
         facts=[fact for source in table.sources for fact in source.facts(dataset.name)],
         stands_for=next(filter(None, stands_for), None),
         marks=marks(dataset.groups, columns, metrics, resampled=resampled, by=table.columns),
+        groups=dataset.groups,
+        resampled=resampled,
     )
 
 

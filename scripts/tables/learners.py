@@ -10,8 +10,7 @@ import pandas as pd
 
 from klr_bench.report.labels import column_label
 from klr_bench.report.load import read_results
-from klr_bench.report.render.document import Grid
-from klr_bench.report.render.markup import pipe_table
+from klr_bench.report.render.document import Grid, pipe_table
 
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")

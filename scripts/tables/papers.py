@@ -11,8 +11,7 @@ from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
 from klr_bench.report.papers.files import paper_files
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.papers.verdicts import counts
-from klr_bench.report.render.document import Grid
-from klr_bench.report.render.markup import pipe_table
+from klr_bench.report.render.document import Grid, pipe_table
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from klr_bench.report.load import load_results
-from klr_bench.report.render.document import Grid
-from klr_bench.report.render.markup import pipe_table
+from klr_bench.report.render.document import Grid, pipe_table
 
 SAID = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
 """Data sets by the names that the table of speed has for them."""

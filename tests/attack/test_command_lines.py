@@ -131,24 +131,3 @@ def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: P
     words = ["dataset=moons,digits"] if status == 0 else []
     assert main(["run", "experiment=mine", *flags, *words]) == status
     assert [[*config.datasets] for config in still] == ([["moons"], ["digits"]] if status == 0 else [])
-
-
-ALPHABET = string.ascii_letters + string.digits + "=.+~@:,[]{}()'\"\\$ -_/*?!#%&;|<>éΩ"
-
-
-@pytest.mark.exhaustive
-@pytest.mark.drawn(0.01)
-def test_a_drawn_command_line_is_answered(draw: Random, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Words made of keys, flags and noise end in a run, or in one message."""
-    keys = [*all_keys(), "dataset", "algorithm", "experiment", "hydra.run.dir", *OWN_FLAGS, *HYDRA_FLAGS]
-    key = list(draw.choice(keys))
-    for _ in range(draw.randrange(3)):
-        key[draw.randrange(len(key))] = draw.choice(ALPHABET)
-    value = "".join(draw.choice(ALPHABET) for _ in range(draw.randrange(8)))
-    word = draw.choice(["", "+", "++", "~"]) + "".join(key) + draw.choice(["=", "=", ""]) + value
-    capsys.readouterr()
-    status = main(["run", "--cfg", "job", word] if not word.startswith("-") else ["run", word, "--dry-run"])
-    error = capsys.readouterr().err
-    assert status in (0, 2), (word, error)
-    if status == 2 and error.startswith("error: "):
-        check_message(error)

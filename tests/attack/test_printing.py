@@ -16,11 +16,11 @@ from rich.text import Text
 from klr_bench.cli import main
 from klr_bench.console import PlainConsole
 from klr_bench.experiment.runner.progress_file import Display
-from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_formula, printable, shortened
+from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_formula, printable
 from klr_bench.report import FORMATS, report
 from klr_bench.report.figures.core.drawing import LONGEST_LABEL, plain
 from klr_bench.report.render import document, table_files
-from klr_bench.report.render.markup import latex
+from klr_bench.report.render.document import latex
 from klr_bench.report.table import Table
 from tests.report.folders import record, table, write
 
@@ -110,12 +110,6 @@ def test_a_message_of_a_hundred_megabytes() -> None:
     assert len(error_message("x y\n" * (25 * 10**6))) <= MOST_CHARACTERS
 
 
-@pytest.mark.parametrize("most", [1, 30, 100])
-def test_a_text_that_is_cut_is_not_cut_again(most: int) -> None:
-    once = shortened("x" * 10**6, most)
-    assert shortened(once, max(most, len(once))) == once
-
-
 CONFIG = {
     "name": "mine",
     "title": "Mine",
@@ -172,6 +166,7 @@ def check_latex(made: Table) -> None:
     }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["[/b] :smile: <b>&amp;</b> ]]>", "$\\frac$ $x \\ %_^~#{}", "x" * 10**4])
 def test_a_picture_with_odd_labels(tmp_path: Path, text: str) -> None:
     import matplotlib.text

@@ -11,11 +11,10 @@ import pytest
 
 from klr_bench.experiment.records import Record
 from klr_bench.experiment.variants import Variant
-from klr_bench.report import report
 from klr_bench.report.labels import line_label
 from klr_bench.report.render.caption import caption
 from klr_bench.report.render.layout import document
-from tests.report.folders import Make, quiet, record, shown, table, write
+from tests.report.folders import Make, record, shown, table, write
 
 CONFIG: dict[str, Any] = {
     "experiment": "l1_mnist10k",
@@ -71,20 +70,6 @@ def test_a_metric_is_a_row_beside_that_of_the_paper(make: Make) -> None:
         ["prox-Newton: Non-zero (%)", "2.4 ± 0.0", "2.4 ± 0.0"],
     ]
     assert (grid.papers, grid.notes) == ([1, 2, 4, 5, 7, 8], [])
-
-
-def test_all_formats_have_the_cells_and_what_the_caption_says_of_them(make: Make) -> None:
-    folder = make(both())
-    paths = report(folder, console=quiet(), formats=("terminal", "md", "tex", "csv"))
-    markdown, latex = [(folder / "report" / f"table.{kind}").read_text() for kind in ("md", "tex")]
-    terminal = shown(folder, width=100)
-    for text, plus_minus in ((terminal, "±"), (markdown, "±"), (latex, r"$\pm$")):
-        assert f"85.0 {plus_minus} 0.0" in text
-        assert "84.6" in text
-    assert "-4.6*" in terminal
-    assert max(map(len, terminal.splitlines())) <= 120
-    assert "Mean ± standard deviation over the repeats." in terminal
-    assert {path.name for path in paths} >= {"table.csv", "lambda_panels.png", "lambda_panels.svg"}
 
 
 def test_a_column_that_was_not_run_is_empty(make: Make) -> None:

@@ -95,10 +95,6 @@ def test_marks_are_those_of_a_slow_reference(tmp_path: Path, split: dict[str, An
     assert found == {}
 
 
-def test_the_example_has_one_that_is_alike_and_one_that_is_not(tmp_path: Path) -> None:
-    assert places(made(tmp_path, rows(ACCURACIES))) == {"nc": "best", "margin": "alike", "oskl": ""}
-
-
 def test_of_a_loss_the_lowest_is_the_best(tmp_path: Path) -> None:
     folder = made(tmp_path, rows(ACCURACIES, "log_loss"))
     assert places(folder, "log_loss") == {"oskl": "best", "margin": "", "nc": ""}
@@ -127,11 +123,6 @@ def test_too_few_repeats_are_said_and_nothing_is_told_apart(tmp_path: Path, n: i
         f"{repeats}; a comparison needs at least 3."
     )
     assert sentence in caption(built)
-
-
-def test_three_repeats_are_enough(tmp_path: Path) -> None:
-    folder = made(tmp_path, rows({name: values[:3] for name, values in ACCURACIES.items()}))
-    assert places(folder) == {"nc": "best", "margin": "alike", "oskl": ""}
 
 
 def test_one_line_or_a_constant_column_has_no_marks(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from klr_bench.report.compare.runs import PAIRED, UNKNOWN, UNPAIRED, Pairing, Ru
 from klr_bench.report.manifest import Column
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Conditions, Entry, Row, conditions_of
-from klr_bench.report.significance import LEAST_REPEATS, LEVEL, test_share_ratio
+from klr_bench.report.significance import LEAST_REPEATS, LEVEL, split_ratio
 from klr_bench.report.statistics.paired import corrected_interval, holm, welch_interval
 
 Values = NDArray[Any]
@@ -180,7 +180,7 @@ def _number(
     if outcome is not Outcome.TESTED:
         return replace(found, outcome=outcome)
     if pairing.kind == PAIRED:
-        share = float(np.mean([test_share_ratio(ours[n]) for n in both])) if pairing.resampled else 0.0
+        share = float(np.mean([split_ratio(ours[n]) for n in both])) if pairing.resampled else 0.0
         if not math.isfinite(share):
             return replace(found, outcome=Outcome.SPLIT)
         interval = corrected_interval(one - other, share, LEVEL)

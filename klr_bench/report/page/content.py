@@ -112,7 +112,7 @@ def experiment_part(
         kind="experiment",
         name=folder.name,
         title=built.title or folder.name,
-        documents=[document(built), *([compared(results, built, columns)[0]] if statistics else [])],
+        documents=[document(built), *([compared(built, columns)[0]] if statistics else [])],
         tables=[records],
         facts=_facts(folder),
         commands=_commands(folder, results),

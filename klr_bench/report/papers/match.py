@@ -134,7 +134,11 @@ def match(source: Source, measured: Measured) -> list[Match]:
         for dataset in measured.datasets:
             name = source.paper.published_name(dataset.name)
             pairs: list[tuple[Printed, Column | None, Entry]] = []
-            pairs += [(line, None, entry) for line in lines.get((name, ""), []) if (entry := dataset.fact(line))]
+            pairs += [
+                (line, None, entry)
+                for line in lines.get((name, ""), [])
+                if (entry := dataset.fact(line.metric, line.value))
+            ]
             pairs += [
                 (line, method.column, method.entries[line.metric])
                 for method in dataset.methods

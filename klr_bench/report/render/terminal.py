@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from klr_bench.console import is_unlimited
-from klr_bench.report.render.document import ALIKE, BEST, Document, Grid
+from klr_bench.report.render.document import ALIKE, BEST, SEPARATOR, Document, Grid
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
+    from rich.text import Text
 
 PLAIN = {"±": "+-", BEST: "^", ALIKE: "="}
 """Signs for an encoding that does not have them."""
@@ -88,15 +89,18 @@ def _rich_table(block: Grid, console: Console) -> RichTable:
         title = Text(_for(console, text), style="bold", justify="right" if number else "left")
         shown.add_column(title, overflow="fold")
     for number, row in enumerate(block.rows):
-        texts = [Text(_for(console, text), style=_style(text) if place else "") for place, text in enumerate(row)]
+        texts = [Text(_for(console, row[0])), *(_styled(console, text) for text in row[1:])]
         shown.add_row(*texts, style="dim" if number in block.papers else "")
     return shown
 
 
-def _style(text: str) -> str:
-    """Return the style of a number by its mark: best, not distinguishable from it, or a verdict."""
+def _styled(console: Console, text: str) -> Text:
+    """Return a cell whose numbers are styled by their marks: the best, not distinguishable from it, or a verdict."""
+    from rich.text import Text
+
     styles = {BEST: "bold", ALIKE: "underline", "*": "bold red", "]": "yellow", "~": "cyan"}
-    return styles.get(text.rstrip()[-1:], "")
+    parts = text.split(SEPARATOR)
+    return Text(SEPARATOR).join(Text(_for(console, part), styles.get(part.rstrip()[-1:], "")) for part in parts)
 
 
 def _for(console: Console, text: str) -> str:
