@@ -40,11 +40,6 @@ OWN_PATHS = ("path", "test_path")
 """Keys of a source under which files of the user stand."""
 MOST_BYTES = 1 << 40
 """The largest file of a user."""
-SAME_CODE = {"38b0a56a91cbfb94": "524509acb5377a2e"}
-"""Hashes of code whose data are those of earlier code: its hash stays in keys, so that results made before are found.
-
-The code of `deformed` imported the readers once.
-"""
 
 
 @dataclass(frozen=True)
@@ -201,13 +196,8 @@ def _parts(config: DatasetConfig) -> dict[str, object]:
     """Return the part of a key about the rows that are read: which of them are to train on, and what is derived."""
     parts: dict[str, object] = {"n_train": config.source.n_train} if _has_first_rows(config) else {}
     if config.derive:
-        parts |= {"derive": config.derive, "code": _code_hash(config.derive)}
+        parts |= {"derive": config.derive, "code": source_hash(config.derive[TARGET])}
     return parts
-
-
-def _code_hash(call: Parameters) -> str:
-    code = source_hash(call[TARGET])
-    return SAME_CODE.get(code, code)
 
 
 def _has_first_rows(config: DatasetConfig) -> bool:
