@@ -1,5 +1,6 @@
 """The public names, for `klr_bench/__init__.py`, which imports each when it is first used, and for type checkers."""
 
+from .datasets.stream import stream as stream
 from .estimators.batch.dual import DualCDKLR as DualCDKLR
 from .estimators.batch.ivm import ImportVectorMachine as ImportVectorMachine
 from .estimators.batch.primal import PrimalCDKLR as PrimalCDKLR
@@ -41,7 +42,6 @@ from .estimators.online.perceptron import KernelPerceptron as KernelPerceptron
 from .estimators.peers.approximate import ApproximateKernelLR as ApproximateKernelLR
 from .estimators.peers.l1 import L1Peer as L1Peer
 from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR
-from .experiment.data.stream import stream as stream
 from .report.load import load_results as load_results
 
 __version__: str

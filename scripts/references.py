@@ -32,8 +32,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from klr_bench.experiment.config.files import config_dir
-from klr_bench.report.papers.files import experiments_of, paper_files
+from klr_bench.config.locations import config_dir
+from klr_bench.report.papers.reading import experiments_of, paper_files
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "reference"

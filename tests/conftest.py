@@ -11,9 +11,9 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.data.compression import SUFFIXES
-from klr_bench.experiment.data.download import files as files_of
+from klr_bench.config.datasets import read_dataset
+from klr_bench.datasets.compression import SUFFIXES
+from klr_bench.datasets.download import files as files_of
 
 settings.register_profile("no clock", deadline=None)
 settings.load_profile("no clock")

@@ -23,7 +23,7 @@ INSIDE = (
     "klr_bench/configs/config.yaml",
     "klr_bench/configs/experiment/quickstart.yaml",
     "klr_bench/configs/paper/zhang2013icml/tables.csv",
-    "klr_bench/experiment/data/download.py",
+    "klr_bench/datasets/download.py",
     "klr_bench/report/page/assets/plotly-basic.min.js",
     "klr_bench/report/page/assets/plotly-LICENSE.txt",
     "klr_bench/report/page/templates/document.html",
@@ -75,7 +75,7 @@ def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> N
     held = SCRIPT["members"](built["sdist"])
     assert SCRIPT["faults_of_sdist"](held) == []
     assert {"pyproject.toml", "README.md", "LICENSE", "tests/conftest.py", "scripts/release", *INSIDE[:1]} <= set(held)
-    assert SCRIPT["faults_of_sdist"](["results/reference/a.csv", "klr_bench/experiment/data/download.py"]) == [
+    assert SCRIPT["faults_of_sdist"](["results/reference/a.csv", "klr_bench/datasets/download.py"]) == [
         "the sdist holds results/reference/a.csv"
     ]
     with tarfile.open(built["sdist"]) as archive:

@@ -14,10 +14,10 @@ from sklearn.svm import SVC, LinearSVC
 
 import klr_bench
 from klr_bench import L1KLR, PrototypeKLR, protocols
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
+from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.quality import at_checkpoint, fitted, last, measure
 from tests.estimators.one_pass import OSKL, Forgetron, KernelPegasos, NonConservativeKLR
-from tests.experiment.runner.learners import OfTwoClasses
+from tests.runner.learners import OfTwoClasses
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 2))

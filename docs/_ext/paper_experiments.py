@@ -11,7 +11,7 @@ from typing import Any
 from paper_runs import makes
 from paper_words import experiment_link, first_upper, html, html_table, plain
 
-from klr_bench.experiment.config.files import find, folders, names
+from klr_bench.config.locations import find, folders, names
 from klr_bench.report.load import was_run
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.yaml_file import read_yaml

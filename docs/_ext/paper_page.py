@@ -16,7 +16,7 @@ from klr_bench.report import paper_pages as pages
 from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.report.paper_pages import draw_figures
-from klr_bench.report.papers.files import experiments_of
+from klr_bench.report.papers.reading import experiments_of
 from klr_bench.report.papers.reproduction import WholePaper
 
 LEGEND = """\

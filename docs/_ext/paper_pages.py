@@ -8,8 +8,8 @@ from paper_experiments import experiments_page
 from paper_overview import cards, contents, failing, scoreboard
 from paper_page import Figures, paper_page
 
-from klr_bench.experiment.config.files import folders
-from klr_bench.report.papers.files import paper_files
+from klr_bench.config.locations import folders
+from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.writing import write_changed
 

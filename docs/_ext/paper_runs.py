@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 from paper_words import counted, duration, experiment_link, html, html_table
 
-from klr_bench.experiment.config.files import find, folders
-from klr_bench.experiment.variants import value_text
+from klr_bench.config.locations import find, folders
 from klr_bench.report.load import read_results, was_run
-from klr_bench.report.papers.files import experiments_of
+from klr_bench.report.papers.reading import experiments_of
 from klr_bench.report.papers.reproduction import WholePaper, source_of
+from klr_bench.results.variants import value_text
 from klr_bench.yaml_file import read_yaml
 
 

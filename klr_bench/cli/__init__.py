@@ -194,7 +194,7 @@ def _merge(arguments: list[str]) -> int:
     if not words or "into" not in values:
         lacking = "into=FOLDER" if words else "results folders"
         fail(f"merge: expected {lacking}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results")
-    from klr_bench.experiment.merge import merge
+    from klr_bench.results.merge import merge
 
     merged = merge([expanded(word) for word in words], Path(values["into"]))
     for one in merged:
@@ -212,10 +212,10 @@ def _data(arguments: list[str]) -> int:
     if (verb == "info" and len(names) != 1) or (verb == "list" and names):
         expected = "one name" if verb == "info" else "no name"
         fail(f"data {verb}: expected {expected}, got {' '.join(names) or 'none'}.")
+    from klr_bench.config import locations as config_files
     from klr_bench.console import PlainConsole
-    from klr_bench.experiment.config import files as config_files
-    from klr_bench.experiment.data import catalog
-    from klr_bench.experiment.data.cache import default_cache
+    from klr_bench.datasets import catalog
+    from klr_bench.datasets.cache import default_cache
 
     console, searched = PlainConsole(), config_files.folders()
     config_files.check_own(searched)
@@ -231,7 +231,7 @@ def _data(arguments: list[str]) -> int:
 
 
 def _list(arguments: list[str]) -> int:
-    from klr_bench.experiment.config import files as config_files
+    from klr_bench.config import locations as config_files
 
     searched = config_files.folders()
     for kind in [_kind(argument) for argument in arguments] or KINDS:
@@ -255,7 +255,7 @@ def _kind(word: str) -> str:
 
 
 def _show(arguments: list[str]) -> int:
-    from klr_bench.experiment.config import files as config_files
+    from klr_bench.config import locations as config_files
 
     if len(arguments) != 2:
         got = " ".join(arguments) or "none"

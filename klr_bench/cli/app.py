@@ -30,10 +30,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
 from klr_bench.cli.overrides import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
+from klr_bench.config import locations as config_files
+from klr_bench.config.compose import OPEN, validate
+from klr_bench.config.models import all_keys
 from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, shown
-from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.compose import OPEN, validate
-from klr_bench.experiment.config.models import all_keys
 from klr_bench.printing import error_message, printable
 
 BAD_INPUT = (
@@ -93,9 +93,9 @@ class Jobs:
 
     def _run(self, cfg: DictConfig, overrides: list[str], *, multirun: bool) -> tuple[float | None, int]:
         """Return the score and the exit status of a job."""
+        from klr_bench import runner
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
-        from klr_bench.experiment import runner
         from klr_bench.report.figures import check_names
 
         quiet, dry_run = self.arguments.quiet, self.arguments.dry_run

@@ -13,9 +13,9 @@ from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.cli.report import SITE_KEYS
 from klr_bench.cli.watch import KEYS as WATCH_KEYS
-from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.models import BACKENDS, KERNELS, all_keys
-from klr_bench.experiment.measure.catalogue import METRICS, SCORES
+from klr_bench.config import locations as config_files
+from klr_bench.config.models import BACKENDS, KERNELS, all_keys
+from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
 VERBS = ("run", "report", "site", "watch", "merge", "data", "list", "show", "completion")

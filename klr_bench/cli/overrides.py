@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from klr_bench.cli.words import is_true
+from klr_bench.config.locations import new_key
 from klr_bench.errors import fail, nearest
-from klr_bench.experiment.config.files import new_key
 
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
 OWN_KEYS = ("paper", "watch")
@@ -84,7 +84,7 @@ def _with_experiments(arguments: Sequence[str]) -> list[str]:
     papers = [argument for argument in arguments if argument.startswith("paper=")]
     if not papers:
         return list(arguments)
-    from klr_bench.report.papers.files import experiments_of
+    from klr_bench.report.papers.reading import experiments_of
 
     rest = [argument for argument in arguments if argument not in papers]
     chosen = [argument for argument in rest if argument.startswith("experiment=")]

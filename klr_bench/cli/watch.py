@@ -66,7 +66,7 @@ def _port(text: str) -> int:
 
 def _hint(name: str) -> str:
     """Return a hint if there is no experiment of this name, with the name that may be meant."""
-    from klr_bench.experiment.config.files import folders, names
+    from klr_bench.config.locations import folders, names
 
     known = names("experiment", folders())
     return "" if name in known else f", though there is no experiment of this name.{nearest(name, known)}"

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.variants import Variant, variant_text
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.measured import Method
+from klr_bench.results.variants import Variant, variant_text
 
 NONE = "-"
 PLUS_MINUS = " ± "

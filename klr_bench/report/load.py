@@ -13,8 +13,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from klr_bench.config.locations import folders, names
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.experiment.cells import (
+from klr_bench.files import LARGEST_CSV, regular
+from klr_bench.instantiate import Parameters
+from klr_bench.metrics.labels import METRICS
+from klr_bench.parsing import check_choice
+from klr_bench.printing import is_file_name, shortened
+from klr_bench.report.manifest import Manifest, read_manifest
+from klr_bench.results.migrate import algorithm_name
+from klr_bench.results.record import (
     ANY,
     COLUMNS,
     LATER,
@@ -27,16 +35,8 @@ from klr_bench.experiment.cells import (
     TRACE_COLUMNS,
     possible,
 )
-from klr_bench.experiment.config.files import folders, names
-from klr_bench.experiment.config.parsing import check_choice
-from klr_bench.experiment.first_schema import algorithm_name
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.records import read_variant
-from klr_bench.experiment.targets import Parameters
-from klr_bench.experiment.variants import Variant, is_variant
-from klr_bench.files import LARGEST_CSV, regular
-from klr_bench.printing import is_file_name, shortened
-from klr_bench.report.manifest import Manifest, read_manifest
+from klr_bench.results.store import read_variant
+from klr_bench.results.variants import Variant, is_variant
 
 if TYPE_CHECKING:
     import pandas as pd

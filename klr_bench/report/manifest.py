@@ -11,25 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, GetPydanticSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from klr_bench.config.models import FILE, Budget, Parameter, RunConfig
+from klr_bench.config.splitting import RESAMPLING, SplitSpec, parse_split
 from klr_bench.errors import KlrBenchError, located
-from klr_bench.experiment.config.models import FILE, Budget, Parameter, RunConfig
-from klr_bench.experiment.config.parsing import (
-    FileName,
-    Model,
-    OpenModel,
-    Words,
-    between,
-    check_choice,
-    parse,
-    refuse,
-    refuse_unknown,
-)
-from klr_bench.experiment.config.splitting import RESAMPLING, SplitSpec, parse_split
-from klr_bench.experiment.first_schema import upgraded_manifest
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.records import SCHEMA_VERSION
-from klr_bench.experiment.variants import Variant
+from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.metric import Metric
+from klr_bench.parsing import FileName, Model, OpenModel, Words, between, check_choice, parse, refuse, refuse_unknown
+from klr_bench.results.migrate import upgraded_manifest
+from klr_bench.results.store import SCHEMA_VERSION
+from klr_bench.results.variants import Variant
 from klr_bench.yaml_file import read_yaml
 
 Column = tuple[str, Variant]

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from klr_bench.experiment.config import files
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.targets import Parameters
-from klr_bench.experiment.variants import Variant
+from klr_bench.config import locations
+from klr_bench.instantiate import Parameters
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
+from klr_bench.results.variants import Variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -334,10 +334,10 @@ def _other_sweeps(columns: Iterable[Column], manifest: Manifest) -> dict[Column,
 
 def _configured_sweep(experiment: str) -> dict[str, set[str]]:
     """Return the parameters that an experiment's file, and those it extends, sweep for each algorithm."""
-    searched = files.folders()
-    if experiment not in files.names("experiment", searched):
+    searched = locations.folders()
+    if experiment not in locations.names("experiment", searched):
         return {}
-    content = files.read(files.find("experiment", experiment, searched))
+    content = locations.read(locations.find("experiment", experiment, searched))
     found: dict[str, set[str]] = {}
     for base in content.get("defaults") or ():
         if isinstance(base, str) and base not in ("_self_", experiment):

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from klr_bench.experiment.measure.metric import Metric
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.manifest import Column
 from klr_bench.report.significance import LEVEL, MOST_LINES, Marks, Pair, Sample, is_marked, pairs, samples
 from klr_bench.report.statistics import across

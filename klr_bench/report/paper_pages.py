@@ -12,9 +12,9 @@ from klr_bench.report import render
 from klr_bench.report.figures import Drawn, Inputs, draw_all
 from klr_bench.report.paper_tables import as_printed, described, measured_text, theirs
 from klr_bench.report.papers.claims import CLAIM_VERDICTS
-from klr_bench.report.papers.files import ALL, chosen_papers
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Cause
+from klr_bench.report.papers.reading import ALL, chosen_papers
 from klr_bench.report.papers.reproduction import WholePaper, origin
 from klr_bench.report.papers.verdicts import MEANINGS, SCOREBOARD, Verdict, counts, mark_sentences
 from klr_bench.report.render import Document, Grid

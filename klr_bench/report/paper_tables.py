@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.variants import value_text, variant_text
+from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import NONE, PLUS_MINUS
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import SCALES, Cause, Layout, Printed
 from klr_bench.report.papers.verdicts import Verdict, mark_of, marks_of
 from klr_bench.report.render.document import SEPARATOR, Grid
+from klr_bench.results.variants import value_text, variant_text
 
 UNIT_HEADS = {"percent": " (%)", "s": " (s)", "min": " (min)"}
 FACT_TITLES = {

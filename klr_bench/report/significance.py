@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from klr_bench.experiment.measure.metric import Metric
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Groups
 from klr_bench.report.statistics.paired import Array, corrected_interval, holm

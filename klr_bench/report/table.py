@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from klr_bench.config.locations import folders
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.parsing import check_choice
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.variants import variant_text
+from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.metric import Metric
+from klr_bench.parsing import check_choice
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import UNKNOWN, Groups, Machine, Measured, MeasuredDataset, Method, measure
@@ -19,6 +18,7 @@ from klr_bench.report.papers.match import Match, Source, matches_of, sources_of
 from klr_bench.report.papers.model import Cause, Printed
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.significance import Marks, marks
+from klr_bench.results.variants import variant_text
 
 
 @dataclass(frozen=True)

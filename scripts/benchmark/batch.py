@@ -13,10 +13,10 @@ from sklearn.svm import SVC
 from timing import ROOT, once
 
 from klr_bench import DualCDKLR
-from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.data import default_cache, load
-from klr_bench.experiment.kernels import distance_percentile
-from klr_bench.experiment.runner.fit import peak_memory_mb, reset_peak_memory
+from klr_bench.config.datasets import read_dataset
+from klr_bench.datasets import default_cache, load
+from klr_bench.runner.bandwidth import distance_percentile
+from klr_bench.runner.fit import peak_memory_mb, reset_peak_memory
 
 LAM = 1e-4
 CASES = {"adult": (32561, True, 256), "ijcnn1": (141691, False, 1024)}

@@ -18,14 +18,14 @@ from klr_bench import (
     SecondOrderPerceptron,
     SoftConfidenceWeighted,
 )
+from klr_bench.config.datasets import read_dataset
+from klr_bench.datasets import default_cache, load
+from klr_bench.datasets.splits import make_split, prepare
+from klr_bench.datasets.synthetic import dense_factors
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.linear.arow import adaptive
 from klr_bench.estimators.linear.cw import confident, softly_confident
 from klr_bench.estimators.linear.engine import RULE
-from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.data import default_cache, load
-from klr_bench.experiment.data.synthetic import dense_factors
-from klr_bench.experiment.splits import make_split, prepare
 
 LEARNERS = {
     "pa": PassiveAggressive(),

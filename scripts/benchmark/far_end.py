@@ -19,11 +19,11 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import open_dict
 from rich.console import Console
 
-from klr_bench.experiment import runner
-from klr_bench.experiment.cells import CellFile, Record
-from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.compose import validate
-from klr_bench.experiment.records import Store
+from klr_bench import runner
+from klr_bench.config import locations as config_files
+from klr_bench.config.compose import validate
+from klr_bench.results.record import CellFile, Record
+from klr_bench.results.store import Store
 
 N_WORKERS = 1000
 SHORTEST_S, LONGEST_S = 0.1, 1800.0

@@ -16,14 +16,14 @@ import numpy as np
 import timing
 
 from klr_bench import L1KLR
+from klr_bench.config.datasets import read_dataset
+from klr_bench.datasets import default_cache, load
+from klr_bench.datasets.splits import make_split, prepare
 from klr_bench.estimators.core.features import FourierFeatures, LinearFeatures
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Problem
 from klr_bench.estimators.peers.l1 import PEERS, library_layout, library_model
-from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.data import default_cache, load
-from klr_bench.experiment.kernels import distance_percentile
-from klr_bench.experiment.splits import make_split, prepare
+from klr_bench.runner.bandwidth import distance_percentile
 
 N_COMPONENTS = 500
 SOLVERS = {

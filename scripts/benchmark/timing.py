@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from klr_bench.experiment.config.datasets import read_dataset
-from klr_bench.experiment.data import default_cache, load
-from klr_bench.experiment.kernels import distance_percentile
-from klr_bench.experiment.splits import make_split, prepare
+from klr_bench.config.datasets import read_dataset
+from klr_bench.datasets import default_cache, load
+from klr_bench.datasets.splits import make_split, prepare
+from klr_bench.runner.bandwidth import distance_percentile
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_PASS = {"n_epochs": 1, "shuffle": False}

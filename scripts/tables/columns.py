@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from klr_bench.experiment.cells import COLUMNS, IDENTITY, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
-from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import read_results
 from klr_bench.report.render.document import Grid, pipe_table
 from klr_bench.report.render.layout import document
 from klr_bench.report.table import beside_papers, with_columns
+from klr_bench.results.record import COLUMNS, IDENTITY, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
 
 UNITS = {"percent": "fraction, 0 to 1", "count": "number", "s": "s", "MB": "MB", "small": "", "": ""}
 """The units of records.csv by those of print."""

@@ -9,7 +9,7 @@ import yaml
 from markup import table
 
 import klr_bench
-from klr_bench.experiment.config.files import config_dir
+from klr_bench.config.locations import config_dir
 
 TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
 

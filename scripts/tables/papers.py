@@ -6,9 +6,9 @@ from pathlib import Path
 
 from markup import table
 
-from klr_bench.experiment.config.files import config_dir
+from klr_bench.config.locations import config_dir
 from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
-from klr_bench.report.papers.files import paper_files
+from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.papers.verdicts import counts
 from klr_bench.report.render.document import Grid, pipe_table

@@ -20,19 +20,19 @@ import scipy.sparse as sp
 import yaml
 
 from klr_bench.cli import main
+from klr_bench.config.models import FileEntry
+from klr_bench.datasets import cache as cache_module
+from klr_bench.datasets import parsed as parsed_module
+from klr_bench.datasets.cache import silent
+from klr_bench.datasets.dataset import dataset_hash, load
+from klr_bench.datasets.download import fetch, verify
+from klr_bench.datasets.parsed import parsed
+from klr_bench.datasets.readers import Arrays
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.models import FileEntry
-from klr_bench.experiment.data import cache as cache_module
-from klr_bench.experiment.data import parsed as parsed_module
-from klr_bench.experiment.data.cache import silent
-from klr_bench.experiment.data.dataset import dataset_hash, load
-from klr_bench.experiment.data.download import fetch, verify
-from klr_bench.experiment.data.parsed import parsed
-from klr_bench.experiment.data.readers import Arrays
 from klr_bench.files import read_json
 from tests.attack.promise import check_message, refused, rejected
 from tests.attack.test_data_files import NO_FILES, PACK, zipped_zeros
-from tests.experiment.composing import dataset_of
+from tests.config.composing import dataset_of
 
 PLAIN = b"1,2,a\n3,4,b\n5,6,a\n"
 X = [[1, 2], [3, 4], [5, 6]]

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from klr_bench.experiment.cells import COLUMNS, LONGEST_MESSAGE, RANGES, CellFile, Record, parse_cell, possible
-from klr_bench.experiment.measure.catalogue import CATALOGUE, METRICS
-from klr_bench.experiment.records import Store
-from klr_bench.experiment.variants import Variant
 from klr_bench.files import write_atomic
+from klr_bench.metrics.labels import CATALOGUE, METRICS
 from klr_bench.report.load import read_results
+from klr_bench.results.record import COLUMNS, LONGEST_MESSAGE, RANGES, CellFile, Record, parse_cell, possible
+from klr_bench.results.store import Store
+from klr_bench.results.variants import Variant
 from tests.attack.promise import files_in, rejected
 
 pytestmark = pytest.mark.exhaustive

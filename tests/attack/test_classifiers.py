@@ -24,19 +24,19 @@ from sklearn.svm import SVC, LinearSVC
 
 import klr_bench
 from klr_bench import protocols
+from klr_bench.config import locations as config_files
+from klr_bench.config.compose import resolve_run
+from klr_bench.datasets.splits import Prepared, Split, prepare
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.compose import resolve_run
-from klr_bench.experiment.kernels import resolve_kernel
-from klr_bench.experiment.measure.catalogue import METRICS, naming_errors
-from klr_bench.experiment.measure.quality import at_checkpoint, fitted, last, measure
-from klr_bench.experiment.runner.plan import check_candidates
-from klr_bench.experiment.runner.scores import is_score
-from klr_bench.experiment.selection import choose, score_fold
-from klr_bench.experiment.splits import Prepared, Split, prepare
-from klr_bench.experiment.targets import build
+from klr_bench.instantiate import build
+from klr_bench.metrics.labels import METRICS, naming_errors
+from klr_bench.metrics.quality import at_checkpoint, fitted, last, measure
+from klr_bench.runner.bandwidth import resolve_kernel
+from klr_bench.runner.plan import check_candidates
+from klr_bench.runner.scores import is_score
+from klr_bench.runner.selection import choose, score_fold
 from tests.attack.promise import check_message, rejected
-from tests.experiment.composing import composed_values
+from tests.config.composing import composed_values
 
 HERE = __name__
 RANDOM = np.random.RandomState(0)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from klr_bench import runner
 from klr_bench.cli import main
-from klr_bench.experiment import runner
 from tests.attack.promise import files_in, refused
 from tests.conftest import needs_proc
 

@@ -20,16 +20,16 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from klr_bench.cli import completion, main
+from klr_bench.config import locations as config_files
+from klr_bench.config.compose import resolve_run
+from klr_bench.config.datasets import GENERATORS, check_generator, check_generators, generate, read_dataset
+from klr_bench.config.models import AlgorithmEntry, DatasetConfig, DatasetEntry, RunConfig
+from klr_bench.config.splitting import SPLITS
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.compose import resolve_run
-from klr_bench.experiment.config.datasets import GENERATORS, check_generator, check_generators, generate, read_dataset
-from klr_bench.experiment.config.models import AlgorithmEntry, DatasetConfig, DatasetEntry, RunConfig
-from klr_bench.experiment.config.parsing import Model, Text, hints_of
-from klr_bench.experiment.config.splitting import SPLITS
-from klr_bench.experiment.targets import locate
+from klr_bench.instantiate import locate
+from klr_bench.parsing import Model, Text, hints_of
 from tests.attack.promise import refused, rejected
-from tests.experiment.composing import composed, composed_values
+from tests.config.composing import composed, composed_values
 
 pytestmark = pytest.mark.exhaustive
 Key = tuple[str, ...]
@@ -47,7 +47,7 @@ def base() -> dict[str, Any]:
         "label": "Drawn",
         "source": {"format": "idx", "train": labelled, "test": copy.deepcopy(labelled), "n_samples": 30},
         "positive": 3,
-        "derive": {"_target_": "klr_bench.experiment.data.deformed.deformed", "n_samples": 10, "seed": 0},
+        "derive": {"_target_": "klr_bench.datasets.deformed.deformed", "n_samples": 10, "seed": 0},
         "split": {"n_test": 10},
     }
     return plain
@@ -313,9 +313,7 @@ def test_each_function_that_makes_data_is_there_with_the_declared_parameters() -
         check_generators(spec, "")
 
 
-@pytest.mark.parametrize(
-    "target", ["klr_bench.cli.main", "klr_bench.experiment.data.synthetic.moonz", "klr_bench.OSKL"]
-)
+@pytest.mark.parametrize("target", ["klr_bench.cli.main", "klr_bench.datasets.synthetic.moonz", "klr_bench.OSKL"])
 @pytest.mark.parametrize("where", ["generator", "derive"])
 def test_another_function_of_klr_bench_does_not_make_data(target: str, where: str) -> None:
     plain = copy.deepcopy(BASE)

@@ -21,14 +21,14 @@ import pytest
 import scipy.sparse as sp
 
 from klr_bench.cli import main
+from klr_bench.config.models import DatasetConfig
+from klr_bench.datasets import class_labels, readers
+from klr_bench.datasets.class_labels import LARGEST
+from klr_bench.datasets.dataset import dataset_hash, load
+from klr_bench.datasets.readers import Arrays, Reading, read
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.models import DatasetConfig
-from klr_bench.experiment.data import labels, readers
-from klr_bench.experiment.data.dataset import dataset_hash, load
-from klr_bench.experiment.data.labels import LARGEST
-from klr_bench.experiment.data.readers import Arrays, Reading, read
 from tests.attack.promise import check_message, refused, rejected
-from tests.experiment.composing import dataset_of
+from tests.config.composing import dataset_of
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
@@ -130,7 +130,7 @@ def slow_csv(content: bytes) -> list[list[float]] | None:
     """Return the numbers of comma-separated text, read in the plainest way; None where that is not possible."""
     text = content.decode("utf-8-sig", "backslashreplace")
     table = [line.split(",") for line in re.split("\r\n|\n|\r", text) if line.strip()]
-    if all(labels.number(field) is None for field in table[0]):
+    if all(class_labels.number(field) is None for field in table[0]):
         table = table[1:]
     if len({len(row) for row in table}) != 1:
         return None
@@ -380,9 +380,9 @@ CHILD = """
 import json, sys, time
 from pathlib import Path
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.models import DatasetConfig
-from klr_bench.experiment.data.dataset import load
-from klr_bench.experiment.runner.fit import peak_memory_mb, reset_peak_memory
+from klr_bench.config.models import DatasetConfig
+from klr_bench.datasets.dataset import load
+from klr_bench.runner.fit import peak_memory_mb, reset_peak_memory
 folder, found = Path(sys.argv[1]), {}
 def seconds_and_message(path):
     spec = DatasetConfig(source={"format": "file", "path": str(path)}, split={"test_size": 0.5})
@@ -473,7 +473,7 @@ def test_a_gzip_file_that_is_a_bomb_is_refused_before_anything_is_parsed(
     content = gzip.compress(b"1,a\n2,b\n" * 2_000_000)
     path.write_bytes(content)
     with monkeypatch.context() as patch:
-        patch.setattr("klr_bench.experiment.data.compression._Unpacked", None)  # which nobody is to ask
+        patch.setattr("klr_bench.datasets.compression._Unpacked", None)  # which nobody is to ask
         rejected(lambda: read([path], Reading(format="csv")), f"{path}: unpacks to more than 200 times its size")
     path.write_bytes(content[:-4] + b"\xff" * 4)
     rejected(lambda: read([path], Reading(format="csv")), f"{path}: ")
@@ -489,6 +489,6 @@ def test_more_features_than_learners_can_have_are_refused(capsys: pytest.Capture
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("spread", [1e300, 1e30])
 def test_generated_numbers_that_no_float32_holds_are_refused(spread: float) -> None:
-    call = {"_target_": "klr_bench.experiment.data.synthetic.moons", "n_samples": 50, "noise": spread, "seed": 0}
+    call = {"_target_": "klr_bench.datasets.synthetic.moons", "n_samples": 50, "noise": spread, "seed": 0}
     spec = dataset_of({"source": {"format": "generated", "generator": call}})
     rejected(lambda: load("x", spec, cache=Path("none"), mirror=None), "x: ")

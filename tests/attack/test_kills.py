@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from klr_bench.cli import main
-from tests.experiment.runner.test_interruptions import Workplace, alive, children, patiently
+from tests.runner.test_interruptions import Workplace, alive, children, patiently
 
 pytestmark = pytest.mark.exhaustive
 WHILE_IT_RUNS_S = 1.0

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from klr_bench.experiment.cells import CellFile, possible
 from klr_bench.report.figures import MOST, Inputs, draw_all, names
+from klr_bench.results.record import CellFile, possible
 from tests.report.figures import made
 
 EXTREMES = (0.0, 1e-300, 5e-324, 1e-12, 0.5, 1.0, 3.0, 2.0**53, 1e300, 1.7e308, -1e300, math.inf)

@@ -15,13 +15,13 @@ from rich.text import Text
 
 from klr_bench.cli import main
 from klr_bench.console import PlainConsole
-from klr_bench.experiment.runner.progress_file import Display
 from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_formula, printable
 from klr_bench.report import FORMATS, report
 from klr_bench.report.figures.core.drawing import LONGEST_LABEL, plain
 from klr_bench.report.render import document, table_files
 from klr_bench.report.render.document import latex
 from klr_bench.report.table import Table
+from klr_bench.runner.progress_file import Display
 from tests.report.folders import record, table, write
 
 MARKUP = [

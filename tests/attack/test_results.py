@@ -16,17 +16,17 @@ import pytest
 import yaml
 
 from klr_bench.cli import main
+from klr_bench.config.locations import folders
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.records import COLUMNS, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
+from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.metric import Metric
+from klr_bench.parsing import parse
 from klr_bench.report.load import COLUMN_TYPES, read_results
 from klr_bench.report.manifest import _parsed, read_manifest
-from klr_bench.report.papers.files import read_lines, read_paper
 from klr_bench.report.papers.model import Paper, Printed
+from klr_bench.report.papers.reading import read_lines, read_paper
 from klr_bench.report.render.terminal import MOST_GRIDS
+from klr_bench.results.store import COLUMNS, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
 from tests.report.folders import record, write
 
 Place = tuple[str, ...]

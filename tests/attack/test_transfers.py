@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
+from klr_bench.config.models import FileEntry
+from klr_bench.datasets import download as fetch_module
+from klr_bench.datasets import transfer
+from klr_bench.datasets.download import fetch
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.models import FileEntry
-from klr_bench.experiment.data import download as fetch_module
-from klr_bench.experiment.data import transfer
-from klr_bench.experiment.data.download import fetch
 from tests.attack.promise import check_message, rejected
 
 PLAIN = Random(0).randbytes(60_000)

@@ -21,14 +21,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klr_bench import __version__
+from klr_bench import __version__, runner
 from klr_bench.cli import completion, main
 from klr_bench.cli.overrides import name_of_job, prepare
+from klr_bench.config import locations as config_files
+from klr_bench.config.models import RunConfig
+from klr_bench.datasets import cache
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment import runner
-from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.config.models import RunConfig
-from klr_bench.experiment.data import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -43,7 +42,7 @@ def klr_bench(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[
 
 
 class Runner:
-    """Stands in for `klr_bench.experiment.runner.run`: keeps what it is called with."""
+    """Stands in for `klr_bench.runner.run`: keeps what it is called with."""
 
     def __init__(self) -> None:
         self.configs: list[RunConfig] = []
@@ -424,8 +423,8 @@ def test_ctrl_c_is_130(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_sigterm_is_as_ctrl_c() -> None:
     code = (
-        "import signal, sys, klr_bench.experiment.runner\n"
-        "klr_bench.experiment.runner.run = lambda *a, **k: (print('running', flush=True), signal.pause())\n"
+        "import signal, sys, klr_bench.runner\n"
+        "klr_bench.runner.run = lambda *a, **k: (print('running', flush=True), signal.pause())\n"
         "from klr_bench.cli import main\n"
         "sys.exit(main(['run']))"
     )

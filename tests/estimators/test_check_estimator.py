@@ -28,11 +28,11 @@ from klr_bench import (
     NonConservativeKLR,
     PrototypeKLR,
 )
+from klr_bench.config.locations import config_dir
 from klr_bench.estimators.core import binary
 from klr_bench.estimators.core.bits import TwoValued
 from klr_bench.estimators.linear.base import LinearClassifier
-from klr_bench.experiment.config.files import config_dir
-from klr_bench.experiment.targets import build
+from klr_bench.instantiate import build
 from tests.estimators.samples import toy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
-from klr_bench.experiment.first_schema import parse_variant
-from klr_bench.experiment.records import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
-from klr_bench.experiment.variants import Variant
 from klr_bench.report import report
 from klr_bench.report.load import read_results
 from klr_bench.report.table import Table, beside_papers
+from klr_bench.results.migrate import parse_variant
+from klr_bench.results.store import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
+from klr_bench.results.variants import Variant
 
 Make = Callable[..., Path]
 

@@ -15,16 +15,16 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
+from klr_bench import runner
 from klr_bench.cli import main
 from klr_bench.cli.completion import complete
 from klr_bench.console import PlainConsole
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment import runner
-from klr_bench.experiment.records import Record
 from klr_bench.report.compare.comparison import Comparison, compare, report_comparison
 from klr_bench.report.compare.numbers import Number, Outcome, numbers_of
 from klr_bench.report.compare.pages import documents
-from tests.experiment.composing import composed
+from klr_bench.results.store import Record
+from tests.config.composing import composed
 from tests.report.folders import record, write
 
 HERE = {"host": "here", "cpu": "A CPU, 1 thread", "load": 0.01}

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from klr_bench.experiment.records import Record
-from klr_bench.experiment.variants import Variant
 from klr_bench.report.labels import line_label
 from klr_bench.report.render.caption import caption
 from klr_bench.report.render.layout import document
+from klr_bench.results.store import Record
+from klr_bench.results.variants import Variant
 from tests.report.folders import Make, record, shown, table, write
 
 CONFIG: dict[str, Any] = {

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 import yaml
 
+from klr_bench.config.locations import config_dir, names
+from klr_bench.config.models import RunConfig
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.files import config_dir, names
-from klr_bench.experiment.config.models import RunConfig
-from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.records import Store
-from klr_bench.experiment.runner.manifest import manifest
+from klr_bench.parsing import parse
 from klr_bench.report.manifest import CONFIG_KEYS, KEYS, Manifest, read_manifest
-from tests.experiment.composing import composed
+from klr_bench.results.store import Store
+from klr_bench.runner.manifest import manifest
+from tests.config.composing import composed
 
 METRIC = """\
-from klr_bench.experiment.measure.metric import Metric
+from klr_bench.metrics.metric import Metric
 
 METRIC = Metric("hits", "Hits", unit="count", better="higher", whole=True, of=lambda predictions: 1.0)
 """

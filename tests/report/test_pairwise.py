@@ -15,12 +15,12 @@ import pytest
 from scipy import stats
 
 from klr_bench.cli import main
-from klr_bench.experiment.records import Record
 from klr_bench.report import report
 from klr_bench.report.load import read_results
 from klr_bench.report.pairwise import chosen_metrics, on_data_sets, over_data_sets
 from klr_bench.report.render import statistics_document
 from klr_bench.report.table import beside_papers
+from klr_bench.results.store import Record
 from tests.report.folders import quiet, record, write
 from tests.report.statistics import reference
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from klr_bench.experiment.config.files import config_dir
+from klr_bench.config.locations import config_dir
 from klr_bench.report.page.content import experiment_part
 from klr_bench.report.paper_pages import table_page
-from klr_bench.report.papers.files import paper_files
+from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.papers.verdicts import Verdict
 from tests.extensions import extension

@@ -17,17 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.records import Bin, Checkpoint, Record
-from klr_bench.experiment.variants import Variant
+from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.metric import Metric
+from klr_bench.parsing import parse
 from klr_bench.report import report
 from klr_bench.report.labels import line_label, path_label
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.render.caption import caption
 from klr_bench.report.render.layout import document
 from klr_bench.report.table import Line
+from klr_bench.results.store import Bin, Checkpoint, Record
+from klr_bench.results.variants import Variant
 from tests.report.folders import Make, quiet, record, shown, table, write
 
 ACCURACIES = {

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.records import Record
+from klr_bench.parsing import parse
 from klr_bench.report import report
 from klr_bench.report.load import read_results
 from klr_bench.report.manifest import Column
@@ -25,6 +24,7 @@ from klr_bench.report.papers.model import Paper
 from klr_bench.report.render.caption import caption
 from klr_bench.report.significance import MOST_LINES, Mark, Marks
 from klr_bench.report.table import Table, build
+from klr_bench.results.store import Record
 from tests.report.folders import quiet, record, shown, table, write
 from tests.report.statistics import reference
 

@@ -21,14 +21,14 @@ import pytest
 
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.progress import NAME, Count, Failed, Progress, Running, birth
 from klr_bench.files import write_json
 from klr_bench.report.page.html import SHARED, asset
 from klr_bench.report.watch import state as state_module
 from klr_bench.report.watch.server import Server, is_loopback_name, serve_beside
 from klr_bench.report.watch.state import Watched, describe, span
-from tests.experiment.runner.test_interruptions import LEARNERS, Workplace, patiently
+from klr_bench.results.progress import NAME, Count, Failed, Progress, Running, birth
 from tests.report.folders import record, write
+from tests.runner.test_interruptions import LEARNERS, Workplace, patiently
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "<script>alert(1)<img src=x onerror=alert(2)>"

@@ -9,13 +9,13 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from klr_bench.errors import shown
-from klr_bench.experiment.cells import COLUMNS, FINISHED
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.merge import ROUNDING
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.compare.runs import PAIRED, Pairing, Run
 from klr_bench.report.labels import NONE, listed
 from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Row
+from klr_bench.results.merge import ROUNDING
+from klr_bench.results.record import COLUMNS, FINISHED
 
 LONGEST = 40
 """Characters of the value of a parameter that is shown."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klr_bench.errors import KlrBenchError, shown
-from klr_bench.experiment.config.parsing import check_choice
+from klr_bench.parsing import check_choice
 from klr_bench.report.compare.cells import Cells, ChosenParameter, FixedParameter, compare_cells, compare_parameters
 from klr_bench.report.compare.numbers import Block, Number, Outcome, compare_numbers, numbers_of
 from klr_bench.report.compare.runs import Run, pairing_of, read_two

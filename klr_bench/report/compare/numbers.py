@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.variants import Variant
+from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.compare.cells import is_equal, of_machine
 from klr_bench.report.compare.runs import PAIRED, UNKNOWN, UNPAIRED, Pairing, Run
 from klr_bench.report.manifest import Column
@@ -21,6 +20,7 @@ from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Conditions, Entry, Row, conditions_of
 from klr_bench.report.significance import LEAST_REPEATS, LEVEL, split_ratio
 from klr_bench.report.statistics.paired import corrected_interval, holm, welch_interval
+from klr_bench.results.variants import Variant
 
 Values = NDArray[Any]
 

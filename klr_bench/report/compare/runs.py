@@ -10,13 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from klr_bench.config.splitting import RESAMPLING, SplitSpec
 from klr_bench.errors import KlrBenchError, shown
-from klr_bench.experiment.config.splitting import RESAMPLING, SplitSpec
-from klr_bench.experiment.first_schema import upgraded_manifest
 from klr_bench.report.labels import column_label
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.measured import SIZES, Row, with_derived
+from klr_bench.results.migrate import upgraded_manifest
 from klr_bench.yaml_file import read_yaml
 
 Kind = Literal["paired", "unpaired", "unknown"]

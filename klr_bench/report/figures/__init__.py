@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from klr_bench.config import locations as config_files
 from klr_bench.errors import KlrBenchError, nearest, raised
-from klr_bench.experiment.config import files as config_files
 from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs, lacking
 from klr_bench.report.figures.curves import FIGURES as CURVES
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from klr_bench.experiment.variants import Variant
+    from klr_bench.results.variants import Variant
 
 
 def _plot(inputs: Inputs) -> Plot | None:

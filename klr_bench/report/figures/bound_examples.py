@@ -19,13 +19,13 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from klr_bench.estimators.online import bounds
-from klr_bench.experiment.records import FINISHED
-from klr_bench.experiment.targets import Parameters
-from klr_bench.experiment.variants import Variant, as_number
+from klr_bench.instantiate import Parameters
 from klr_bench.report.figures.core.drawing import Panel, handle, plain, scale_axis, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import EXAMPLES, SUPPORT, Axis, curve_of, drawable, looks_of
 from klr_bench.report.labels import line_label
+from klr_bench.results.store import FINISHED
+from klr_bench.results.variants import Variant, as_number
 
 if TYPE_CHECKING:
     import pandas as pd

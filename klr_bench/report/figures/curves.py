@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from klr_bench.experiment.records import FINISHED
-from klr_bench.experiment.variants import variant_text
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import (
     ACCURACY,
@@ -31,6 +29,8 @@ from klr_bench.report.figures.core.plot import (
 )
 from klr_bench.report.labels import line_label, path_label, path_of
 from klr_bench.report.table import Line
+from klr_bench.results.store import FINISHED
+from klr_bench.results.variants import variant_text
 
 if TYPE_CHECKING:
     import pandas as pd

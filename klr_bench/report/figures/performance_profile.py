@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.records import FINISHED
 from klr_bench.report.figures.core.drawing import Panel, handle, scale_axis, side_by_side
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import Axis, Curve, curve_of, looks_of
@@ -25,6 +24,7 @@ from klr_bench.report.labels import column_label
 from klr_bench.report.measured import conditions_of
 from klr_bench.report.statistics.across import profile, ratios
 from klr_bench.report.statistics.paired import Array
+from klr_bench.results.store import FINISHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,10 +20,10 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.variants import value_text
 from klr_bench.report.figures.core.drawing import plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import LARGEST
+from klr_bench.results.variants import value_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from klr_bench.experiment.variants import Variant, as_number
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.plot import (
-    COLOURS,
-    Axis,
-    Facet,
-    Look,
-    Plot,
-    Series,
-    drawable,
-    fits_of,
-    mean,
-    spread,
-)
+from klr_bench.report.figures.core.plot import COLOURS, Axis, Facet, Look, Plot, Series, drawable, fits_of, mean, spread
 from klr_bench.report.labels import line_label
 from klr_bench.report.table import Block, Line
+from klr_bench.results.variants import Variant, as_number
 
 PARAMETER = "aux_gamma"
 SPARSITY, RELATIVE = Look("Sparsity", "o", "-", COLOURS[1]), Look("Relative accuracy", "s", "--", COLOURS[2])

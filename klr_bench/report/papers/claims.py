@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.variants import as_number
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import UNITS, line_label, number
 from klr_bench.report.measured import TIMES, Entry, Measured, Method
 from klr_bench.report.papers.model import Claim, Columns, Statement
+from klr_bench.results.variants import as_number
 
 CLAIM_VERDICTS = HOLDS, FAILS, OPEN = "holds", "does not hold here", "cannot be judged here"
 MOST_LISTED = 4

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.targets import Parameters
+from klr_bench.instantiate import Parameters
+from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Entry, Measured, MeasuredDataset, Method
-from klr_bench.report.papers.files import paper_files, read_lines, read_paper
 from klr_bench.report.papers.model import Paper, Printed
+from klr_bench.report.papers.reading import paper_files, read_lines, read_paper
 from klr_bench.report.papers.verdicts import Verdict, is_near, verdict_of
 
 NOT_COMPARED = (Verdict.TIME, Verdict.STAND_IN, Verdict.ABSENT, Verdict.OPEN)

@@ -8,20 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from klr_bench.experiment.config.models import Parameter
-from klr_bench.experiment.config.parsing import (
-    DISTINCT,
-    PRINTABLE,
-    Check,
-    FileName,
-    Model,
-    Text,
-    Words,
-    above,
-    between,
-    some,
-)
-from klr_bench.experiment.targets import Parameters
+from klr_bench.config.models import Parameter
+from klr_bench.instantiate import Parameters
+from klr_bench.parsing import DISTINCT, PRINTABLE, Check, FileName, Model, Text, Words, above, between, some
 
 PARTS = ("dataset", "algorithm", "label", "params", "metric")
 """What the rows and columns of a printed table may stand for, besides a parameter such as lam."""

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from klr_bench.config.locations import folders
 from klr_bench.errors import located
-from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import Results, read_results, was_run
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Measured, conditions_of, measure
 from klr_bench.report.papers.claims import JudgedClaim, judge
-from klr_bench.report.papers.files import check_numbers, read_lines, read_paper
 from klr_bench.report.papers.match import Match, Source, match
+from klr_bench.report.papers.reading import check_numbers, read_lines, read_paper
 
 UNKNOWN = "not known"
 COMMIT = 10

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from klr_bench.experiment.measure.metric import Metric
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.measured import Entry
 from klr_bench.report.papers.model import Cause, Printed
 

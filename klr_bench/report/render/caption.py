@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.experiment.measure.metric import Metric
+from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import along_path, line_label, path_label, path_of
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.papers.verdicts import mark_sentences

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.parsing import check_choice
+from klr_bench.parsing import check_choice
 from klr_bench.report.labels import PLUS_MINUS
 from klr_bench.report.writing import ORIENTATIONS
 

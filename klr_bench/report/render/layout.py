@@ -18,19 +18,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from klr_bench.experiment.measure.metric import Metric
-from klr_bench.experiment.variants import as_number, value_text
+from klr_bench.metrics.metric import Metric
 from klr_bench.printing import no_formula
-from klr_bench.report.labels import (
-    NONE,
-    PLUS_MINUS,
-    UNITS,
-    column_label,
-    line_label,
-    number,
-    three_digits,
-    title_of,
-)
+from klr_bench.report.labels import NONE, PLUS_MINUS, UNITS, column_label, line_label, number, three_digits, title_of
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Printed
 from klr_bench.report.papers.verdicts import mark_of, marks_of
@@ -38,6 +28,7 @@ from klr_bench.report.render.caption import caption, failures_of
 from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned, right_aligned
 from klr_bench.report.table import Block, Line, Table
 from klr_bench.report.writing import csv_text
+from klr_bench.results.variants import as_number, value_text
 
 CSV_COLUMNS = (
     *("dataset", "algorithm", "variant", "metric", "n_ok", "n_repeats", "n", "mean", "std"),

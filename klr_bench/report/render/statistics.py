@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 
-from klr_bench.experiment.measure.metric import Metric
+from klr_bench.metrics.metric import Metric
 from klr_bench.printing import no_formula
 from klr_bench.report.labels import NONE, UNITS, line_label
 from klr_bench.report.manifest import Column

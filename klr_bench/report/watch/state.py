@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.errors import KlrBenchError, raised
-from klr_bench.experiment.progress import SILENT_S, Progress, read_progress, standing
+from klr_bench.results.progress import SILENT_S, Progress, read_progress, standing
 
 FILES = ("records.csv", "traces.csv", "reliability.csv", "rows.csv", "manifest.yaml")
 """What a report is made of."""

@@ -17,9 +17,9 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, ImportVectorMachine, PrimalCDKLR
+from klr_bench.datasets.synthetic import checkerboard
 from klr_bench.estimators.batch.dual import _step
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.experiment.data.synthetic import checkerboard
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 

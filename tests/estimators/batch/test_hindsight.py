@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from klr_bench import AuxiliaryKLR, DualCDKLR
+from klr_bench.datasets.synthetic import moons
 from klr_bench.estimators.batch.hindsight import BestInHindsight
-from klr_bench.experiment.data.synthetic import moons
 from tests.reference import kernel as reference
 
 X, Y = moons(700, 0.3, 0)

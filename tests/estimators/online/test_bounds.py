@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from klr_bench import fit_many
+from klr_bench.datasets.synthetic import moons, repeated_points
 from klr_bench.estimators.batch.hindsight import BestInHindsight
 from klr_bench.estimators.online import bounds
-from klr_bench.experiment.data.synthetic import moons, repeated_points
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 
 DELTA = 0.05

@@ -16,7 +16,7 @@ from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.oskl import sampled_direction_step
-from klr_bench.experiment.measure.quality import measure
+from klr_bench.metrics.quality import measure
 from tests.cover import cover
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 from tests.estimators.online.cases import CASES as BINARY_CASES

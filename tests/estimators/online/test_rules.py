@@ -10,10 +10,10 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from klr_bench import fit_many
+from klr_bench.datasets.splits import Prepared
 from klr_bench.estimators.core import losses
 from klr_bench.estimators.online.many import SharedFit
-from klr_bench.experiment.selection import score_fold
-from klr_bench.experiment.splits import Prepared
+from klr_bench.runner.selection import score_fold
 from tests.estimators.one_pass import (
     OSKL,
     AuxiliaryKLR,

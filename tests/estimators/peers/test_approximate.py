@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from klr_bench import ApproximateKernelLR
-from klr_bench.experiment.config import files as config_files
-from klr_bench.experiment.kernels import kernel_of
-from klr_bench.experiment.selection import make
+from klr_bench.config import locations as config_files
+from klr_bench.runner.bandwidth import kernel_of
+from klr_bench.runner.selection import make
 
 CONFIGS = config_files.config_dir()
 RANDOM = np.random.RandomState(0)

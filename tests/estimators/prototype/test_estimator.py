@@ -14,9 +14,9 @@ from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 
 from klr_bench import PrototypeKLR
+from klr_bench.datasets.synthetic import gaussian_mixtures, sparse_binary, sparse_text
 from klr_bench.estimators.prototype import estimator
 from klr_bench.estimators.prototype.model import Layout, Rows
-from klr_bench.experiment.data.synthetic import gaussian_mixtures, sparse_binary, sparse_text
 from tests.estimators.samples import spread_out
 from tests.reference import prototype as reference
 

@@ -7,11 +7,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from klr_bench.experiment.records import CellFile, Record, Store
-from klr_bench.experiment.variants import Variant
 from klr_bench.report.figures import Inputs
 from klr_bench.report.load import read_results
 from klr_bench.report.table import beside_papers
+from klr_bench.results.store import CellFile, Record, Store
+from klr_bench.results.variants import Variant
 
 METRICS = {
     **{"accuracy": 0.8, "sparsity": 0.5, "n_support": 40.0, "fit_time_s": 0.5, "log_loss": 0.3, "ece": 0.02},

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from klr_bench.estimators.online import bounds
-from klr_bench.experiment.cells import CellFile
 from klr_bench.report.figures import Inputs, draw_all
 from klr_bench.report.figures.bound_examples import DELTA, FIGURE, bounded, bounds_of
+from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
 ONCE = {"n_epochs": 1, "shuffle": False, "gamma": 8.0}

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 import yaml
 
+from klr_bench.config.locations import config_dir
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.files import config_dir
-from klr_bench.experiment.variants import Variant
 from klr_bench.report.figures import Needs, check_names, draw_all, find, names
 from klr_bench.report.figures.core import plot
 from klr_bench.report.figures.curves import excess_objectives
 from klr_bench.report.labels import along_path, path_of
+from klr_bench.results.variants import Variant
 from tests.report.figures import made
 
 SHIPPED = names()

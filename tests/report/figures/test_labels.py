@@ -8,10 +8,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from klr_bench.experiment.variants import Variant
 from klr_bench.report.figures.core.drawing import scale_axis
 from klr_bench.report.figures.core.labels import MOST_LABELS, Label, shared, together, write_labels
 from klr_bench.report.figures.core.plot import SUPPORT
+from klr_bench.results.variants import Variant
 
 
 def test_points_that_lie_on_each_other_share_a_label() -> None:

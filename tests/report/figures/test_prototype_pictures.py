@@ -12,7 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import PrototypeKLR
-from klr_bench.experiment.data.synthetic import gaussian_mixtures
+from klr_bench.datasets.synthetic import gaussian_mixtures
 from klr_bench.report.figures import draw_all
 from klr_bench.report.figures.prototype_pictures import FIGURE, Classifier
 from tests.report.figures import made

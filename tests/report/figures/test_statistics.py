@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.records import CellFile
 from klr_bench.report.figures import draw_all, find
 from klr_bench.report.figures.core.drawing import STYLE
 from klr_bench.report.figures.performance_profile import profiles_of
 from klr_bench.report.pairwise import over_data_sets
+from klr_bench.results.store import CellFile
 from tests.report.figures import made
 
 

@@ -17,11 +17,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page
 
-from klr_bench.experiment.records import Record
 from klr_bench.report.load import read_texts
-from klr_bench.report.page.files import write_page, write_site
+from klr_bench.report.page.write import write_page, write_site
 from klr_bench.report.watch.server import Server
 from klr_bench.report.watch.state import Watched
+from klr_bench.results.store import Record
 from tests.report.folders import record, write
 from tests.report.page.conftest import Open
 

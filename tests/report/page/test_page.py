@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from klr_bench.cli import main
 from klr_bench.report.load import read_texts
 from klr_bench.report.page.data import DataTable, script_json
-from klr_bench.report.page.files import html_page
 from klr_bench.report.page.html import SCRIPTS
+from klr_bench.report.page.write import html_page
 from tests.report.folders import record, write
 
 REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.measure.catalogue import METRICS
+from klr_bench.config.locations import folders
+from klr_bench.metrics.labels import METRICS
+from klr_bench.parsing import parse
 from klr_bench.report.load import read_results
 from klr_bench.report.measured import Measured, measure
 from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN, JudgedClaim, judge
-from klr_bench.report.papers.files import paper_files
 from klr_bench.report.papers.model import Claim
+from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import WholePaper
 from tests.report.folders import record, write
 

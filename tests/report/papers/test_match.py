@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klr_bench.experiment.config.files import config_dir
-from klr_bench.experiment.config.parsing import parse
-from klr_bench.experiment.measure.catalogue import METRICS
-from klr_bench.report.papers.files import FACTS, paper_files, read_lines, read_paper
+from klr_bench.config.locations import config_dir
+from klr_bench.metrics.labels import METRICS
+from klr_bench.parsing import parse
 from klr_bench.report.papers.match import Source, best_lines, sources_of
 from klr_bench.report.papers.model import Printed
+from klr_bench.report.papers.reading import FACTS, paper_files, read_lines, read_paper
 
 SHIPPED = [config_dir()]
 PAPERS = paper_files(SHIPPED)

@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 from klr_bench.report.page.spelling import inside
 from rich.console import Console
 
+from klr_bench.config.locations import folders
 from klr_bench.errors import KlrBenchError
-from klr_bench.experiment.config.files import folders
-from klr_bench.experiment.config.parsing import parse
+from klr_bench.parsing import parse
 from klr_bench.report.measured import Entry
 from klr_bench.report.page.content import Part
 from klr_bench.report.paper_pages import draw_figures, numbers_csv, report_papers, scoreboard_page, table_page
-from klr_bench.report.papers.files import experiments_of, paper_files
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Numbers, Printed, PrintedTable
+from klr_bench.report.papers.reading import experiments_of, paper_files
 from klr_bench.report.papers.reproduction import WholePaper, origin
 from klr_bench.report.papers.verdicts import Verdict, counts, standard_error
 from klr_bench.report.render.document import SEPARATOR, Grid

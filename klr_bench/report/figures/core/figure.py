@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from klr_bench.experiment.records import FINISHED
 from klr_bench.report.figures.core.plot import mean
 from klr_bench.report.table import Block, Line, Table
+from klr_bench.results.store import FINISHED
 
 if TYPE_CHECKING:
     import pandas as pd

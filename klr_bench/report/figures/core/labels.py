@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.transforms import Bbox
 
-from klr_bench.experiment.targets import Parameters
-from klr_bench.experiment.variants import Variant, value_text, variant_text
+from klr_bench.instantiate import Parameters
+from klr_bench.results.variants import Variant, value_text, variant_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

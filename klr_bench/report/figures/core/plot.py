@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from klr_bench.experiment.variants import Variant, as_number
 from klr_bench.report.labels import line_label
 from klr_bench.report.table import Block, Line
+from klr_bench.results.variants import Variant, as_number
 
 if TYPE_CHECKING:
     from klr_bench.report.figures.core.figure import Inputs

@@ -1,0 +1,232 @@
+"""Combinations of values that a run cannot have, and keys that have no effect in it: refused, with the reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from klr_bench import instantiate
+from klr_bench.config import locations as config_files
+from klr_bench.config.models import KERNELS, LEFT_TO_SELECTION, RunConfig, RunEntry
+from klr_bench.config.splitting import Folds
+from klr_bench.errors import fail, located
+from klr_bench.instantiate import Parameters
+from klr_bench.metrics.labels import METRICS, SCORES, metric_files
+from klr_bench.parsing import check_choice, parse_value, refuse
+
+
+def check_settings(run: RunEntry, searched: Sequence[Path]) -> None:
+    """Refuse metrics, names and kernels that do not go together.  Raises KlrBenchError."""
+    kernel, selection, own = run.kernel, run.selection, metric_files(searched)
+    if run.parallel.address and run.parallel.scheduler_file:
+        fail("parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out.")
+    if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
+        refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
+    check_choice("selection.score", selection.score, [*SCORES, *own])
+    comparing = [name for name, metric in METRICS.items() if metric.compares]
+    for metric in run.metrics or ():
+        check_choice("metrics", metric, [*METRICS, *own])
+        if metric in comparing and metric not in run.against:
+            fail(
+                f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
+                "{algorithm: NAME} or {PARAMETER: VALUE}."
+            )
+    for metric in run.against:
+        check_choice("against", metric, comparing)
+    if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
+        fail(
+            f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given; the percentile "
+            "would decide the width. To use gamma, add kernel.percentile=null."
+        )
+
+
+def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
+    """Refuse a run whose parts do not go together, or that is too large.  Raises KlrBenchError.
+
+    `sweep` is that of the experiment, which also has algorithms that are not selected.
+    """
+    _check_left_out(run, sweep, searched)
+    _check_nested(run)
+    _check_against(run.against, sweep, run.algorithms, searched)
+    _check_streams(run)
+
+
+def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
+    """Refuse unknown names, and a value that the sweep of its parameter, if there is one, does not have."""
+    for dataset, algorithms in run.left_out.items():
+        check_choice("left_out", dataset, config_files.names("dataset", searched))
+        for stem, lists in algorithms.items():
+            check_choice(f"left_out.{dataset}", stem, config_files.names("algorithm", searched))
+            for name, values in lists.items():
+                swept = sweep.get(stem, {}).get(name, values)
+                for value in values:
+                    check_choice(f"left_out.{dataset}.{stem}.{name}", str(value), [*map(str, swept)])
+
+
+def _check_nested(run: RunConfig) -> None:
+    """Refuse a selection that is not nested if a split has no folds for it."""
+    for stem, dataset in {} if run.selection.nested else run.datasets.items():
+        if not isinstance(dataset.split, Folds):
+            fail(
+                f"selection.nested=false: expected folds in datasets.{stem}.split, over which to select, got none. "
+                f"Give datasets.{stem}.split.folds, or leave selection.nested=true."
+            )
+
+
+def _check_against(
+    against: Mapping[str, Parameters],
+    sweep: Mapping[str, Parameters],
+    algorithms: Collection[str],
+    searched: Sequence[Path],
+) -> None:
+    """Refuse a comparison with an algorithm that is not in the run, or by a parameter that no sweep varies."""
+    varied = sorted({name for variants in sweep.values() for name in variants})
+    for metric, changes in against.items():
+        if not changes:
+            refuse(f"against.{metric}", "{algorithm: NAME} or {PARAMETER: VALUE}", changes)
+        for name, value in changes.items():
+            where = f"against.{metric}.{name}"
+            if name != "algorithm":
+                check_choice(where, name, varied)
+                values = [one for lists in sweep.values() if isinstance(lists.get(name), list) for one in lists[name]]
+                if value not in values:
+                    refuse(where, f"a value of its sweep, one of {', '.join(map(str, values))}", value)
+            elif value not in algorithms:
+                stem = parse_value(str, value, where)
+                with located(where):
+                    config_files.find("algorithm", stem, searched)  # refuses a misspelt one
+
+
+def _check_streams(run: RunConfig) -> None:
+    """Refuse selection, other checkpoints and a cluster if a data set is a stream."""
+    stem = next((stem for stem, dataset in run.datasets.items() if dataset.is_stream), None)
+    if stem is None:
+        return
+    for name, algorithm in run.algorithms.items():
+        swept = run.sweep.get(name, {})
+        grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
+        if (n_candidates := math.prod(map(len, grid.values()))) > 1:
+            fail(
+                f"algorithms.{name}.grid: {n_candidates} combinations of values to choose from, but the rows of the "
+                f"data set {stem} go by once. Add algorithms.{name}.grid=null, and give values one by one, as in "
+                f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or side by side by sweep.{name}."
+            )
+    if run.trace.points:
+        fail(
+            f"trace.points={run.trace.points}: has no effect on the data set {stem}, a stream, which has a "
+            f"checkpoint for each window. Leave it out, and see datasets.{stem}.split.window."
+        )
+    if run.parallel.backend == "dask":
+        fail(f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out.")
+
+
+KERNELS_OF = {
+    "kernel.percentile": ("rbf",),
+    "kernel.multiple": ("rbf",),
+    "kernel.gamma": ("rbf", "poly"),
+    "kernel.degree": ("poly",),
+    "kernel.coef0": ("poly",),
+}
+"""The kernels that a key is a parameter of."""
+NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "results_dir", "figures", "metrics"}
+"""Keys of the command line beside which all keys of an experiment should have an effect."""
+OF_NESTED = ("selection.folds", "selection.max_examples")
+"""Keys that say which training rows a nested selection uses."""
+
+
+def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: Sequence[Path]) -> None:
+    """Refuse the first key, if it is not null, that this run would not read.
+
+    `overrides` are the keys of the command line.  If they change nothing of what the experiment's own file says, such
+    as its algorithms or its kernel, the keys of that file are checked as well.  Raises KlrBenchError.
+    """
+    if all(key in NEUTRAL or key.startswith("data.") for key in overrides):
+        overrides = {*overrides, *_keys_of_file(config.experiment, searched)}
+    _check_own_kernels(config)
+    backend, parallel = config.parallel.backend, config.parallel
+    serial = "the backend is serial: one process" if backend == "serial" else None
+    no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"
+    own_cluster = "a cluster has the workers that it has" if parallel.address or parallel.scheduler_file else None
+    reasons = {
+        "trace.": None if config.trace.points else "trace.points=0, so no fit has checkpoints; add trace.points=20",
+        **({} if config.selection.nested else dict.fromkeys(OF_NESTED, "selection.nested is false")),
+        "selection.": None if _selects(config) else "nothing is selected: no learner has a grid of values",
+        "budget": None if _has_budgets(config) else "no learner of this run has a budget in its sweep",
+        "n_jobs": serial or own_cluster,
+        "parallel.spare_threads": serial or ("each worker of a cluster has one thread" if backend == "dask" else None),
+        "parallel.address": no_dask,
+        "parallel.scheduler_file": no_dask,
+    }
+    for key in sorted(overrides):
+        reason = _kernel_reason(key, config) if key.startswith("kernel.") else None
+        if key not in ("trace.points", "trace.rows"):
+            reason = reason or next((why for start, why in reasons.items() if why and key.startswith(start)), None)
+        if reason and _value(config, key) is not None:
+            fail(f"{key}={_value(config, key)}: has no effect, because {reason}. Leave it out.")
+
+
+def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
+    """Return the dotted keys that stand in the file of an experiment, without those that it takes from others."""
+    if experiment not in config_files.names("experiment", searched):
+        return []
+    content = config_files.read(config_files.find("experiment", experiment, searched))
+    sections = {key: value for key, value in content.items() if isinstance(value, Mapping)}
+    return [*content, *(f"{section}.{name}" for section, values in sections.items() for name in values)]
+
+
+def _has_budgets(config: RunConfig) -> bool:
+    return any("budget" in lists for lists in config.sweep.values())
+
+
+def _check_own_kernels(config: RunConfig) -> None:
+    """Refuse a kernel's parameter that stands in an estimator beside a kernel of another kind."""
+    for stem, algorithm in config.algorithms.items():
+        estimator = algorithm.estimator
+        kernels = {estimator.get("kernel"), *config.sweep.get(stem, {}).get("kernel", ())} - {None}
+        kernels |= set(algorithm.grid.get("kernel", ())) if kernels else set()
+        for name, value in estimator.items():
+            fitting = KERNELS_OF.get(f"kernel.{name}")
+            if fitting and value is not None and kernels and kernels <= set(KERNELS) - set(fitting):
+                fail(
+                    f"algorithms.{stem}.estimator.{name}={value}: has no effect, because it belongs to the kernel "
+                    f"{' or '.join(fitting)}, and the estimator has kernel={', '.join(sorted(kernels))}. Leave it out."
+                )
+
+
+def _kernel_reason(key: str, config: RunConfig) -> str | None:
+    if key == "kernel.multiple" and config.kernel.percentile is None:
+        return "it is a multiple of kernel.percentile, which is null"
+    kernels = {name for stem in config.algorithms for name in _kernels(stem, config)}
+    if not kernels:
+        return "no learner of this run has a kernel"
+    fitting = KERNELS_OF.get(key)
+    if fitting is None or kernels & set(fitting):
+        return None
+    return f"it belongs to the kernel {' or '.join(fitting)}, and this run has {', '.join(sorted(kernels))}"
+
+
+def _kernels(stem: str, config: RunConfig) -> list[Any]:
+    """Return the kernels that an algorithm is run with, if its constructor takes one or a parameter of one."""
+    algorithm = config.algorithms[stem]
+    if "kernel" not in instantiate.parameters(algorithm.estimator[instantiate.TARGET]):
+        return [config.kernel.kernel] if algorithm.kernel_parameters else []
+    own = algorithm.estimator.get("kernel") or config.kernel.kernel
+    listed: Mapping[str, list[Any]] = {**algorithm.grid, **config.sweep.get(stem, {})}
+    return [own, *listed.get("kernel", [])]
+
+
+def _selects(config: RunConfig) -> bool:
+    return any(
+        len(values) > 1 and (name not in swept or LEFT_TO_SELECTION in swept[name])
+        for stem, algorithm in config.algorithms.items()
+        for swept in [config.sweep.get(stem, {})]
+        for name, values in algorithm.grid.items()
+    )
+
+
+def _value(config: RunConfig, key: str) -> Any:
+    """Return the value of a dotted key of a section, or None."""
+    section, _, name = key.partition(".")
+    return getattr(getattr(config, section, None), name, None) if name else getattr(config, section, None)

@@ -1,0 +1,325 @@
+"""The models of a configuration: every key of it, at every depth, with its type and its range."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path as PackagePath
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, Field
+
+from klr_bench.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
+from klr_bench.files import expanded
+from klr_bench.instantiate import TARGET, Parameters
+from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, bare, between, hints_of, matching, some
+
+Kernel = Literal["rbf", "poly", "linear"]
+KERNELS: tuple[str, ...] = get_args(Kernel)
+EXECUTORS = PackagePath(__file__).parents[0] / "runner" / "executors"
+BACKENDS = tuple(sorted(path.stem for path in EXECUTORS.glob("[!_]*.py")))
+"""The modules of runner/executors."""
+if TYPE_CHECKING:
+    Backend = str
+else:
+    Backend = Literal[BACKENDS]
+MAX_SEED = 2**32 - 1
+MOST_FEATURES = 100_000_000
+"""More would fill the memory of a learner, which has arrays of as many; a single wrong index can ask for them."""
+LEFT_TO_SELECTION = "cv"
+"""A swept value that selection chooses from the grid."""
+GAMMAS = (1e-70, 1e70)
+"""The range of gamma; in float32 its square root is then a number other than 0."""
+FILE = "file"
+"""The format of a user's own file, which the section ``data`` describes."""
+
+
+def _is_path(path: str) -> bool:
+    return bool(path.strip()) and "\0" not in path
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return _is_path(name) and name.isprintable() and not path.is_absolute() and ".." not in path.parts
+
+
+def _is_shard(shard: str) -> bool:
+    numbers = [int(part) for part in shard.split("/") if part.isdecimal() and len(part) < 9]
+    return shard.count("/") == len(numbers) - 1 == 1 and 1 <= numbers[0] <= numbers[1]
+
+
+def _is_count(n_jobs: int) -> bool:
+    return n_jobs == -1 or 1 <= n_jobs <= 1024
+
+
+def _is_plain(value: Any) -> bool:
+    """Return True if a value may be that of a parameter; whether it may be infinite depends on the parameter."""
+    if isinstance(value, list):
+        return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
+    return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
+
+
+def _has_target(call: Parameters) -> bool:
+    return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", str(call.get(TARGET))) is not None
+
+
+def _expanded(path: str) -> str:
+    return str(expanded(path)) if path.startswith("~") else path
+
+
+Name = Annotated[str, matching("a name: letters, digits, and _ . + - behind the first", r"\w[\w.+-]{0,99}")]
+Path = Annotated[str, Check("a path", _is_path)]
+Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
+OwnPath = Annotated[str | None, AfterValidator(lambda path: _expanded(path) if path else None)]
+"""A path in which ~ is expanded; an empty one, such as an empty KLR_BENCH_MIRROR, is none."""
+InsideCache = Annotated[str, Check("a path inside the cache: use <data set>/<file>", _is_inside)]
+Sha256 = Annotated[str, matching("64 hexadecimal digits, or unknown", r"[0-9a-f]{64}|unknown")]
+Url = Annotated[str, matching("an http(s) address", r"https?://\S+"), Check("an http(s) address", str.isprintable)]
+Address = Annotated[
+    str, matching("the address of a scheduler, as in tcp://HOST:8786", r"([a-z]+://)?[^\s/:]+(:[^\s/:]+)*:\d{1,5}")
+]
+Features = Annotated[int, between(1, MOST_FEATURES)]
+Bytes = Annotated[int, between(1, 2**62)]
+Budget = Annotated[int, between(1, MOST_ROWS)]
+Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list of these", _is_plain)]
+Call = Annotated[
+    dict[str, Parameter], Check(f"{TARGET}: the dotted name of a function, and its parameters", _has_target)
+]
+Columns = Annotated[dict[Text, Literal["number", "text", "leave_out"]], DISTINCT]
+"""What the columns of a user's table are, by their name, or their number from 1."""
+Sweep = dict[Name, dict[str, list[Parameter]]]
+"""The values of swept parameters, by algorithm."""
+
+
+class DataConfig(Model):
+    """Where data comes from, and the user's own file (``dataset=file``)."""
+
+    mirror: OwnPath = None
+    cache: OwnPath = None
+    path: OwnPath = None
+    test_path: OwnPath = None
+    format: Literal["svmlight", "csv"] | None = None
+    n_features: Features | None = None
+    label: int | str | None = None
+    positive: Text | None = None
+    multiclass: bool | None = None
+    test_size: PartOfRows | None = None
+    scale: Literal["standard", "minmax", "none"] | None = None
+    columns: Columns | None = None
+
+
+class KernelConfig(Model):
+    """The kernel that all learners of a run share; percentile null: use `gamma`."""
+
+    kernel: Kernel = "rbf"
+    percentile: Annotated[float, Check("above 0, at most 100, or null", lambda p: 0 < p <= 100)] | None = 20.0
+    multiple: Annotated[float, between(1e-9, 1e9)] = 1.0
+    gamma: Annotated[float, between(*GAMMAS, ", or null")] | None = None
+    degree: Annotated[float, Check("above 0, at most 1000", lambda degree: 0 < degree <= 1000)] = 3.0
+    coef0: Annotated[float, between(-1e30, 1e30)] = 1.0
+
+
+class SelectionConfig(Model):
+    """Cross-validation on the training set of each repeat; if not nested, over the folds of the split."""
+
+    folds: Annotated[int, between(2, 1000)] = 5
+    max_examples: Rows | None = None
+    score: str = "accuracy"
+    tolerance: Annotated[float, between(0, 1)] = 0.0
+    nested: bool = True
+
+
+class TraceConfig(Model):
+    """Checkpoints of each fit, 0 for none; `rows`: store the training rows of repeat 0 with the results."""
+
+    points: Annotated[int, between(0, 10_000, ", 0 is none")] = 0
+    spacing: Literal["even", "log"] = "even"
+    rows: bool = False
+
+
+class ParallelConfig(Model):
+    """Where the cells run: in joblib's worker processes, in this process, or on the workers of a dask cluster.
+
+    `spare_threads`: the last cells of a run may use the cores that are left.  A cluster has an address, or a file that
+    its scheduler has written; with neither one is started on this machine.
+    """
+
+    backend: Backend = "joblib"
+    spare_threads: bool = False
+    address: Address | None = None
+    scheduler_file: Path | None = None
+
+
+class LabelsFile(Brief):
+    """A file of labels, beside the one of examples (idx)."""
+
+    name: InsideCache
+    sha256: Sha256 = "unknown"
+    url: Url | None = None
+    max_bytes: Bytes | None = None
+
+
+class FileEntry(LabelsFile):
+    """A file of a source."""
+
+    labels: LabelsFile | None = None
+
+
+class SourceConfig(Brief):
+    """Where the rows of a data set come from; `SOURCE_KEYS` says which keys a format has."""
+
+    format: Literal["csv", "svmlight", "idx", "generated", "bundled", "file"]
+    name: Name | None = None
+    reference: Words = ""
+    n_samples: Rows | None = None
+    n_features: Features | None = None
+    n_train: Rows | None = None
+    train: FileEntry | None = None
+    test: FileEntry | None = None
+    label_column: int | str | None = None
+    generator: Call | None = None
+    path: Path | None = None
+    test_path: Path | None = None
+    file_format: Literal["svmlight", "csv"] | None = None
+    columns: Columns | None = None
+
+    @property
+    def is_own_file(self) -> bool:
+        """Whether it is the user's own file, whose rows carry the name and the hash of the file."""
+        return self.format == FILE
+
+
+_ALWAYS = ("format", "name", "reference", "n_features")
+_FILES = (*_ALWAYS, "n_samples", "n_train", "train", "test")
+_GENERATED = (*_ALWAYS, "n_samples", "n_train", "generator")
+SOURCE_KEYS = {
+    "csv": (*_FILES, "label_column"),
+    "svmlight": _FILES,
+    "idx": _FILES,
+    "generated": _GENERATED,
+    "bundled": _GENERATED,
+    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns"),
+}
+"""The keys that have an effect, by format."""
+
+
+class DatasetEntry(Model):
+    """A data set as its file and an experiment describe it: its source, labels, rows, scaling and split."""
+
+    label: Words | None = None
+    reference: Words = ""
+    source: SourceConfig | Name | None = None
+    parts: Annotated[list[Literal["train", "test"]], some("train, test")] | None = None
+    n_samples: Rows | None = None
+    positive: Text | None = None
+    multiclass: bool | None = None
+    only: Annotated[list[Text], some("the labels")] | None = None
+    derive: Call | None = None
+    scale: Literal["minmax", "standard", "auto"] | None = None
+    split: Any = None
+
+
+class DatasetConfig(DatasetEntry):
+    """A data set with its source and its split."""
+
+    label: Words = ""
+    source: SourceConfig
+    multiclass: bool = False
+    split: SplitSpec
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
+        return isinstance(self.split, Stream)
+
+    def files(self) -> list[FileEntry]:
+        """Return the files of the parts that it is made of: the training file, the official test file, or both."""
+        parts = {"train": self.source.train, "test": self.source.test}
+        return [file for part, file in parts.items() if file and part in (self.parts or (part,))]
+
+    def declared_rows(self) -> int | None:
+        """Return the number of rows that it declares, or None."""
+        n_samples, n_train = self.source.n_samples, self.source.n_train
+        if self.n_samples is not None or self.only or self.derive:
+            return self.n_samples
+        if not self.parts or len(set(self.parts)) == 2:
+            return n_samples
+        if n_train is None or n_samples is None:
+            return None
+        return n_train if self.parts == ["train"] else n_samples - n_train
+
+
+class AlgorithmEntry(Model):
+    """An estimator, the values to choose from, and how long a fit may take, as a file and an experiment say."""
+
+    label: Words | None = None
+    reference: Words = ""
+    estimator: dict[str, Parameter] | None = None
+    grid: dict[str, Any] | None = None
+    selected_as: dict[str, Parameter] | None = None
+    kernel_parameters: list[Literal["gamma", "degree", "coef0"]] | None = None
+    """Those that the run's kernel sets, of a class without a parameter `kernel`."""
+    time_limit_s: Annotated[float, above(0, " seconds, or null")] | None = None
+
+
+class AlgorithmConfig(AlgorithmEntry):
+    """An algorithm with its label and lists of values in its grid."""
+
+    label: Words = ""
+    estimator: dict[str, Parameter]
+    grid: dict[str, list[Parameter]] = Field(default_factory=dict)
+    selected_as: dict[str, Parameter] = Field(default_factory=dict)
+
+
+class RunSettings(Model):
+    """The keys of a run that need no names of other files."""
+
+    name: Name
+    experiment: str = ""
+    title: Words = ""
+    seed: Annotated[int, between(0, MAX_SEED)] = 0
+    repeats: Annotated[int, between(1, 10_000)] = 5
+    n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one a core", _is_count)] | None = None
+    shard: Annotated[str, Check("K/N with K from 1 to N, as in 1/4, or null for all cells", _is_shard)] | None = None
+    force: bool = False
+    results_dir: Folder = "results"
+    data: DataConfig = DataConfig()
+    kernel: KernelConfig = KernelConfig()
+    selection: SelectionConfig = SelectionConfig()
+    trace: TraceConfig = TraceConfig()
+    parallel: ParallelConfig = ParallelConfig()
+    left_out: dict[Name, dict[Name, dict[str, list[Parameter]]]] = Field(default_factory=dict)
+    budget: list[Budget] | str | Budget | None = None
+    figures: list[str] | None = None
+    metrics: Annotated[list[str], some("the metrics, or null")] | None = None
+    against: dict[str, dict[str, Parameter]] = Field(default_factory=dict)
+
+
+class RunEntry(RunSettings):
+    """A run as Hydra composes it."""
+
+    datasets: dict[Name, DatasetEntry] = Field(default_factory=dict)
+    algorithms: dict[Name, AlgorithmEntry] = Field(default_factory=dict)
+    sweep: dict[Name, dict[str, Any]] = Field(default_factory=dict)
+
+
+class RunConfig(RunSettings):
+    """A run whose names are resolved: all that the runner reads."""
+
+    datasets: dict[Name, DatasetConfig] = Field(default_factory=dict)
+    algorithms: dict[Name, AlgorithmConfig] = Field(default_factory=dict)
+    sweep: Sweep = Field(default_factory=dict)
+
+
+def all_keys() -> list[str]:
+    """Return the dotted names of all keys of the root file."""
+    return [key for key in _key_names(RunConfig, "") if key != "experiment"]
+
+
+def _key_names(cls: type[Model], where: str) -> Iterator[str]:
+    for name, hint in hints_of(cls).items():
+        if isinstance(bare(hint), type) and issubclass(bare(hint), Model):
+            yield from _key_names(bare(hint), f"{where}{name}.")
+        else:
+            yield f"{where}{name}"

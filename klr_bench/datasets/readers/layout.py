@@ -1,0 +1,272 @@
+"""The layout of delimited text (CSV and similar): delimiter, header and columns; its rows as texts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import BinaryIO
+
+from klr_bench.datasets.class_labels import is_unlabelled, number, some
+from klr_bench.datasets.compression import LONGEST_LINE, lines, open_plain
+from klr_bench.errors import KlrBenchError, nearest, shown
+
+ROWS, FIELDS = 5000, 1_000_000
+"""Rows, and about the number of fields, that are held as text at a time."""
+WIDE = 2000
+"""Columns; with more, rows are stored sparse."""
+DELIMITERS = ",;\t| "
+SAMPLE = 20
+"""Lines from which the delimiter is determined."""
+YEAR = re.compile(r"(1[89]|2[01])\d\d")
+
+TextRows = list[tuple[int, list[str]]]
+"""Some rows: the line and the fields of each."""
+
+
+class OpenQuoteError(csv.Error):
+    """The text ends inside a quoted field."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Delimiter, header and columns of a file."""
+
+    delimiter: str
+    header: tuple[str, ...] | None
+    n_columns: int
+    label: int  # position of the label column, from 0
+
+    def named(self, column: int) -> str:
+        """Return the name of a column for a message, counted from 1 as editors do."""
+        return f"column {column + 1}" + (f" ({shown(repr(self.header[column]))})" if self.header else "")
+
+    def check_row(self, path: Path, line: int, fields: Sequence[str]) -> None:
+        """Refuse a row with another number of fields."""
+        if len(fields) != self.n_columns:
+            counted = f"{len(fields)} columns, the first line has {self.n_columns}"
+            message = f"{path}, line {line}: {counted}; mend or remove the row."
+            raise KlrBenchError(message)
+
+
+def layout_of(
+    path: Path, label_column: str | int | None, like: Layout | None = None, *, unnamed: bool = False
+) -> Layout:
+    """Determine delimiter, header and label column from the first lines; refuse a layout that is not `like` another.
+
+    With `unnamed` the first column need not have a name.
+    """
+    layout = _first_lines(path, label_column, like.header if like else None, unnamed=unnamed)
+    if like is not None and (layout.n_columns, layout.label) != (like.n_columns, like.label):
+        message = (
+            f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; the training "
+            f"file has {like.n_columns}, the label is column {like.label + 1}."
+        )
+        raise KlrBenchError(message)
+    if like is not None and like.header and layout.header and layout.header != like.header:
+        message = f"{path}: the header {some(layout.header)} is not that of the training file, {some(like.header)}."
+        raise KlrBenchError(message)
+    return layout
+
+
+def _first_lines(path: Path, label_column: str | int | None, known: tuple[str, ...] | None, *, unnamed: bool) -> Layout:
+    """Determine a layout; a first line that equals the `known` header is one."""
+    with open_plain(path) as (stream, _):
+        sample = _sample(_lines(stream, path))
+    if not sample:
+        message = f"{path}: no rows."
+        raise KlrBenchError(message)
+    delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
+    try:
+        first = next(fields_of(iter(sample), delimiter), (0, [""]))[1]
+    except csv.Error as error:
+        raise not_delimited(path, error) from error
+    if len(first) < 2:
+        message = (
+            f"{path}: one column, {shown(repr(first[0]))}; features and a label are expected, divided by ',', ';', "
+            "'|', tab or blanks."
+        )
+        raise KlrBenchError(message)
+    below = [row for row in _whole_rows(sample, delimiter)[1:] if len(row) == len(first)]
+    header = tuple(first) if known == tuple(first) or _is_header(first, below, label_column) else None
+    if header and not header[0] and label_column != 0 and not unnamed:
+        message = (
+            f"{path}: the first column has no name, so it is likely the row numbers that pandas writes; "
+            "remove it (to_csv(index=False))."
+        )
+        raise KlrBenchError(message)
+    return Layout(delimiter, header, len(first), _position(path, label_column, header, len(first)))
+
+
+def _sample(text: Iterator[str]) -> list[str]:
+    """Return the first lines that are not blank; fewer where they are very long."""
+    sample: list[str] = []
+    size = 0
+    for line in text:
+        if line.strip():
+            sample.append(line)
+            size += len(line)
+        if len(sample) == SAMPLE or size > LONGEST_LINE:
+            break
+    return sample
+
+
+def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
+    """Return how well a delimiter divides some lines; blanks also occur in names and rank last."""
+    rows = _whole_rows(sample, delimiter)
+    counts = Counter(len(fields) for fields in rows)
+    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # all fields of all lines may be blank
+    share = n_rows / len(rows) if n_fields > 1 else 0.0
+    return share > 0.5, delimiter != " ", share, n_fields
+
+
+def _whole_rows(sample: list[str], delimiter: str) -> list[list[str]]:
+    """Return the rows of some lines, up to one whose quote is not closed in them."""
+    rows = []
+    with suppress(csv.Error):
+        for _, fields in fields_of(iter(sample), delimiter):
+            rows.append(fields)
+    return rows
+
+
+def _position(path: Path, label_column: str | int | None, header: tuple[str, ...] | None, n: int) -> int:
+    """Return the position of the label column, from 0."""
+    wanted = "-1" if label_column is None else str(label_column)
+    if header and header.count(wanted) == 1:
+        return header.index(wanted)
+    try:
+        position = int(wanted)
+    except ValueError:
+        what = "it has no header: give a number."
+        if header:
+            what = f"its columns are {some(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
+        if header and wanted in header:
+            what = f"{header.count(wanted)} columns have that name: give its position."
+        message = f"{path}: no column {shown(repr(wanted))} for the labels (data.label); {what}"
+        raise KlrBenchError(message) from None
+    if not -n <= position < n:
+        message = (
+            f"{path}: no column {shown(wanted)} for the labels (data.label); with {n} columns, 0 to {n - 1} "
+            f"or -1 to {-n} are possible."
+        )
+        raise KlrBenchError(message)
+    return position % n
+
+
+def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
+    """Return True if the first line is a header; `below` are some rows after it, of the same length.
+
+    No field is a number, they are 0, 1, ..., one is the name of the label column, or the numbers are names themselves.
+    """
+    numbered = [str(column) for column in range(len(first) - 1)]
+    return (
+        all(number(field) is None for field in first)
+        or (len(first) > 4 and list(first[:-1]) == numbered)
+        or (isinstance(label_column, str) and number(label_column) is None and label_column in first)
+        or _has_numeric_names(first, below, label_column)
+    )
+
+
+def _has_numeric_names(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
+    """Return True if some fields of the first line are numbers, but names of columns as well, such as years.
+
+    All are different and have up to four digits, and the first label does not occur below.  In addition, either labels
+    below repeat and the name of a feature is a text above numbers; or the names are years above other values, or count
+    columns, and labels below repeat or are numbers without the first.
+    """
+    names = [field for field in first if number(field) is not None]
+    position = int(label_column) if re.fullmatch(r"-?\d{1,6}", str(label_column)) else -1  # type: ignore[arg-type]
+    if not below or not -len(first) <= position < len(first):
+        return False
+    columns = list(zip(*below, strict=True))
+    label, labels = first[position], columns[position]
+    named = len(set(names)) == len(names) and all(re.fullmatch(r"\d{1,4}", name) for name in names)
+    if not named or label in labels or is_unlabelled(label):
+        return False
+    texts = [number(name) is None and not is_unlabelled(name) for name in first]
+    above = [text and None not in map(number, column) for text, column in zip(texts, columns, strict=True)]
+    repeat, label_above = len(set(labels)) < len(labels), above.pop(position)
+    values = {value for text, column in zip(texts, columns, strict=True) if not text for value in column}
+    years = all(map(YEAR.fullmatch, names)) and not any(map(YEAR.fullmatch, values))
+    counting = len(names) > 3 and all(int(after) == int(before) + 1 for before, after in pairwise(names))
+    return (repeat and any(above)) or ((years or counting) and (repeat or label_above))
+
+
+def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
+    """Yield the rows of a file after the header, some at a time.
+
+    Raises KlrBenchError that names the file and the line.
+    """
+    rows = _text_rows(path, layout)
+    while part := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
+        yield part
+
+
+def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
+    """Return the lines of a file as text; bytes that are not UTF-8 stay visible and distinct."""
+    return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
+
+
+def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the fields of each row that is not blank; `first` is the number of the first line.
+
+    Raises csv.Error, and OpenQuoteError where the lines end inside a quoted field.
+    """
+    at_end, begin = False, first
+
+    def to_the_end() -> Iterator[str]:
+        nonlocal at_end
+        for line in lines:
+            yield line.strip() + "\n" if delimiter == " " else line
+        at_end = True
+
+    reader = csv.reader(to_the_end(), delimiter=delimiter, skipinitialspace=True)
+    try:
+        for fields in reader:
+            if at_end:  # the reader went on looking for the end of the row
+                break
+            stripped = [field.strip() for field in fields]
+            if any(stripped) or len(stripped) > 1:
+                yield begin, stripped
+            begin = first + reader.line_num
+        else:
+            return
+    except csv.Error as error:
+        if first - 1 + reader.line_num <= begin:
+            reason = f"a field has more than {csv.field_size_limit():,} characters" if "limit" in str(error) else error
+            message = f"line {begin}: {reason}"
+            raise csv.Error(message) from error
+    kind = OpenQuoteError if at_end else csv.Error
+    message = f"a quote that opens in line {begin} is not closed"
+    raise kind(message)
+
+
+def _text_rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+    with open_plain(path) as (stream, _):
+        try:
+            rows = fields_of(_lines(stream, path), layout.delimiter)
+            for line, fields in islice(rows, 1 if layout.header else 0, None):
+                layout.check_row(path, line, fields)
+                yield line, fields
+        except csv.Error as error:
+            raise not_delimited(path, error) from error
+
+
+def not_delimited(path: Path, error: csv.Error) -> KlrBenchError:
+    return KlrBenchError(f"{path}: not delimited text ({error}). Correct or remove the line.")
+
+
+def check_width(path: Path, width: int, n_features: int | None, setting: str) -> None:
+    """Refuse a file whose features are not as many as declared by `setting`."""
+    if n_features not in {None, width}:
+        message = (
+            f"{path}: {width} columns of features, expected n_features={n_features}; leave {setting} out, or "
+            "mend the file."
+        )
+        raise KlrBenchError(message)

@@ -1,0 +1,103 @@
+"""How the metrics of predictions are computed: one function for each, of the same name.
+
+The cache key of a cell holds the code of the functions that it measures, and nothing of `catalogue`, which says how
+metrics are named and printed.  A function takes `klr_bench.metrics.predictions.Predictions`, and returns
+None if these lack what it needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from klr_bench.metrics.predictions import Predictions
+
+
+def accuracy(predictions: Predictions) -> float:
+    """Return the share of rows that are classified correctly."""
+    return float((predictions.predicted == predictions.y).mean())
+
+
+def error_rate(predictions: Predictions) -> float:
+    """Return the share of rows that are classified wrongly."""
+    return 1.0 - accuracy(predictions)
+
+
+def balanced_accuracy(predictions: Predictions) -> float:
+    """Return the mean over the classes of the share of their rows that are classified correctly."""
+    right, y = predictions.predicted == predictions.y, predictions.y
+    shares = [float(right[y == label].mean()) for label in predictions.classes if (y == label).any()]
+    return sum(shares) / len(shares)
+
+
+def f1(predictions: Predictions) -> float:
+    """Return 2 tp / (2 tp + fp + fn) of the positive class, 0 where all three are 0; of more classes their mean."""
+    labels = predictions.classes if len(predictions.classes) > 2 else predictions.classes[1:]
+    found = [(predictions.predicted == label, predictions.y == label) for label in labels]
+    counts = [(int((theirs & ours).sum()), int(theirs.sum() + ours.sum())) for theirs, ours in found]
+    return sum(2 * both / either if either else 0.0 for both, either in counts) / len(labels)
+
+
+def log_loss(predictions: Predictions) -> float | None:
+    """Return the mean of -log P(y|x)."""
+    logs = predictions.log_probabilities
+    return None if logs is None else float((-logs[predictions.truth]).mean())
+
+
+def brier(predictions: Predictions) -> float | None:
+    """Return the mean of (P(+1|x) - [y = +1])^2; of more than two classes sum_k (P(k|x) - [y = k])^2, up to 2."""
+    probabilities = predictions.probabilities
+    if probabilities is None:
+        return None
+    if len(predictions.classes) > 2:
+        return float(((probabilities - predictions.truth) ** 2).sum(axis=1).mean())
+    from sklearn.metrics import brier_score_loss
+
+    return float(brier_score_loss(predictions.truth[:, 1], probabilities[:, 1]))
+
+
+def ece(predictions: Predictions) -> float | None:
+    """Return the expected calibration error, sum_b (n_b / n) |positive_b - predicted_b|.
+
+    The bins b are 15, of equal width, of the predicted probability of the positive class: n_b rows with the share
+    positive_b of positive ones and the mean probability predicted_b.  Of more than two classes the probability is that
+    of the predicted class, and positive are the rows that are predicted right.
+    """
+    bins = predictions.bins
+    rows = sum(n for _, n, _, _ in bins)
+    return sum(n * abs(positive - predicted) for _, n, predicted, positive in bins) / rows if bins else None
+
+
+def auc(predictions: Predictions) -> float | None:
+    """Return the area under the ROC curve; None where y has one class only.
+
+    Of more than two classes it is the mean over those that y has, each against the rest.
+    """
+    if predictions.scores is None or predictions.y.min() == predictions.y.max():
+        return None
+    from sklearn.metrics import roc_auc_score
+
+    return _mean(predictions, roc_auc_score)
+
+
+def average_precision(predictions: Predictions) -> float | None:
+    """Return sum_k (r_k - r_(k-1)) p_k over the thresholds k, with the precision p_k and the recall r_k at each.
+
+    None where y has no positive row.  Of more than two classes it is the mean over those that y has, each against the
+    rest.
+    """
+    from sklearn.metrics import average_precision_score
+
+    return _mean(predictions, average_precision_score)
+
+
+def _mean(predictions: Predictions, of_ranks: Callable[[Any, Any], float]) -> float | None:
+    """Return the mean of a function of truth and scores, (n,), over the classes that are ranked and have rows."""
+    scores = predictions.scores
+    if scores is None:
+        return None
+    pairs = zip(predictions.truth.T[-scores.shape[1] :], scores.T, strict=True)
+    found = [float(of_ranks(truth, score)) for truth, score in pairs if truth.any()]
+    return sum(found) / len(found) if found else None

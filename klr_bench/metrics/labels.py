@@ -1,0 +1,145 @@
+"""The names, units, directions and formats of all metrics; records, selection, tables and figures read them.
+
+None of this is part of a cache key, unlike the functions, which are in `compute`.  A function added there is measured
+by all cells.  A further metric is one file, ``<folder>/metric/<name>.py``, with ``METRIC = Metric(...)``:
+
+    from klr_bench.metrics.metric import Metric
+
+    def recall(predictions):
+        return float((predictions.predicted[predictions.y > 0] > 0).mean())
+
+    METRIC = Metric("recall", "Recall", unit="percent", better="higher", of=recall)
+
+The function gets `klr_bench.metrics.predictions.Predictions`; it returns None if these lack what it needs.
+A file is run if an experiment names its metric, and never for a report, which reads the description in the manifest.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+import runpy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from klr_bench.errors import fail, nearest, raised
+from klr_bench.metrics import compute
+from klr_bench.metrics.metric import Metric
+
+if TYPE_CHECKING:
+    from klr_bench.metrics.predictions import Predictions
+
+
+MOST = 1e10
+"""Of seconds, three hundred years, and of megabytes."""
+
+CATALOGUE = (
+    Metric("accuracy", "Accuracy", "percent", "higher", usual=True, low=0, high=1, of=compute.accuracy),
+    Metric("error_rate", "Error rate", "percent", "lower", low=0, high=1, of=compute.error_rate),
+    Metric("balanced_accuracy", "Balanced accuracy", "percent", "higher", low=0, high=1, of=compute.balanced_accuracy),
+    Metric("f1", "F1", "percent", "higher", low=0, high=1, of=compute.f1),
+    Metric("last_accuracy", "Last accuracy", "percent", "higher", usual=True, low=0, high=1),
+    # Of the training rows, each before the learner has seen it.
+    Metric("mistake_rate", "Mistakes", "percent", "lower", low=0, high=1),
+    Metric("log_loss", "Log loss", "", "lower", usual=True, low=0, of=compute.log_loss),
+    Metric("brier", "Brier score", "", "lower", low=0, high=2, of=compute.brier),
+    Metric("ece", "ECE", "", "lower", low=0, high=1, of=compute.ece),
+    Metric("auc", "AUC", "", "higher", low=0, high=1, of=compute.auc),
+    Metric("average_precision", "Average precision", "", "higher", low=0, high=1, of=compute.average_precision),
+    Metric("sparsity", "Sparsity", "percent", "higher", usual=True, low=0, high=1),
+    # The papers print no spread of these: it is that of the sparsity, which carries the mark.
+    Metric("n_support", "Support vectors", "count", "lower", "", usual=True, whole=True, low=0),
+    Metric("last_n_support", "Last support vectors", "count", "lower", "", whole=True, low=0),
+    Metric("n_updates", "Updates", "count", "", "", whole=True, low=0),
+    Metric("n_selected", "Features", "count", "", "", whole=True, low=0),
+    Metric("relevant_found", "Relevant found", "percent", "higher", "", low=0, high=1),
+    Metric("setup_time_s", "Before the pass", "s", "lower", "ratio", stored=False),
+    Metric("pass_time_s", "Pass alone", "s", "lower", "ratio", usual=True, low=0, high=MOST),
+    Metric("fit_time_s", "Training time", "s", "lower", "ratio", usual=True, low=0, high=MOST),
+    Metric("predict_time_s", "Prediction time", "s", "lower", "ratio", low=0, high=MOST),
+    Metric("settled_s", "Settled after", "s", "lower", "", usual=True, stored=False),
+    Metric("nonzero_fraction", "Non-zero", "percent", "lower", low=0, high=1),
+    Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
+    Metric("objective", "Objective", "", "lower", ""),
+    Metric("duality_gap", "Gap", "small", "lower", ""),
+    # Of the logistic losses at the training rows, each before the learner has seen the row.
+    Metric("cumulative_loss", "Cumulative loss", "", "lower", "", low=0),
+    Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),  # of Auxiliary's upper bound h of that loss
+    Metric("norm", "Norm of f", "", "", "", low=0),
+    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # the largest over pairs of rows
+    Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
+    Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # of the machine, when the fit began
+    Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),
+    Metric("n_test", "Test rows", "count", "", "", whole=True, low=0),
+    Metric("n_features", "Columns of X", "count", "", "", whole=True, low=0),
+    Metric("nnz_per_instance", "Non-zero per row", "", "", "", low=0),
+    Metric("accuracy_gain", "Gain", "percent", "higher", stored=False, compares="accuracy"),
+    Metric("n_iter_ratio", "Iterations ratio", "percent", "lower", stored=False, compares="n_iter"),
+    Metric("log_loss_ratio", "Log loss ratio", "percent", "lower", "", stored=False, compares="log_loss"),
+)
+METRICS = {metric.name: metric for metric in CATALOGUE}
+OF_PREDICTIONS = tuple(metric for metric in CATALOGUE if metric.of is not None)
+SCORES = tuple(metric.name for metric in OF_PREDICTIONS if metric.better)
+"""Shipped metrics that selection can choose by."""
+
+
+def metric_files(folders: Iterable[Path]) -> dict[str, Path]:
+    """Return the files of all metrics in the folders' ``metric/``, by name; the first of two with the same name."""
+    files: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted((folder / "metric").glob("*.py")):
+            files.setdefault(path.stem, path)
+    return files
+
+
+def find_metric(name: str, folders: Sequence[Path]) -> Metric:
+    """Return a metric of the catalogue or of a file, which is run.  Raises KlrBenchError for an unknown name."""
+    if name in METRICS:
+        return METRICS[name]
+    files = metric_files(folders)
+    if name not in files:
+        fail(f"unknown metric {name!r}.{nearest(name, [*METRICS, *files])}")
+    return _load(files[name])
+
+
+def user_metrics(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Metric]:
+    """Return the named metrics that are not in the catalogue, by name."""
+    return {name: find_metric(name, folders) for name in names if name not in METRICS}
+
+
+def _load(path: Path) -> Metric:
+    """Run a file and return its METRIC.  Raises KlrBenchError if it has none, or one that does not fit the file."""
+    try:
+        metric = runpy.run_path(str(path)).get("METRIC")
+    except (Exception, SystemExit) as error:
+        fail(f"{path}: running it raised {raised(error)}")
+    if not isinstance(metric, Metric):
+        fail(f"{path}: expected METRIC = Metric(...), got {reprlib.repr(metric)}.")
+    metric.checked(str(path))
+    if metric.name != path.stem:
+        fail(f"{path}: METRIC.name: expected {path.stem!r}, the name of the file, got {metric.name!r}.")
+    if not callable(metric.of):
+        fail(f"{path}: METRIC.of: expected a function of Predictions, got {metric.of!r}.")
+    if not metric.stored or metric.compares:
+        fail(f"{path}: METRIC: `stored` and `compares` are for metrics that a report makes; leave them out.")
+    return replace(metric, of=naming_errors(metric.name, metric.of))
+
+
+def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Predictions], float | None]:
+    """Return a function whose errors name the metric, also that it returned no number."""
+
+    def value(predictions: Predictions) -> float | None:
+        try:
+            result = of(predictions)
+        except (Exception, SystemExit) as error:
+            fail(f"metric {name}: its function raised {raised(error)}")
+        if result is None:
+            return None
+        if not isinstance(result, Real) or isinstance(result, bool) or math.isinf(result):
+            fail(f"metric {name}: its function is to return a finite number or None, got {reprlib.repr(result)}.")
+        return float(result)
+
+    return value

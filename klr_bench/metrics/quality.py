@@ -1,0 +1,95 @@
+"""What a fitted classifier is worth on held-out data, and how sparse it is: numbers by names of the catalogue."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench import protocols
+from klr_bench.errors import fail, nearest
+from klr_bench.metrics.labels import METRICS, OF_PREDICTIONS
+from klr_bench.metrics.metric import Metric
+from klr_bench.metrics.predictions import Bin, predict
+
+Metrics = dict[str, float | int]
+PAIRED = 1000
+"""Rows whose pairs tell how far approximate kernel features are from the kernel."""
+
+
+def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = ()) -> tuple[Metrics, float, list[Bin]]:
+    """Return all metrics of a classifier's predictions, the seconds of the prediction, and the bins of probabilities.
+
+    X (n, d), y (n,) with labels -1 and +1, or 0, 1, ... of more than two classes.  The metrics are those of the
+    catalogue, and the `extra` ones of a user; one that the predictions do not allow, such as the log loss of a
+    classifier without probabilities, is left out.
+    """
+    started = time.perf_counter()
+    predictions = predict(estimator, X, y)
+    _ = predictions.predicted  # evaluated here, so that its time counts
+    seconds = time.perf_counter() - started
+    predictions.check_classes()
+    values = {metric.name: metric.of(predictions) for metric in OF_PREDICTIONS if metric.of is not None}
+    values |= {metric.name: metric.of(predictions) for metric in extra if metric.of is not None}
+    return {name: value for name, value in values.items() if value is not None}, seconds, predictions.bins
+
+
+def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
+    """Return what a checkpoint keeps of a classifier: metrics of its predictions, and what it reports of itself."""
+    predictions = predict(estimator, X, y)
+    metrics = [METRICS[name] for name in protocols.watched(estimator)]
+    values = {metric.name: metric.of(predictions) for metric in metrics if metric.of is not None}
+    return {name: value for name, value in values.items() if value is not None} | protocols.progress(estimator)
+
+
+def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = None) -> Metrics:
+    """Return what an estimator says of its fit to `n_train` rows: sizes, iterations, objective, selected features.
+
+    `relevant_found` is the share of the `relevant` features, if they are known, that is among the selected ones.
+    """
+    summary = protocols.summary(estimator, n_train)
+    where = f"{type(estimator).__name__}.summary()"
+    for name, value in summary.items():
+        if name not in METRICS:
+            fail(f"{where}: unknown metric {name!r}.{nearest(name, METRICS)}")
+        if not _possible(METRICS[name], value):
+            fail(f"{where}: {name}: expected {METRICS[name].range}, got {value!r:.100}.")
+    metrics: Metrics = {name: int(n) if METRICS[name].whole else float(n) for name, n in summary.items()}
+    chosen = protocols.selected_features(estimator)
+    if chosen is not None:
+        metrics["n_selected"] = len(chosen)
+        if relevant is not None:
+            metrics["relevant_found"] = float(np.mean(np.isin(relevant, chosen)))
+    return metrics
+
+
+def _possible(metric: Metric, value: Any) -> bool:
+    """Return True for a possible value of a metric; NaN is one unless the metric is a count."""
+    possible = isinstance(value, Real) and metric.possible(value)  # type: ignore[arg-type]
+    return possible or (isinstance(value, Real) and math.isnan(value) and not metric.whole)
+
+
+def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
+    """Return the accuracy and the size of the last classifier of an estimator that is the average of many.
+
+    Nothing for any other estimator.
+    """
+    classifier = protocols.last_classifier(estimator)
+    if classifier is None:
+        return {}
+    accuracy = float(np.mean(classifier.predict(X) == y))
+    return {"last_accuracy": accuracy, "last_n_support": protocols.summary(classifier, len(y))["n_support"]}
+
+
+def approximation(estimator: Any, X: Any) -> Metrics:
+    """Return the error of an estimator's approximate kernel features, over all pairs of the first rows of X (n, d).
+
+    Nothing for an estimator without such features.
+    """
+    error = protocols.kernel_error(estimator, X[:PAIRED])
+    return {} if error is None else {"kernel_error": error}

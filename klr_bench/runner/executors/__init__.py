@@ -1,0 +1,91 @@
+"""What runs the tasks of a run: joblib's processes (the default), this process, or a dask cluster.
+
+All executors have the interface of `Executor`; code outside this package never asks which one is active.  A new
+executor is one module here, which has a function `open_executor`, and a file in configs/parallel.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self
+
+from klr_bench.config.models import ParallelConfig
+from klr_bench.errors import KlrBenchError
+from klr_bench.metrics.clock import KilledError, TimeLimitError
+
+Say = Callable[[str], None]
+"""Prints a line."""
+
+
+class Task(NamedTuple):
+    """A function with its arguments, and the fold or cell whose result it computes."""
+
+    item: Any
+    call: partial[Any]
+
+
+class Executor(Protocol):
+    """Runs tasks and yields their results as they end."""
+
+    n_workers: int
+    """The number of tasks that run at the same time."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+    def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
+        """Yield each task with its result, or with a Failure if it raised or its worker died twice.
+
+        `tasks` is consumed lazily, whenever a worker is free, and possibly in another thread.  If the iteration ends
+        early, by an exception or by `close`, the tasks that are running are given up.
+        """
+
+
+def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Executor:
+    """Return the executor of a configuration, a context manager; `say` prints a line.
+
+    n_jobs : number of workers, None or -1 for one per core
+    Raises KlrBenchError if a cluster cannot be used.
+    """
+    module = importlib.import_module(f"{__name__}.{parallel.backend}")
+    executor: Executor = module.open_executor(parallel, n_jobs, say)
+    return executor
+
+
+LONGEST = 2000
+"""Characters of a message."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task has no result."""
+
+    status: str  # error, killed, timeout
+    message: str
+
+
+def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
+    """Return what a task returns, or a Failure if it raises, except for exceptions listed in `through`."""
+    try:
+        return task()
+    except through:
+        raise
+    except TimeLimitError as error:
+        return Failure("timeout", str(error))
+    except KilledError as error:
+        return Failure("killed", str(error))
+    except BaseException as error:
+        return Failure("error", described(error))
+
+
+def described(error: BaseException) -> str:
+    """Return the message of an exception, with its class unless it is a KlrBenchError."""
+    text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, SystemExit):
+        text += ". Take the call of exit out of the estimator, or out of the metric."
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text.encode("utf-8", "backslashreplace").decode()

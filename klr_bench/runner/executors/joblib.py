@@ -1,0 +1,165 @@
+"""Tasks in joblib's worker processes (loky), each with one thread for numerical libraries.
+
+joblib fails a whole call if one worker dies.  The tasks that were running then are repeated one at a time, because
+together they may have needed too much memory; a task whose worker dies again has failed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import re
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Generator, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+from klr_bench.config.models import ParallelConfig
+from klr_bench.errors import memory_limit
+from klr_bench.runner import machine
+from klr_bench.runner.executors import Failure, Say, Task, guarded
+from klr_bench.runner.executors.serial import SerialExecutor
+
+warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
+PARENT_CHECK_S = 0.5
+"""Seconds between two checks of a worker that its parent is still there."""
+EXIT_CODE = re.compile(r"\w+\(-?\d+\)")
+"""How a worker has ended in joblib's message, which lists all workers: SIGKILL(-9)."""
+
+
+def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> JoblibExecutor | SerialExecutor:
+    """Return the executor; in a worker process of a Hydra launcher tasks run in that process."""
+    if multiprocessing.current_process().name != "MainProcess":
+        say("inside a worker process of a launcher: one task at a time.")
+        return SerialExecutor()
+    return JoblibExecutor(n_jobs)
+
+
+class JoblibExecutor:
+    """Runs tasks in `n_jobs` processes, None or -1 for one per core."""
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self.n_workers = cpu_count() if n_jobs in (None, -1) else n_jobs
+
+    def __enter__(self) -> JoblibExecutor:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """End the workers: those of another run may have another folder and other environment variables.
+
+        loky ends them with psutil, or else with the command pgrep, which small systems lack.
+        """
+        get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+
+    def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
+        """Yield each task with its result or Failure as it ends."""
+        waiting = iter(tasks)
+        lock = threading.Lock()
+        while True:
+            running = _Running(waiting, lock)
+            with TemporaryDirectory(prefix="klr-bench-") as marks:
+                try:
+                    for number, result in self._parallel(running, marks):
+                        yield running.started.pop(number), result
+                    return
+                except BrokenProcessPool as error:
+                    running.close()
+                    reasons = _exit_codes(error)
+                begun = {int(path.name) for path in Path(marks).iterdir()}
+            for number, task in running.started.items():
+                yield task, self._alone(task, reasons, 1 if number in begun else 2)
+
+    def _alone(self, task: Task, reasons: list[str], n_tries: int) -> Any:
+        """Run a task with no other, `n_tries` times if its worker ends; `reasons` are how workers ended before."""
+        for _ in range(n_tries):
+            try:
+                [(_, result)] = self._parallel(iter([(0, task.call)]))
+            except BrokenProcessPool as error:
+                reasons = list(dict.fromkeys([*reasons, *_exit_codes(error)]))
+            else:
+                return result
+        listed = " and ".join(dict.fromkeys(reasons)) or "unknown exit status"
+        memory = "; it may need more memory" if "SIGKILL" in listed else ""
+        message = f"the worker process ended twice while it ran this ({listed}){memory}.{memory_limit()}"
+        return Failure("killed", message)
+
+    def _parallel(
+        self, calls: Iterator[tuple[int, partial[Any]]], marks: str | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the number and the result of each call as it ends.  Raises BrokenProcessPool if a worker dies.
+
+        A call that starts leaves an empty file, named by its number, in the folder `marks`.
+        """
+        # With a single worker joblib would run tasks in this process, so there are two, and one task at a time.
+        with parallel_config("loky", n_jobs=max(2, self.n_workers), inner_max_num_threads=1):
+            parallel = Parallel(return_as="generator_unordered", pre_dispatch=self.n_workers, batch_size=1)
+            yield from parallel(delayed(_run)(number, call, os.getpid(), marks) for number, call in calls)
+
+
+class _Running:
+    """An iterator over numbered calls that keeps the tasks it has handed out.
+
+    joblib consumes it in other threads, as many calls at once as there are workers.
+    """
+
+    def __init__(self, waiting: Iterator[Task], lock: threading.Lock) -> None:
+        self.started: dict[int, Task] = {}
+        self._waiting = waiting
+        self._lock = lock
+        self._numbers = itertools.count()
+        self._closed = False
+
+    def __iter__(self) -> _Running:
+        return self
+
+    def __next__(self) -> tuple[int, partial[Any]]:
+        with self._lock:
+            if self._closed:
+                raise StopIteration
+            task = next(self._waiting)
+            number = next(self._numbers)
+            self.started[number] = task
+            return number, task.call
+
+    def close(self) -> None:
+        """Hand out nothing more."""
+        with self._lock:
+            self._closed = True
+
+
+def _run(number: int, call: partial[Any], parent: int, marks: str | None) -> tuple[int, Any]:
+    """Run a call in a worker process."""
+    _follow(parent)
+    if marks:
+        Path(marks, str(number)).touch()
+    return number, guarded(call)
+
+
+def _follow(parent: int) -> None:
+    """Let this worker end if its parent does, and leave Ctrl-C to the parent; once per process."""
+    if getattr(_follow, "done", False):
+        return
+    _follow.done = True  # type: ignore[attr-defined]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    machine.follow(parent)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_CHECK_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _exit_codes(error: BrokenProcessPool) -> list[str]:
+    return EXIT_CODE.findall(str(error))

@@ -1,0 +1,142 @@
+"""What a worker does: score the learners of a fold, or fit and measure one cell.  It writes nothing."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from klr_bench import protocols
+from klr_bench.config import locations as config_files
+from klr_bench.datasets.splits import Prepared, derived_seed, make_split, prepare
+from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters
+from klr_bench.metrics.clock import Clock, fit_in_child, peak_memory_mb, reset_peak_memory
+from klr_bench.metrics.labels import user_metrics
+from klr_bench.metrics.quality import approximation, at_checkpoint, fitted, last, measure
+from klr_bench.results.store import CellFile, PlanePoint, Record
+from klr_bench.runner import machine
+from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
+from klr_bench.runner.plan import Cell, Fold, Source
+from klr_bench.runner.selection import Score, make, score_fold
+
+
+def run_fold(fold: Fold) -> list[Score]:
+    """Return the score of each learner of a fold."""
+    data = _prepared(fold.source).lent()
+    with threadpool_limits(1):
+        seed = learner_seed(fold.source)
+        learners = [candidate.estimator for candidate in fold.candidates]
+        limits = [candidate.time_limit_s for candidate in fold.candidates]
+        choice = fold.selection.model_dump(exclude={"tolerance"})
+        return score_fold(learners, fold.kernel, data, fold.fold, seed=seed, time_limits_s=limits, **choice)
+
+
+def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
+    """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
+    data, seed = _prepared(cell.source).lent(), learner_seed(cell.source)
+    with threadpool_limits(n_threads):
+        kernel = resolve_kernel(cell.kernel, data.X_train, seed)
+        estimator = make(resolve_gamma(chosen, data.X_train), kernel, seed)
+        protocols.warm_up(estimator, sparse=sp.issparse(data.X_train))
+        estimator = protocols.rehearsed(estimator, data.X_train, data.y_train)
+        reset_peak_memory()
+        load = machine.load()
+        clock = _clock(cell, estimator, data)
+        if cell.time_limit_s is not None and not protocols.takes_callback(estimator):
+            estimator, fit_time, memory = fit_in_child(estimator, data.X_train, data.y_train, cell.time_limit_s)
+        else:
+            watched = (cell.trace.points or cell.time_limit_s) and protocols.takes_callback(estimator)
+            estimator.fit(data.X_train, data.y_train, **({"callback": clock} if watched else {}))
+            fit_time, memory = clock.elapsed(), peak_memory_mb()
+        end = protocols.ended_at(estimator)
+        if end is not None:
+            clock.end(estimator, end)
+        processor = machine.processor()
+        extra = user_metrics(cell.user_metrics, config_files.folders()).values()
+        measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
+        measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
+        measured |= approximation(estimator, data.X_test)
+    measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
+    measured |= {"nnz_per_instance": nonzero_per_row(data.X_train, data.X_test)}
+    measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
+    measured |= {} if load is None else {"load": load}
+    rows = plane_rows(data) if cell.trace.rows and cell.source.repeat == 0 else []
+    ended = completed(cell, flat_parameters(chosen, kernel), measured, processor, timed_out=clock.timed_out)
+    return replace(ended, checkpoints=list(clock.checkpoints), bins=bins, rows=rows)
+
+
+def completed(
+    cell: Cell, parameters: EstimatorSpec, measured: Mapping[str, float], processor: str, *, timed_out: bool
+) -> CellFile:
+    """Return what a cell leaves that has been fitted on this machine, to its end or up to its time limit."""
+    status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if timed_out else ("ok", "")
+    record = _record(cell, parameters, status, message, measured)
+    record.host, record.cpu = machine.host(), processor
+    return CellFile(record, cell.config_hash, time.time())
+
+
+def nonzero_per_row(*parts: Any) -> float:
+    """Return the mean number of entries that are not 0 of the rows of some arrays or matrices."""
+    counts = (X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X) for X in parts)
+    return float(sum(counts) / sum(X.shape[0] for X in parts))
+
+
+def plane_rows(data: Prepared) -> list[PlanePoint]:
+    """Return the training rows of a set with two features as (x1, x2, class number), in the order of learning."""
+    X = data.X_train.toarray() if sp.issparse(data.X_train) else data.X_train
+    classes = np.unique(np.concatenate([data.y_train, data.y_test]))
+    numbers = np.searchsorted(classes, data.y_train)
+    return [(float(x1), float(x2), int(number)) for (x1, x2), number in zip(X, numbers, strict=True)]
+
+
+def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
+    """Return what a cell leaves that has no result, with the parameters of the chosen estimator, if there is one."""
+    record = _record(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
+    return CellFile(record, cell.config_hash, time.time())
+
+
+def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
+    """Return the parameters of a fit as one flat dict: the kernel's (without the name rbf), and the estimator's own."""
+    own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
+    return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
+
+
+def _record(cell: Cell, parameters: EstimatorSpec, status: str, message: str, measured: Mapping[str, float]) -> Record:
+    return Record(
+        key=cell.key,
+        experiment=cell.experiment,
+        dataset=cell.source.name,
+        algorithm=cell.algorithm,
+        variant=cell.variant,
+        params=parameters,
+        repeat=cell.source.repeat,
+        seed=cell.source.seed,
+        status=status,
+        message=message,
+        metrics={name: value for name, value in measured.items() if not math.isnan(value)},
+    )
+
+
+@lru_cache(maxsize=1)
+def _prepared(source: Source) -> Prepared:
+    dataset = source.load()
+    split = make_split(dataset, source.spec.split, source.seed, source.repeat)
+    return prepare(dataset, split, source.spec.scale)
+
+
+def learner_seed(source: Source) -> int:
+    return derived_seed(source.seed, source.name, source.repeat, "learner")
+
+
+def _clock(cell: Cell, estimator: Any, data: Prepared) -> Clock:
+    """Return the clock of a fit, which starts now."""
+    last, first = protocols.steps(estimator, len(data.y_train))
+    evaluate = partial(at_checkpoint, X=data.X_test, y=data.y_test)
+    return Clock(last, cell.trace.points, evaluate, cell.time_limit_s, cell.trace.spacing, first)

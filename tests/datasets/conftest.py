@@ -1,0 +1,35 @@
+"""Fixtures for tests of data files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from klr_bench.datasets.readers import chunks
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Return a function that writes a file."""
+
+    def write(content: bytes | str, name: str = "train") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture(params=[3, 64, 1 << 21], ids=lambda size: f"blocks of {size}")
+def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read text in blocks of some size."""
+    monkeypatch.setattr(chunks, "BLOCK", request.param)

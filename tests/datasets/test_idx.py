@@ -1,0 +1,150 @@
+"""The idx reader, and data sets of more than two classes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from klr_bench.config.datasets import read_dataset
+from klr_bench.datasets import dataset_hash, load
+from klr_bench.datasets.readers import Arrays, Reading, read
+from klr_bench.errors import KlrBenchError
+
+ROOT = Path(__file__).parents[2]
+MNIST = read_dataset("mnist", [ROOT / "configs"])
+CHANGES: list[dict[str, Any]] = [{}, {"multiclass": False}, {"only": ["4", "9"]}]
+CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
+DIGITS = np.array([3, 1, 10, 3, 1], dtype=np.uint8)
+
+
+def idx(array: NDArray[Any]) -> bytes:
+    big = array.astype(array.dtype.newbyteorder(">"))
+    header = struct.pack(f">BBBB{array.ndim}I", 0, 0, CODES[array.dtype.str[1:]], array.ndim, *array.shape)
+    return header + big.tobytes()
+
+
+def pair(folder: Path, examples: NDArray[Any], labels: NDArray[Any], name: str = "train") -> list[Path]:
+    paths = [folder / f"{name}-images", folder / f"{name}-labels"]
+    for path, array in zip(paths, (examples, labels), strict=True):
+        path.write_bytes(idx(array))
+    return paths
+
+
+def images(n: int = 5, dtype: str = "u1") -> NDArray[Any]:
+    return (np.arange(n * 6) * 7 % 251).reshape(n, 2, 3).astype(dtype)
+
+
+def ten(paths: list[Path], **spec: Any) -> Arrays:
+    return read(paths, Reading(**{"format": "idx", "multiclass": True} | spec))
+
+
+@pytest.mark.parametrize("dtype", CODES)
+def test_all_types_are_read(tmp_path: Path, dtype: str) -> None:
+    values = images(dtype=dtype)
+    arrays = ten(pair(tmp_path, values, DIGITS.astype("i4")))
+    rows = values.reshape(5, 6).astype(np.float32)
+    np.testing.assert_array_equal(arrays.X, rows / np.float32(255) if dtype == "u1" else rows)
+    assert arrays.X.dtype == np.float32
+    assert arrays.X.flags.c_contiguous
+    assert (arrays.y.dtype, arrays.n_train_official) == (np.int8, None)
+
+
+def test_many_classes_are_counted_in_the_order_of_numbers(tmp_path: Path) -> None:
+    train = pair(tmp_path, images(), DIGITS)
+    test = pair(tmp_path, images(2), np.array([10, 3], dtype=np.uint8), "test")
+    arrays = ten(train + test)
+    assert arrays.classes == ("1", "3", "10")
+    assert arrays.y.tolist() == [1, 0, 2, 1, 0, 2, 1]
+    assert arrays.n_train_official == 5
+    np.testing.assert_array_equal(arrays.X[5:], arrays.X[:2])
+
+
+def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> None:
+    paths = [*pair(tmp_path, images(), DIGITS), *pair(tmp_path, images(2), DIGITS[1:3], "test")]
+    one = read(paths, Reading(format="idx", positive="3"))
+    assert (one.y.tolist(), one.classes) == ([1, -1, -1, 1, -1, -1, -1], ("not 3", "3"))
+    two = read(paths, Reading(format="idx", positive="10", only=["1", "10"]))
+    assert (two.y.tolist(), two.classes, two.n_train_official) == ([-1, 1, -1, -1, 1], ("1", "10"), 3)
+    np.testing.assert_array_equal(two.X, one.X[[1, 2, 4, 5, 6]])
+
+
+def test_some_classes_of_a_text_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "train"
+    path.write_text("1,a\n2,b\n3,c\n4,a\n")
+    arrays = read([path], Reading(format="csv", positive="c", only=["c", "a"]))
+    np.testing.assert_array_equal(arrays.X, [[1], [3], [4]])
+    assert (arrays.y.tolist(), arrays.classes) == ([-1, 1, -1], ("a", "c"))
+
+
+@pytest.mark.parametrize(
+    ("which", "content", "message"),
+    [
+        (0, b"\x89PNG\r\n", r"images: begins with '89 50 4e 47', which no idx file does; get the file again"),
+        (0, b"", r"images: begins with ''"),
+        (0, b"\0\0\x07\x01", r"begins with '00 00 07 01'"),
+        (0, b"\0\0\x08\0", r"begins with '00 00 08 00'"),
+        (0, b"\0", r"begins with '00', which no idx file does; get the file again"),
+        (1, b"\x7fELF" + bytes(20), r"labels: begins with '7f 45 4c 46', which no idx file does"),
+        (1, b"1,a\n2,b\n", r"labels: begins with '31 2c 61 0a'"),
+        (0, b"\0\0\x08\xff" + b"\xff" * 1020, r"begins with '00 00 08 ff'"),
+        (0, b"\0\0\x08\2" + (10**9).to_bytes(4, "big") * 2 + b"1234", r"16 bytes, expected 10{9,}.* for an array"),
+        (1, bz2.compress(b"\0\0\x08\2" + bytes(8)), r"labels: 12 bytes, expected 12 for an array of \(0, 0\); get"),
+        (0, b"\0\0\x08\x02\0\0", r"images: 6 bytes, expected .* for an array"),
+        (0, idx(images())[:-1], r"45 bytes, expected 46 for an array of \(5, 2, 3\); get the file again"),
+        (0, idx(images()) + b"\0", r"47 bytes, expected 46"),
+        (0, idx(images(0)), r"16 bytes, expected 16 for an array of \(0, 2, 3\)"),
+        (0, gzip.compress(idx(images()), mtime=0)[:-9], r"images: truncated or corrupted"),
+        (0, idx(DIGITS), r"images: an array of \(5,\), expected an example a row"),
+        (0, idx(np.where(np.arange(30) == 7, np.nan, 1.0).reshape(5, 6)), r"images: row 2 has a value that is not"),
+        (1, idx(DIGITS[:4]), r"labels: 4 labels, expected 5 as .*images has rows"),
+        (1, idx(images()), r"labels: an array of \(5, 2, 3\) \(uint8\), expected a whole number for each example"),
+        (1, idx(DIGITS.astype("f4")), r"labels: an array of \(5,\) \(float32\), expected a whole number"),
+        (1, idx(DIGITS * 0), r"1 class in the training file; 2 to 100 are expected"),
+    ],
+)
+def test_what_is_no_pair_is_refused(tmp_path: Path, which: int, content: bytes, message: str) -> None:
+    paths = pair(tmp_path, images(), DIGITS)
+    paths[which].write_bytes(content)
+    with pytest.raises(KlrBenchError, match=message):
+        ten(paths)
+
+
+def test_compressed_files_are_read(tmp_path: Path) -> None:
+    paths = pair(tmp_path, images(), DIGITS)
+    plain = ten(paths)
+    paths[0].write_bytes(gzip.compress(paths[0].read_bytes()))
+    np.testing.assert_array_equal(ten(paths).X, plain.X)
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    paths = pair(tmp_path, images(), DIGITS)
+    with pytest.raises(KlrBenchError, match=r"images: 6 values an example, expected 7; correct n_features"):
+        ten(paths, n_features=7)
+    with pytest.raises(KlrBenchError, match=r"no row has the label '4' \(only\)\. Known: 1, 10, 3"):
+        ten(paths, only=[1, 4])
+    with pytest.raises(KlrBenchError, match=r"3 classes, and none of \['10'\] in the training file"):
+        ten(pair(tmp_path, images(4), DIGITS[[0, 1, 3, 4]]) + pair(tmp_path, images(1), DIGITS[2:3], "test"))
+
+
+def test_selecting_is_part_of_the_key() -> None:
+    keys = {dataset_hash("mnist", MNIST.model_copy(update=change)) for change in CHANGES}
+    assert len(keys) == 3
+    assert dataset_hash("mnist", MNIST.model_copy(update={"only": None})) == dataset_hash("mnist", MNIST)
+
+
+@pytest.mark.mirror("mnist")
+def test_mnist_from_the_mirror(mirror: Path, tmp_path: Path) -> None:
+    real = load("mnist", MNIST, cache=tmp_path, mirror=str(mirror))
+    assert (real.X.shape, real.X.dtype, real.n_train_official) == ((70_000, 784), np.float32, 60_000)
+    assert real.classes == tuple("0123456789")
+    assert real.y[:5].tolist() == [5, 0, 4, 1, 9]
+    assert np.bincount(real.y[60_000:]).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert np.count_nonzero(real.X[:60_000]) == 8_994_156
+    assert (real.X.min(), real.X.max()) == (0, 1)

@@ -1,0 +1,78 @@
+"""The key of a user's stream: the size of a file and a sample of its content, wherever it lies and whenever it came."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from klr_bench.config.models import DatasetConfig
+from klr_bench.datasets import dataset_hash, dataset_name
+from klr_bench.datasets.cache import N_PIECES, PIECE, sampled_sha256
+from tests.config.composing import dataset_of
+
+LARGE = 3 * N_PIECES * PIECE + 12_345
+"""Bytes of a file, two thirds of which are not in the sample."""
+
+
+def large(path: Path, *changed: int, size: int = LARGE) -> Path:
+    """A sparse file whose bytes are 0 but for those that are changed."""
+    with path.open("wb") as file:
+        file.truncate(size)
+        for place in changed:
+            file.seek(place)
+            file.write(b"x")
+    return path
+
+
+def spec(path: Path, split: dict[str, Any]) -> DatasetConfig:
+    return dataset_of({"source": {"format": "file", "path": str(path)}, "split": split})
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE, N_PIECES * PIECE])
+def test_a_file_no_larger_than_the_sample_is_hashed_as_a_whole(tmp_path: Path, size: int) -> None:
+    path = large(tmp_path / "a", *([size // 2] if size else []), size=size)
+    assert sampled_sha256(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_copy_has_the_key_of_its_original(tmp_path: Path) -> None:
+    one, other = large(tmp_path / "one"), large(tmp_path / "other")
+    os.utime(other, (0, 0))
+    assert sampled_sha256(one) == sampled_sha256(other)
+
+
+@pytest.mark.parametrize("piece", range(N_PIECES))
+def test_a_change_in_any_piece_of_the_sample_is_noticed(tmp_path: Path, piece: int) -> None:
+    start = piece * (LARGE - PIECE) // (N_PIECES - 1)
+    of = [sampled_sha256(large(tmp_path / "a", *changed)) for changed in ((), (start,), (start + PIECE - 1,))]
+    assert len({*of}) == 3
+
+
+def test_a_change_of_the_size_is_noticed_and_one_between_the_pieces_is_not(tmp_path: Path) -> None:
+    one = sampled_sha256(large(tmp_path / "one"))
+    assert sampled_sha256(large(tmp_path / "longer", size=LARGE + 1)) != one
+    assert sampled_sha256(large(tmp_path / "other", 2 * PIECE)) == one
+
+
+def test_only_a_stream_has_a_key_of_a_sample(tmp_path: Path) -> None:
+    text = b"1 1:0.5\n-1 1:0.25\n" * (N_PIECES * PIECE // 9)
+    between = text[: 18 * 120_000] + b"1 1:0.7\n" + text[18 * 120_000 + 8 :]  # in the third MiB
+    keys = {}
+    for content in (text, between):
+        (tmp_path / "rows.svm").write_bytes(content)
+        for split in ({"stream": True}, {"test_size": 0.2}):
+            one = spec(tmp_path / "rows.svm", split)
+            keys.setdefault(str(split), set()).add((dataset_hash("own", one), dataset_name("own", one)))
+        assert f"rows-{hashlib.sha256(content).hexdigest()[:6]}" == dataset_name("own", one)
+    assert [len(found) for found in keys.values()] == [1, 2]
+
+
+def test_a_small_stream_has_the_key_that_the_file_has_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:0.5\n-1 1:0.25\n")
+    both = (spec(path, {"stream": True}), spec(path, {"folds": 2}))
+    of = [(dataset_hash("own", one), dataset_name("own", one)) for one in both]
+    assert of[0] == of[1]

@@ -1,0 +1,260 @@
+"""Splits: the same for every algorithm, different for every repeat, and nothing of the test rows in the scaling."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klr_bench.config.splitting import Draw, Folds, Official, Runs, Share, Subset, parse_split
+from klr_bench.datasets import Dataset
+from klr_bench.datasets.splits import derived_seed, fold_rows, make_split, prepare, scaling
+from klr_bench.errors import KlrBenchError
+
+
+def dataset(n=20, official=None, name="toy", sparse=False):
+    X = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2)
+    y = np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
+    return Dataset(name, sp.csr_matrix(X) if sparse else X, y, ("a", "b"), official, "hash")
+
+
+@given(n=st.integers(2, 400), test_size=st.sampled_from([0.1, 0.2, 0.25, 0.5]), seed=st.integers(0, 99))
+def test_a_random_split_is_a_partition(n, test_size, seed):
+    split = make_split(dataset(n), Share(test_size=test_size), seed, 0)
+    assert sorted([*split.train, *split.test]) == list(range(n))
+    assert len(split.test) == pytest.approx(test_size * n, abs=1)
+
+
+@pytest.mark.parametrize(("n", "n_train", "n_test"), [(19020, 15216, 3804), (581012, 464809, 116203)])
+def test_split_sizes_are_those_of_the_paper(n, n_train, n_test):
+    split = make_split(dataset(n), Share(test_size=0.2), 0, 0)
+    assert (len(split.train), len(split.test)) == (n_train, n_test)
+
+
+def test_the_official_split_permutes_the_training_rows_only():
+    split = make_split(dataset(20, official=15), Official(official=True), 0, 1)
+    assert sorted(split.train) == list(range(15))
+    assert list(split.train) != list(range(15))
+    assert list(split.test) == list(range(15, 20))
+
+
+@pytest.mark.parametrize("official", [None, 15])
+@pytest.mark.parametrize(("asked", "n_train", "n_test"), [(Draw(n_test=6), 24, 6), (Draw(n_test=6, n_train=10), 10, 6)])
+def test_rows_are_drawn_from_all(asked, n_train, n_test, official):
+    split = make_split(dataset(30, official), asked, 0, 0)
+    assert (len(split.train), len(split.test)) == (n_train, n_test)
+    rows = [*split.train, *split.test]
+    assert len(set(rows)) == n_train + n_test
+    assert min(rows) < 15 <= max(rows)
+    assert set(split.test) != set(make_split(dataset(30, official), asked, 0, 1).test)
+
+
+@given(
+    n=st.integers(9, 60), n_test=st.sampled_from([2, 4]), n_train=st.sampled_from([None, 2, 4]), seed=st.integers(0, 9)
+)
+def test_equal_classes_are_equal(n, n_test, n_train, seed):
+    uneven = replace(dataset(n), y=np.where(np.arange(n) % 3, -1, 1).astype(np.int8))
+    rarer = int((uneven.y > 0).sum())
+    asked = Draw(n_test=n_test, n_train=n_train, equal_classes=True)
+    if n_test // 2 + (n_train or 2) // 2 > rarer:
+        with pytest.raises(KlrBenchError, match="cannot be drawn from 2 times 3 rows; lower them, to multiples of 2"):
+            make_split(uneven, asked, seed, 0)
+        return
+    split = make_split(uneven, asked, seed, 0)
+    assert uneven.y[split.test].sum() == uneven.y[split.train].sum() == 0
+    assert (len(split.test), len(split.train)) == (n_test, n_train or 2 * rarer - n_test)
+    assert not set(split.test) & set(split.train)
+
+
+@pytest.mark.parametrize("official", [None, 15])
+def test_rows_that_are_drawn_once_differ_in_their_order_alone(official):
+    first, second = (make_split(dataset(20, official), Subset(n_train=12), 0, repeat) for repeat in (0, 1))
+    assert sorted(first.train) == sorted(second.train)
+    assert list(first.train) != list(second.train)
+    np.testing.assert_array_equal(first.test, second.test)
+    assert len(first.train) == 12
+    assert max(first.train) < (official or 20)
+    assert sorted(first.test) == ([15, 16, 17, 18, 19] if official else sorted({*range(20)} - {*first.train}))
+    other = make_split(dataset(20, official), Subset(n_train=12), 1, 0)
+    assert sorted(other.train) != sorted(first.train)
+
+
+@pytest.mark.parametrize(("official", "n_train", "most"), [(None, 20, 19), (15, 16, 15), (None, 0, 19)])
+def test_refuses_a_number_of_rows_that_there_is_not(official, n_train, most):
+    with pytest.raises(KlrBenchError, match=f"n_train: expected a whole number from 1 to {most}, got"):
+        make_split(dataset(20, official), Subset.model_construct(n_train=n_train), 0, 0)
+
+
+def test_even_days_to_train_and_odd_days_to_test():
+    split = make_split(dataset(20), Runs(runs=[[3, 1], [5, 3], [2, 1]]), 0, 0)  # days of 3, 5, 5, 5, 2 rows
+    assert sorted(split.train) == [0, 1, 2, *range(8, 13), 18, 19]
+    assert list(split.train) != sorted(split.train)
+    assert list(split.test) == [*range(3, 8), *range(13, 18)]
+    with pytest.raises(KlrBenchError, match=r"toy: split: runs: of 18 rows in all, but there are 20"):
+        make_split(dataset(20), Runs(runs=[[3, 1], [5, 3]]), 0, 0)
+
+
+def test_splits_depend_on_seed_data_set_and_repeat_alone():
+    def order(seed=0, name="toy", repeat=0):
+        return make_split(dataset(name=name), Share(test_size=0.2), seed, repeat).train.tolist()
+
+    assert order() == order()
+    assert len({tuple(order(*change)) for change in [(), (1,), (0, "other"), (0, "toy", 1)]}) == 4
+    assert derived_seed(0, "toy", 0, "split") != derived_seed(0, "toy", 0, "learner")
+
+
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=4), st.floats(0.1, 0.9), st.integers(0, 99))
+def test_a_stratified_split_has_the_share_of_each_class_everywhere(sizes, test_size, seed):
+    y = np.repeat(np.arange(len(sizes)), sizes).astype(np.int8)
+    rows = SimpleNamespace(name="toy", y=y, n_train_official=None)
+    if max(sizes) == 1:
+        expected = rf"toy: each of the {len(sizes)} classes has only one row; expected at least 2 rows per class\."
+        with pytest.raises(KlrBenchError, match=expected):
+            make_split(rows, Share(test_size=test_size, stratify=True), seed, 0)
+        return
+    split = make_split(rows, Share(test_size=test_size, stratify=True), seed, 0)
+    assert sorted([*split.train, *split.test]) == list(range(len(y)))
+    for label, size in enumerate(sizes):
+        n_test = int((y[split.test] == label).sum())
+        assert n_test == (0 if size == 1 else min(max(round(test_size * size), 1), size - 1))
+        at = np.flatnonzero(y[split.train] == label)
+        assert len(at) == size - n_test
+        for half in (at < len(split.train) / 2, at >= len(split.train) / 2):
+            assert abs(half.sum() - len(at) / 2) <= len(sizes) + 1
+    again = make_split(rows, Share(test_size=test_size, stratify=True), seed, 1)
+    assert len(y) < 12 or split.train.tolist() != again.train.tolist()
+
+
+def test_refuses_what_cannot_be_split():
+    with pytest.raises(KlrBenchError, match="official asks for a test file, but there is none"):
+        make_split(dataset(), Official(official=True), 0, 0)
+    for refused in (Draw(n_test=20), Draw(n_test=3, equal_classes=True), Draw(n_test=2, n_train=19)):
+        with pytest.raises(KlrBenchError, match=r"toy: split: n_train=.* cannot be drawn from"):
+            make_split(dataset(), refused, 0, 0)
+    with pytest.raises(KlrBenchError, match=r"test_size=0.2 of 1 rows leaves no row to train or to test"):
+        make_split(dataset(1), Share(test_size=0.2), 0, 0)
+
+
+def test_scaling_is_fitted_on_the_training_rows():
+    split = next(
+        split
+        for split in (make_split(dataset(), Share(test_size=0.5), seed, 0) for seed in range(99))
+        if {0, 19} <= set(split.test)
+    )
+    data = prepare(dataset(), split, "minmax")
+    assert data.X_test.min() < 0
+    assert data.X_test.max() > 1
+    assert data.X_train.min() == 0
+    assert data.X_train.max() == pytest.approx(1)
+    assert data.X_train.dtype == data.X_test.dtype == np.float32
+    low, high = dataset().X[split.train].min(axis=0), dataset().X[split.train].max(axis=0)
+    np.testing.assert_allclose(data.X_test, (dataset().X[split.test] - low) / (high - low), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(data.y_train, dataset().y[split.train])
+    with pytest.raises(KlrBenchError, match="scale=minmax would make sparse data dense"):
+        prepare(dataset(sparse=True), split, "minmax")
+
+
+def test_standard_scaling_and_that_of_a_file_of_ones_own():
+    split = make_split(dataset(), Share(test_size=0.5), 0, 0)
+    X = dataset().X.astype(np.float64)
+    expected = (X[split.test] - X[split.train].mean(axis=0)) / X[split.train].std(axis=0)
+    for scale in ("standard", "auto"):
+        np.testing.assert_allclose(prepare(dataset(), split, scale).X_test, expected, rtol=1e-5, atol=1e-6)
+    sparse = dataset(sparse=True)
+    assert scaling("sparse", "auto", sparse=True) is None
+    np.testing.assert_array_equal(prepare(sparse, split, "auto").X_test.toarray(), sparse.X[split.test].toarray())
+    with pytest.raises(KlrBenchError, match="scale=standard would make sparse data dense"):
+        prepare(sparse, split, "standard")
+
+
+@given(n=st.integers(10, 200), n_folds=st.integers(2, 10))
+def test_folds_hold_out_each_row_once_and_keep_the_order(n, n_folds):
+    held_out = []
+    for fold in range(n_folds):
+        rows, out = fold_rows(n, n_folds, fold)
+        assert sorted([*rows, *out]) == list(range(n))
+        assert list(rows) == sorted(rows)
+        held_out += out.tolist()
+    assert held_out == list(range(n))
+
+
+def test_the_repeats_of_a_cross_validation_are_its_folds():
+    rows = dataset(103)
+    splits = [make_split(rows, Folds(folds=5), 0, repeat) for repeat in range(10)]
+    for start in (0, 5):
+        tested = np.concatenate([split.test for split in splits[start : start + 5]])
+        assert sorted(tested) == list(range(103))
+    for split in splits:
+        assert sorted([*split.train, *split.test]) == list(range(103))
+        assert np.any(np.diff(split.train) < 0)
+    assert not np.array_equal(splits[0].test, splits[5].test)
+    for folds in (1, 104):
+        with pytest.raises(KlrBenchError, match="expected at least 2, and not more than the 103 rows"):
+            make_split(rows, Folds.model_construct(folds=folds), 0, 0)
+
+
+PINNED = [
+    ({"test_size": 0.2}, None, "0841ead3034f"),
+    ({"official": True}, 80, "68b572ee47b8"),
+    ({"official": True, "n_train": 30}, 80, "1cddee8955ee"),
+    ({"n_train": 30}, None, "e2f94c2990d3"),
+    ({"n_train": 30}, 80, "1cddee8955ee"),
+    ({"folds": 5}, None, "c3dbc25aa1f7"),
+    ({"folds": 5}, 80, "c3dbc25aa1f7"),
+    ({"runs": [[30, 1], [20, 3], [11, 1]]}, None, "96362164b6f4"),
+    ({"n_test": 20}, 80, "4c39d86ccad7"),
+    ({"n_test": 20, "n_train": 40}, None, "df6ca33b9771"),
+    ({"n_test": 20, "n_train": 40, "equal_classes": True}, None, "37633e2ba978"),
+]
+"""Splits of 101 rows as they were when a split was a mapping: finished results depend on them."""
+
+
+@pytest.mark.parametrize(("keys", "official", "pinned"), PINNED)
+def test_the_same_seed_gives_the_rows_that_it_always_gave(keys, official, pinned):
+    content = hashlib.sha256()
+    for seed, repeat in ((0, 0), (0, 1), (7, 6)):
+        split = make_split(dataset(101, official), parse_split(keys), seed, repeat)
+        content.update(np.concatenate([split.train, [-1], split.test]).astype("<i8").tobytes())
+    assert content.hexdigest()[:12] == pinned
+    assert parse_split(keys).model_dump() == keys
+
+
+def test_a_share_of_all_rows_leaves_official_parts_aside():
+    split = make_split(dataset(20, official=15), Share(test_size=0.25), 0, 0)
+    assert len(split.test) == 5
+    assert sorted([*split.train, *split.test]) == list(range(20))
+    assert min(split.test) < 15
+
+
+MIXED = [
+    (
+        {"official": True, "test_size": 0.3},
+        ["s.test_size"],
+        r"s\.test_size=0\.3: there is official=true already, .* add s\.official=null\.",
+    ),
+    ({"official": True, "test_size": 0.3}, ["s.official"], r"s\.official=true: there is test_size=0\.3 already"),
+    ({"folds": 5, "test_size": 0.3}, [], r"s\.folds=5: there is test_size=0\.3 already, .* add s\.test_size=null\."),
+    ({"test_size": 0.3, "n_train": 5}, [], r"s\.n_train=5: has no effect beside test_size=0\.3, .* s\.test_size=null"),
+    ({"n_train": 5, "equal_classes": True}, [], r"s: expected one of \{test_size: 0\.2\}, .*, got \{'n_train': 5, "),
+    ({}, [], r"s: expected one of .*, got \{\}"),
+    (None, [], r"s: expected one of \{test_size: 0\.2\}, .*, got None"),
+    ({"official": None}, [], r"s: expected one of"),
+    ({"official": False}, [], r"s\.official: expected true, got False"),
+    ({"official": 1}, [], r"s\.official: expected true, got 1"),
+    ({"test_size": float("inf")}, [], r"s\.test_size: expected a finite number, got inf"),
+    ({"runs": [[5]]}, [], r"s\.runs\[0\]: expected a pair: rows, how often, got \[5\]"),
+    ({"runs": [[5, 10**9], [5, 1]]}, [], r"s\.runs: expected at least two and at most"),
+    ({"tset_size": 0.3}, [], r"unknown key 's\.tset_size'\. Did you mean 'test_size'\?"),
+]
+
+
+@pytest.mark.parametrize(("keys", "given", "message"), MIXED, ids=str)
+def test_a_split_is_one_way_with_its_own_keys(keys, given, message):
+    with pytest.raises(KlrBenchError, match=message):
+        parse_split(keys, "s", given)

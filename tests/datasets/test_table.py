@@ -1,0 +1,344 @@
+"""A user's table with texts, dates, row numbers and missing values: what becomes of each column, and what is said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klr_bench.config.splitting import Share
+from klr_bench.datasets import load
+from klr_bench.datasets.class_labels import Labels
+from klr_bench.datasets.columns import is_missing
+from klr_bench.datasets.readers import Reading
+from klr_bench.datasets.readers import read as read_files
+from klr_bench.datasets.splits import make_split, prepare
+from klr_bench.datasets.user_table import Column, read_table
+from klr_bench.errors import KlrBenchError
+from tests.config.composing import dataset_of
+
+N = 40
+CITIES = ["Rome", "Oslo", "Rome", "Bern", "?"]
+SEXES = ["f", "m"]
+
+
+def rows() -> list[dict[str, Any]]:
+    random = np.random.RandomState(0)
+    return [
+        {
+            **{"id": 1000 + 7 * i, "age": "NA" if i % 10 == 3 else 20 + i % 13, "city": CITIES[i % 5]},
+            **{"sex": SEXES[i % 2], "born": f"19{50 + i % 40}-0{1 + i % 9}-1{i % 9}", "note": f"text {i}"},
+            **{"unit": "kg", "x": f"{random.standard_normal():.4f}", "class": ["no", "yes"][i % 3 == 0]},
+        }
+        for i in range(N)
+    ]
+
+
+def write(path: Path, table: list[dict[str, Any]]) -> Path:
+    lines = [",".join(table[0]), *(",".join(map(str, row.values())) for row in table)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def read(path: Path, **options: Any) -> tuple[Any, Any, Any]:
+    return read_table(path, Labels(), **options)
+
+
+def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
+    X, codes, table = read(write(tmp_path / "mine.csv", rows()))
+    kinds = {column.name: (column.kind, column.why or column.values) for column in table.columns}
+    assert kinds == {
+        "id": ("leave_out", "numbers of the rows"),
+        "age": ("number", ()),
+        "city": ("text", ("Rome", "Bern", "Oslo", "")),
+        "sex": ("text", ("m",)),
+        "born": ("leave_out", "dates"),
+        "note": ("leave_out", "40 different texts"),
+        "unit": ("leave_out", "the same value in all rows"),
+        "x": ("number", ()),
+    }
+    assert X.dtype == np.float32
+    for i, row in enumerate(rows()):
+        cities = [row["city"] == name for name in ("Rome", "Bern", "Oslo", "?")]
+        age = np.nan if row["age"] == "NA" else row["age"]
+        np.testing.assert_allclose(X[i], [age, *cities, row["sex"] == "m", float(row["x"])], rtol=1e-6)
+    assert codes.tolist() == [int(i % 3 != 0) for i in range(N)]
+    assert table.notes() == [
+        "labels: column 9 ('class')",
+        "2 columns of numbers: age, x",
+        "2 columns of text as 5 of 0 and 1: city (4), sex (1)",
+        "values are missing in 1 column of numbers: age (4); the median of the training rows stands for them, beside a "
+        "column that says so",
+        "values are missing in 1 column of text, as a value of its own: city (8)",
+        "left out: id: numbers of the rows; born: dates; note: 40 different texts; unit: the same value in all rows. "
+        "To keep one: data.columns={NAME: number}, or text",
+    ]
+
+
+def test_numbers_alone_are_read_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("a,b,class\n1,2.5,x\n-3,1e3,y\n0,+7,x\n")
+    X, _, table = read(path)
+    np.testing.assert_array_equal(X, np.float32([[1, 2.5], [-3, 1000], [0, 7]]))
+    assert table.notes() == ["labels: column 3 ('class')"]
+
+
+def test_what_columns_are_can_be_said(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.csv", rows())
+    asked = {"id": "number", "sex": "leave_out", "8": "leave_out", "age": "text", "unit": "leave_out"}
+    kinds = {column.name: column.kind for column in read(path, requested=asked)[2].columns}
+    assert [name for name, kind in kinds.items() if kind == "leave_out"] == ["sex", "born", "note", "unit", "x"]
+    assert (kinds["id"], kinds["age"]) == ("number", "text")
+    with pytest.raises(KlrBenchError, match=r"data\.columns: no column 'agee' of features\. Did you mean 'age'\?"):
+        read(path, requested={"agee": "number"})
+    with pytest.raises(KlrBenchError, match=r"line 2, column 3 \('city'\): 'Rome' is not a number; mend the line"):
+        read(path, requested={"city": "number"})
+    with pytest.raises(KlrBenchError, match="no column 'class'"):
+        read(path, requested={"class": "number"})
+
+
+def test_a_mistake_among_numbers_is_no_text(tmp_path: Path) -> None:
+    table = rows()
+    table[5]["x"] = "1.2.3"
+    expected = r"mine\.csv, line 7, column 8 \('x'\): '1\.2\.3' is not a number, as 39 of 40 values of the column are"
+    with pytest.raises(KlrBenchError, match=expected):
+        read(write(tmp_path / "mine.csv", table))
+    table[5]["x"] = "1e300"
+    with pytest.raises(KlrBenchError, match=r"line 7, column 8 \('x'\): '1e300' is not a number between -1e\+18"):
+        read(write(tmp_path / "mine.csv", table))
+
+
+def test_decimal_commas_are_no_texts(tmp_path: Path) -> None:
+    lines = ["x;y;class", *(f"{i},{i % 7}5;{i % 3};{'ab'[i % 2]}" for i in range(60))]
+    (tmp_path / "mine.csv").write_text("\n".join(lines))
+    with pytest.raises(KlrBenchError, match=r"line 2, column 1 \('x'\): '0,05' is no number, and .* write points"):
+        read(tmp_path / "mine.csv")
+
+
+def test_numbers_with_a_comma_are_no_texts_though_they_repeat(tmp_path: Path) -> None:
+    lines = ["size;y;class", *(f"{i % 5},5;{i % 3};{'ab'[i % 2]}" for i in range(200))]
+    (tmp_path / "mine.csv").write_text("\n".join(lines))
+    with pytest.raises(KlrBenchError, match=r"column 1 \('size'\): '0,5' is no number, and .* decimal comma"):
+        read(tmp_path / "mine.csv")
+    _, _, table = read(tmp_path / "mine.csv", requested={"size": "text"})
+    assert table.columns[0].values == ("0,5", "1,5", "2,5", "3,5", "4,5")
+
+
+def test_a_column_with_a_name_that_the_command_line_cannot_hold_is_named_by_its_number(tmp_path: Path) -> None:
+    for name in ("Größe", "weight (kg)"):
+        lines = [f"y;{name};class", *(f"{i % 3};{i % 7}5,0;{'ab'[i % 2]}" for i in range(60))]
+        (tmp_path / "mine.csv").write_text("\n".join(lines), encoding="utf-8")
+        with pytest.raises(KlrBenchError, match=r"leave the column out with 'data\.columns=\{2: leave_out\}'\."):
+            read(tmp_path / "mine.csv")
+
+
+UNITS = {"${}": "$", "{} €": "€", "{} %": "%", "EUR {}": "EUR", "{}kg/m2": "kg/m2", "US${}": "US$", "{} \\x80": "\\x80"}
+
+
+@pytest.mark.parametrize("form", UNITS)
+def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
+    table = [{"price": form.format(f"{i - 5}.50"), "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
+    table[7]["price"] = ""
+    path = write(tmp_path / "mine.csv", table)
+    X, _, found = read(path)
+    np.testing.assert_array_equal(X[:, 0], [np.nan if i == 7 else float(f"{i - 5}.50") for i in range(30)])
+    assert found.notes()[1:3] == [
+        "2 columns of numbers: price, x",
+        f"the unit is removed from 1 column of numbers: price ({UNITS[form]!r})",
+    ]
+    assert read(path, requested={"price": "text"})[2].columns[0].kind == "text"
+    other = write(tmp_path / "test.csv", [row | {"price": "5 lb"} for row in table[:2]])
+    with pytest.raises(
+        KlrBenchError, match=rf"'5 lb' is not a number with the unit {re.escape(repr(UNITS[form]))} between"
+    ):
+        read(other, like=found)
+    with pytest.raises(
+        KlrBenchError, match=r"line 11, column 1 .*'5 lb' is not a number with the unit .*, as 28 of 29"
+    ):
+        read(write(path, [row | ({"price": "5 lb"} if i == 9 else {}) for i, row in enumerate(table)]))
+
+
+def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> None:
+    table = [{"w": f"{i % 7} {['kg', 'g'][i % 3 == 0]}", "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
+    path = write(tmp_path / "mine.csv", table)
+    assert (
+        "warning: w is read as text, for it has numbers with different units ('kg', 'g'): convert them to one unit, or "
+        "confirm with data.columns={w: text}"
+    ) in read(path)[2].notes()
+    assert "warning" not in "".join(read(path, requested={"w": "text"})[2].notes())
+    with pytest.raises(
+        KlrBenchError, match=r"line 2, column 1 \('w'\): '0 g' is not a number with the unit 'kg'; mend"
+    ):
+        read(path, requested={"w": "number"})
+    table = [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
+    (column, _) = read(write(tmp_path / "mine.csv", table))[2].columns
+    assert (column.kind, column.why) == ("leave_out", "numbers with different units ('kg', 'g')")
+
+
+@pytest.mark.parametrize("texts", [["A12", "A13"], ["12-05", "13-05"], ["10:30", "9:00"], ["1.2.3", "1.2.4"], ["#112"]])
+def test_codes_are_not_numbers_with_a_unit(tmp_path: Path, texts: list[str]) -> None:
+    table = [{"c": [*texts, "b"][i % (len(texts) + 1)], "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
+    assert read(write(tmp_path / "mine.csv", table))[2].columns[0].kind == "text"
+
+
+@pytest.mark.parametrize(
+    ("prices", "numbers"),
+    [
+        (["1,234,567", "4,799"], [1234567, 4799]),
+        (["$1,234.50", "-$4,799.00"], [1234.5, -4799]),
+        (["4,799", "850"], [4799, 850]),
+        (["4,799", "12.25"], [4799, 12.25]),
+        (["1 234 567 €", "4 799 €"], [1234567, 4799]),
+        (["1'234.50", "850"], [1234.5, 850]),
+    ],
+)
+def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], numbers: list[float]) -> None:
+    table = [{"price": f'"{prices[i % 2]}"', "x": (7 * i) % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
+    X, _, found = read(write(tmp_path / "mine.csv", table))
+    np.testing.assert_array_equal(X[:, 0], np.float32(numbers * 15))
+    assert ("commas separate thousands in 1 column: price" in found.notes()) == ("," in "".join(prices))
+    table[0]["price"] = '"1,5"'
+    with pytest.raises(KlrBenchError, match=r"test.csv, line 2, column 1 \('price'\): '1,5' is not a number"):
+        read(write(tmp_path / "test.csv", table), like=found)
+
+
+@pytest.mark.parametrize("plain", ["4,800", "4800"])
+def test_a_comma_that_may_be_either_is_refused(tmp_path: Path, plain: str) -> None:
+    table = [{"price": f'"{["4,799", plain][i % 2]}"', "x": i % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
+    path = write(tmp_path / "mine.csv", table)
+    expected = (
+        r"line 2, column 1 \('price'\): '4,799' may have a decimal comma or separate thousands; for thousands, add "
+        r"'data.columns=\{price: number\}'; for a decimal comma, write points"
+    )
+    with pytest.raises(KlrBenchError, match=expected):
+        read(path)
+    X, _, found = read(path, requested={"price": "number"})
+    assert X[:2, 0].tolist() == [4799, 4800]
+    assert "commas separate thousands in 1 column: price" in found.notes()
+
+
+def test_points_between_thousands_are_refused(tmp_path: Path) -> None:
+    table = [{"price": f"1.{200 + i}.000 €", "x": i % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
+    expected = (
+        r"'1\.200\.000 €' is no number, as points separate thousands; remove them \(pandas\.read_csv has thousands"
+    )
+    with pytest.raises(KlrBenchError, match=expected):
+        read(write(tmp_path / "mine.csv", table))
+
+
+@pytest.mark.parametrize("name", ["PassengerId", "customerID", "customer_id", "userid", "Order Key", "ID"])
+@pytest.mark.parametrize("n", [12, 60, 1500])
+@pytest.mark.parametrize("form", ["{}", "c{}", "90071992547{:06}"])
+def test_identifiers_are_left_out(tmp_path: Path, name: str, n: int, form: str) -> None:
+    table = [{"x": i % 5, name: form.format(37 * i % 1511), "class": "ab"[i % 2]} for i in range(n)]
+    table[1][name] = ""
+    (_, column) = read(write(tmp_path / "mine.csv", table))[2].columns
+    assert column.kind == "leave_out"
+    assert column.why in {"identifiers, all different", "numbers of the rows", "more than 1,000 different texts"}
+
+
+@pytest.mark.parametrize("name", ["paid", "humid", "Id"])
+def test_measurements_are_not_identifiers(tmp_path: Path, name: str) -> None:
+    value = "{}.5" if name == "Id" else "{}"
+    table = [{"x": i % 5, name: value.format(37 * i % 101), "class": "ab"[i % 2]} for i in range(60)]
+    assert read(write(tmp_path / "mine.csv", table))[2].columns[1].kind == "number"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path: Path, wide: bool) -> None:
+    filler = {f"f{i}": i for i in range(2000 if wide else 0)}
+    labels = ["a", "NA", "none", "?", "", "-"]
+    table = [{"x": 100 * (i % 6) + i, **filler, "class": labels[i % 6]} for i in range(60)]
+    path = write(tmp_path / "mine.csv", table)
+    arrays = read_files([path, path], Reading(table=1, multiclass=True))
+    assert arrays.classes == ("-", "a", "none")
+    X = arrays.X.toarray() if wide else arrays.X
+    assert X[:30, 0].tolist() == [row["x"] for row in table if row["class"] in arrays.classes]
+    assert arrays.n_train_official == 30
+    assert arrays.said[-1] == "left out: 60 rows without a label ('NA', '?', empty)"
+    no_label = write(tmp_path / "mine.csv", [row | {"class": ""} for row in table])
+    column = 2002 if wide else 2
+    expected = rf"mine\.csv: no row has a label in column {column} \('class'\); data\.label=NAME takes another column\."
+    with pytest.raises(KlrBenchError, match=expected):
+        read_files([no_label], Reading(table=1, multiclass=True))
+
+
+def test_a_file_without_a_header_is_said_to_have_none(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("1,2,a\n2,3,b\n3,3,a\n")
+    assert read(tmp_path / "mine.csv")[2].notes() == ["labels: column 3 (no header)"]
+
+
+def test_a_count_of_the_rows_is_left_out_wherever_it_stands(tmp_path: Path) -> None:
+    table = [{"x": (7 * i) % 5, "nr": 1 + i, "back": 6000 - i, "class": "ab"[i > 2999]} for i in range(6000)]
+    _, _, found = read(write(tmp_path / "mine.csv", table))
+    assert [column.why for column in found.columns] == ["", "numbers of the rows", ""]
+
+
+def test_row_numbers_of_pandas_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> None:
+    table = [{"": i, "rank": (11 * i) % 30, "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
+    X, _, found = read(write(tmp_path / "mine.csv", table))
+    assert [column.why for column in found.columns] == ["numbers of the rows", "", ""]
+    np.testing.assert_array_equal(X[:, 0], 11 * np.arange(30) % 30)
+
+
+def test_a_table_without_features_is_refused(tmp_path: Path) -> None:
+    table = [{"id": i, "class": "ab"[i % 2]} for i in range(30)]
+    with pytest.raises(KlrBenchError, match=r"no column is left to learn from \(id: numbers of the rows\); keep one"):
+        read(write(tmp_path / "mine.csv", table))
+
+
+def test_a_test_file_follows_the_training_file(tmp_path: Path) -> None:
+    _, _, table = read(write(tmp_path / "train.csv", rows()))
+    other = [row | {"id": 3, "city": "Paris", "x": "", "note": "", "born": "never"} for row in rows()[:3]]
+    X, _, again = read(write(tmp_path / "test.csv", other), like=table)
+    assert again is table
+    np.testing.assert_array_equal(X[:, 1:5], np.zeros((3, 4)))
+    assert np.isnan(X[:, 6]).all()
+    other[1]["x"] = "high"
+    with pytest.raises(KlrBenchError, match=r"test\.csv, line 3, column 8 \('x'\): 'high' is not a number between"):
+        read(write(tmp_path / "test.csv", other), like=table)
+
+
+def test_many_dates_are_dates_and_many_texts_are_texts(tmp_path: Path) -> None:
+    table = [{"day": f"{1 + i % 28}.{1 + i % 12}.{1900 + i // 12}", "text": f"t{i}", "x": i % 7} for i in range(1500)]
+    _, _, found = read(write(tmp_path / "mine.csv", [row | {"class": "ab"[row["x"] % 2]} for row in table]))
+    assert [column.why for column in found.columns] == ["dates", "more than 1,000 different texts", ""]
+
+
+def test_rare_values_share_no_column(tmp_path: Path) -> None:
+    table = [{"code": f"c{min(i % 300, i % 7 + 200)}", "y": "ab"[i % 2]} for i in range(2000)]
+    (column,) = read(write(tmp_path / "mine.csv", table))[2].columns
+    assert len(column.values) == 100
+
+
+def test_a_run_fills_in_what_is_missing_by_the_training_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.csv", rows())
+    source = {"format": "file", "path": str(path)}
+    spec = dataset_of({"source": source, "split": {"test_size": 0.25}})
+    dataset = load("file", spec, cache=tmp_path / "cache", mirror=None)
+    again = load("file", spec, cache=tmp_path / "cache", mirror=None)
+    assert dataset.said == again.said != ()
+    split = make_split(dataset, Share(test_size=0.25), 0, 0)
+    ages = dataset.X[:, 0]
+    data = prepare(dataset, split, None)
+    assert data.X_train.dtype == np.float32
+    assert data.X_train.shape[1] == dataset.X.shape[1] + 1, "with the indicator"
+    for X, part in ((data.X_train, split.train), (data.X_test, split.test)):
+        missing = np.isnan(ages[part])
+        np.testing.assert_array_equal(X[:, -1], missing)
+        np.testing.assert_array_equal(X[missing, 0], np.nanmedian(ages[split.train]))
+        np.testing.assert_array_equal(X[~missing, 0], ages[part][~missing])
+    assert abs(prepare(dataset, split, "auto").X_train.mean(axis=0)).max() < 1e-5
+
+
+@given(st.lists(st.one_of(st.floats(-1e15, 1e15), st.sampled_from(["", "NA", "?", "null"])), min_size=1, max_size=30))
+def test_numbers_are_read_exactly(values: list[Any]) -> None:
+    column = Column(0, "x", "number", n_missing=1)
+    found = column.features([repr(value) if isinstance(value, float) else value for value in values])[:, 0]
+    np.testing.assert_array_equal(found, [value if isinstance(value, float) else np.nan for value in values])
+    assert [is_missing(str(value)) for value in values] == np.isnan(found).tolist()

@@ -1,0 +1,419 @@
+"""Metrics against scikit-learn's and by hand, and the trace's clock."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import logit
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    brier_score_loss,
+    f1_score,
+    log_loss,
+    roc_auc_score,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC, LinearSVC
+
+from klr_bench import BatchConfidenceWeighted, KernelPerceptron
+from klr_bench.errors import KlrBenchError
+from klr_bench.metrics.clock import Clock
+from klr_bench.metrics.labels import METRICS, find_metric, metric_files, user_metrics
+from klr_bench.metrics.metric import Metric
+from klr_bench.metrics.predictions import TWO, Predictions, from_decision, reliability
+from klr_bench.metrics.quality import at_checkpoint, fitted, measure
+from tests.estimators.one_pass import KernelPegasos, NonConservativeKLR
+
+RANDOM = np.random.RandomState(0)
+X = RANDOM.standard_normal((300, 3))
+Y = np.where(X[:, 0] + 0.5 * RANDOM.standard_normal(300) > 0, 1, -1).astype(np.int8)
+
+
+def calibration_error(probability, y):
+    """The expected calibration error, row by row."""
+    total = 0.0
+    for k in range(15):
+        inside = [(k / 15 <= p < (k + 1) / 15) or (k == 14 and p == 1) for p in probability]
+        if any(inside):
+            total += sum(inside) * abs(np.mean(y[inside] == 1) - np.mean(probability[inside]))
+    return total / len(y)
+
+
+@pytest.mark.parametrize("estimator", [NonConservativeKLR(), LogisticRegression()], ids=str)
+def test_quality_is_that_of_scikit_learn(estimator):
+    classifier = estimator.fit(X[:200], Y[:200])
+    probability = classifier.predict_proba(X[200:])[:, 1]
+    expected = {
+        "accuracy": classifier.score(X[200:], Y[200:]),
+        "error_rate": 1 - classifier.score(X[200:], Y[200:]),
+        "balanced_accuracy": balanced_accuracy_score(Y[200:], classifier.predict(X[200:])),
+        "f1": f1_score(Y[200:], classifier.predict(X[200:])),
+        "average_precision": average_precision_score(Y[200:], probability),
+        "log_loss": log_loss(Y[200:], probability),
+        "brier": brier_score_loss(Y[200:], probability),
+        "ece": calibration_error(probability, Y[200:]),
+        "auc": roc_auc_score(Y[200:], probability),
+    }
+    measured = measure(classifier, X[200:], Y[200:])[0]
+    assert measured.keys() == expected.keys(), "a new metric stands in `expected`, computed in another way"
+    assert measured == pytest.approx(expected)
+
+
+def test_bins_by_hand():
+    probability = np.array([0.0, 0.06, 0.5, 0.52, 1.0, 0.99])
+    bins = reliability(probability, np.array([-1, 1, 1, -1, 1, 1]) > 0)
+    assert [(k, n, positive) for k, n, _, positive in bins] == [(0, 2, 0.5), (7, 2, 0.5), (14, 2, 1.0)]
+    assert [predicted for _, _, predicted, _ in bins] == pytest.approx([0.03, 0.51, 0.995])
+    decision = np.array([-np.inf, logit(0.06), logit(0.5), logit(0.52), np.inf, logit(0.99)])
+    predictions = from_decision(np.array([-1, 1, 1, -1, 1, 1]), decision, logistic=True)
+    assert METRICS["ece"].of(predictions) == pytest.approx((2 * 0.47 + 2 * 0.01 + 2 * 0.005) / 6)
+    assert measure(KernelPegasos().fit(X, Y), X, Y)[2] == [], "no probabilities, no bins"
+
+
+@given(st.lists(st.tuples(st.floats(0, 1, width=32), st.sampled_from([-1, 1])), min_size=1, max_size=50))
+def test_every_row_is_in_the_bin_of_its_probability(rows):
+    probability, y = (np.array(column) for column in zip(*rows, strict=True))
+    predictions = Predictions(
+        y, TWO, lambda: y, predict_proba=lambda k: np.column_stack([1 - probability, probability])
+    )
+    bins = predictions.bins
+    assert bins == reliability(probability, y > 0)
+    assert sum(n for _, n, _, _ in bins) == len(rows)
+    for k, _, predicted, positive in bins:
+        assert k / 15 - 1e-9 <= predicted <= (k + 1) / 15 + 1e-9
+        assert 0 <= positive <= 1
+    assert 0 <= METRICS["ece"].of(predictions) <= 1
+
+
+def test_log_loss_is_exact_where_probabilities_are_0_and_1():
+    class Sure(NonConservativeKLR):
+        def decision_function(self, X):
+            return np.full(len(X), -800.0)
+
+    classifier = Sure().fit(X, Y)
+    assert measure(classifier, X[:1], np.array([1]))[0]["log_loss"] == 800.0
+
+
+THREE = np.digitize(X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * RANDOM.standard_normal(300), [-0.3, 0.8]).astype(np.int8)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB(), SVC(), SGDClassifier()], ids=str)
+def test_quality_of_three_classes_is_that_of_scikit_learn(estimator):
+    classifier = estimator.fit(X[:200], THREE[:200])
+    measured, _, bins = measure(classifier, X[200:], THREE[200:])
+    accuracy = classifier.score(X[200:], THREE[200:])
+    predicted = classifier.predict(X[200:])
+    expected = {
+        **{"accuracy": accuracy, "error_rate": 1 - accuracy},
+        "balanced_accuracy": balanced_accuracy_score(THREE[200:], predicted),
+        "f1": f1_score(THREE[200:], predicted, average="macro"),
+    }
+    scores = classifier.predict_proba if hasattr(classifier, "predict_proba") else classifier.decision_function
+    ranked = [(THREE[200:] == k, scores(X[200:])[:, k]) for k in range(3)]
+    expected["auc"] = np.mean([roc_auc_score(*pair) for pair in ranked])
+    expected["average_precision"] = np.mean([average_precision_score(*pair) for pair in ranked])
+    if hasattr(classifier, "predict_proba"):
+        probability = classifier.predict_proba(X[200:])
+        right = np.where(classifier.predict(X[200:]) == THREE[200:], 1, -1)
+        expected["log_loss"] = log_loss(THREE[200:], probability)
+        expected["brier"] = sum(np.mean((probability[:, k] - (THREE[200:] == k)) ** 2) for k in range(3))
+        expected["ece"] = calibration_error(probability.max(axis=1), right)
+    assert measured.keys() == expected.keys(), "a new metric stands in `expected`, computed in another way"
+    assert measured == pytest.approx(expected)
+    assert sum(n for _, n, _, _ in bins) == (100 if "ece" in expected else 0)
+
+
+def test_log_loss_of_three_classes_is_exact_and_an_unseen_class_is_refused():
+    classifier = LogisticRegression().fit(X, THREE)
+    classifier.coef_[:], classifier.intercept_[:] = 0, [0, 0, 900]
+    assert measure(classifier, X[:1], np.array([1]))[0]["log_loss"] == 900.0
+    with pytest.raises(ValueError, match=r"classes \[3\]"):
+        measure(classifier, X[:2], np.array([1, 3]))
+
+
+def test_no_probabilities_no_log_loss_one_class_no_auc():
+    classifier = KernelPegasos().fit(X, Y)
+    of_labels, of_ranks = {"accuracy", "error_rate", "balanced_accuracy", "f1"}, {"auc", "average_precision"}
+    assert set(measure(classifier, X, Y)[0]) == of_labels | of_ranks
+    assert set(measure(classifier, X[Y > 0], Y[Y > 0])[0]) == of_labels | {"average_precision"}
+    assert set(measure(classifier, X[Y < 0], Y[Y < 0])[0]) == of_labels
+
+
+def test_metrics_of_rare_classes_by_hand():
+    y, decision = np.array([1, -1, -1, -1, -1, -1]), np.array([0.5, 0.7, -1.0, -2.0, -3.0, -4.0])
+    found = {name: METRICS[name].of(from_decision(y, decision, logistic=True)) for name in ("balanced_accuracy", "f1")}
+    assert found == pytest.approx({"balanced_accuracy": (1 + 4 / 5) / 2, "f1": 2 / 3})
+    assert METRICS["average_precision"].of(from_decision(y, decision, logistic=True)) == 0.5
+    nobody = from_decision(-np.ones(6), -np.ones(6), logistic=True)
+    assert METRICS["f1"].of(nobody) == 0, "no positive row, and none predicted"
+
+
+def test_size_of_kernel_and_linear_classifiers():
+    learner = NonConservativeKLR().fit(X, Y)
+    sums = {"cumulative_loss": learner.cumulative_loss_, "mistake_rate": learner.n_mistakes_ / 300}
+    assert fitted(learner, 300) == {"n_support": 300, "sparsity": 0.0, "n_updates": 300, **sums}
+    machine = SVC().fit(X, Y)
+    assert fitted(machine, 300)["n_support"] == machine.n_support_.sum()
+    assert fitted(machine, 300)["sparsity"] == 1 - machine.n_support_.sum() / 300
+    linear = SGDClassifier(penalty="l1", alpha=0.05, random_state=0).fit(X, Y)
+    assert fitted(linear, 300)["nonzero_fraction"] == np.mean(linear.coef_ != 0)
+
+
+def test_mistakes_are_counted_before_a_row_is_learned():
+    learner, wrong = KernelPerceptron(shuffle=False), 0
+    for n, (row, label) in enumerate(zip(X[:60], Y, strict=False)):
+        wrong += n == 0 or label * learner.decision_function(row[None])[0] <= 0.0
+        learner.partial_fit(row[None], [label], classes=[-1, 1])
+    assert 0 < fitted(learner, 60)["mistake_rate"] == wrong / 60 < 1
+    many = KernelPerceptron().fit(X, np.arange(300) % 3)
+    assert "mistake_rate" not in fitted(many, 300), "there are three f"
+    assert "mistake_rate" not in fitted(SVC().fit(X, Y), 300)
+
+
+def test_the_time_of_the_pass_is_a_part_of_the_fit(monkeypatch):
+    seconds = itertools.count()
+    monkeypatch.setattr("klr_bench.estimators.linear.bcw.time", SimpleNamespace(perf_counter=lambda: next(seconds)))
+    assert fitted(BatchConfidenceWeighted().fit(X, Y), 300)["pass_time_s"] == 1.0
+
+
+def test_selected_features_and_the_relevant_ones_among_them():
+    svm = LinearSVC(penalty="l1", dual=False, C=0.003).fit(X, Y)
+    chosen = np.flatnonzero(svm.coef_[0])
+    assert 0 < len(chosen) < 3
+    assert selection(svm, None) == {"n_selected": len(chosen)}
+    assert selection(svm, np.array([0, 1, 2])) == {"n_selected": len(chosen), "relevant_found": len(chosen) / 3}
+    svm.selected_features_ = np.array([2, 0])  # what an estimator says goes before its weights
+    assert selection(svm, np.array([0, 1])) == {"n_selected": 2, "relevant_found": 0.5}
+    assert selection(SVC().fit(X, Y), np.array([0])) == {}
+
+
+def selection(classifier, relevant):
+    measured = fitted(classifier, 300, relevant)
+    return {name: measured[name] for name in ("n_selected", "relevant_found") if name in measured}
+
+
+def test_a_summary_with_an_unknown_name_is_refused():
+    class Odd(KernelPegasos):
+        def summary(self):
+            return {"n_suport": 3}
+
+    with pytest.raises(KlrBenchError, match=r"Odd.summary\(\): unknown metric 'n_suport'. Did you mean 'n_support'"):
+        fitted(Odd().fit(X, Y), 300)
+
+
+def test_a_checkpoint_asks_once_and_keeps_what_the_estimator_watches():
+    class Counted(NonConservativeKLR):
+        asked = 0
+
+        def decision_function(self, X):
+            self.asked += len(X) > 100
+            return super().decision_function(X)
+
+    learner = Counted().fit(X, Y)
+    own = {"n_support": 300, "cumulative_loss": learner.cumulative_loss_}
+    assert at_checkpoint(learner, X, Y) == {"accuracy": learner.score(X, Y)} | own
+    learner.watched, learner.asked = ("accuracy", "log_loss", "auc"), 0
+    found = at_checkpoint(learner, X, Y)
+    assert learner.asked == 1
+    expected = measure(learner, X, Y)[0]
+    assert found == {name: expected[name] for name in ("accuracy", "log_loss", "auc")} | own
+
+
+def test_labels_of_a_wrong_shape_are_refused():
+    class Column(KernelPegasos):
+        decision_function = None
+
+        def predict(self, X):
+            return np.ones((len(X), 1))
+
+    with pytest.raises(ValueError, match=r"shape \(300, 1\), expected \(300,\)"):
+        measure(Column().fit(X, Y), X, Y)
+
+
+OWN = """
+from klr_bench.metrics.metric import Metric
+
+def recall(predictions):
+    return (predictions.predicted[predictions.y > 0] > 0).mean()
+
+METRIC = Metric("recall", "Recall", unit="percent", better="higher", of=recall)
+"""
+
+
+def own(folder, text, name="recall"):
+    (folder / "metric").mkdir(exist_ok=True)
+    (folder / "metric" / f"{name}.py").write_text(text)
+    return [folder]
+
+
+def test_a_metric_of_ones_own_is_one_file(tmp_path: Path):
+    folders = own(tmp_path, OWN)
+    own(tmp_path, "raise SystemExit('never asked for')", "other")
+    assert list(metric_files(folders)) == ["other", "recall"]
+    found = user_metrics(["accuracy", "recall"], folders)
+    assert list(found) == ["recall"]
+    classifier = LogisticRegression().fit(X, Y)
+    measured = measure(classifier, X, Y, found.values())[0]
+    assert measured["recall"] == np.mean(classifier.predict(X[Y > 0]) == 1)
+    assert find_metric("accuracy", folders) is METRICS["accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected METRIC = Metric"),
+        ("METRIC = 5", "expected METRIC = Metric.* got 5"),
+        ("1 / 0", "recall.py: running it raised ZeroDivisionError"),
+        ("def f(:", "running it raised SyntaxError"),
+        ("raise SystemExit", "running it raised SystemExit"),
+        (OWN.replace('Metric("recall"', 'Metric("recal"'), "expected 'recall', the name of the file, got 'recal'"),
+        (OWN.replace("of=recall", "of=3"), "METRIC.of: expected a function of Predictions, got 3"),
+        (OWN.replace(", of=recall", ""), "METRIC.of: expected a function of Predictions, got None"),
+        (OWN.replace('"higher"', '"up"'), "better: expected one of 'higher', 'lower', '', got 'up'"),
+        (OWN.replace('"percent"', "5"), "unit: expected text, got 5"),
+        (OWN.replace('"Recall"', '""'), "title: expected a line of text, got ''"),
+        (OWN.replace("of=recall", "of=recall, stored=False"), "`stored` and `compares` are for metrics"),
+    ],
+)
+def test_a_file_that_holds_no_metric_is_refused(tmp_path: Path, text, message):
+    with pytest.raises(KlrBenchError, match=message):
+        find_metric("recall", own(tmp_path, text))
+
+
+def test_names_of_ones_own_metrics(tmp_path: Path):
+    folders = own(tmp_path, OWN)
+    with pytest.raises(KlrBenchError, match=r"unknown metric 'recal'. Did you mean 'recall'"):
+        find_metric("recal", folders)
+    own(tmp_path, OWN.replace('"recall"', '"f_1-score"'), "f_1-score")
+    with pytest.raises(KlrBenchError, match="name: expected letters, digits and _, got 'f_1-score'"):
+        find_metric("f_1-score", folders)
+    own(tmp_path, "raise SystemExit", "accuracy")
+    assert find_metric("accuracy", folders) is METRICS["accuracy"], "a shipped metric cannot be hidden"
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ("1 / 0", "metric recall: its function raised ZeroDivisionError: division by zero"),
+        ("'high'", "metric recall: its function is to return a finite number or None, got 'high'"),
+        ("predictions.odds", "metric recall: its function raised AttributeError"),
+    ],
+)
+def test_a_function_that_fails_is_named(tmp_path: Path, result, message):
+    metric = find_metric(
+        "recall", own(tmp_path, OWN.replace("(predictions.predicted[predictions.y > 0] > 0).mean()", result))
+    )
+    with pytest.raises(KlrBenchError, match=message):
+        measure(LogisticRegression().fit(X, Y), X, Y, [metric])
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_a_metric_is_what_its_description_says(metric):
+    found = Metric.from_description(metric.described())
+    assert found.described() == metric.described()
+    assert found.of is None
+
+
+@pytest.mark.parametrize("field", METRICS["accuracy"].described())
+@pytest.mark.parametrize("value", [5, 1.5, None, [], {}, "", "perc\nent", True], ids=repr)
+def test_a_description_with_a_wrong_value_is_refused(field, value):
+    described = METRICS["accuracy"].described()
+    meaningful = value == "" and field in ("unit", "better", "compared")
+    if meaningful or type(value) is type(described[field]) is bool:
+        assert Metric.from_description(described | {field: value}).described()[field] == value
+        return
+    with pytest.raises(KlrBenchError, match=f"manifest: {field}: expected"):
+        Metric.from_description(described | {field: value}, "manifest")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (5, "expected keys and values, got 5"),
+        ({"name": "a"}, "expected the key 'title', got name"),
+        ({}, "expected the key 'name', got none"),
+        ({"name": "a", "title": "A", "of": "os.system"}, "unknown key 'of'"),
+        ({"name": "a", "titel": "A"}, "unknown key 'titel'. Did you mean 'title'"),
+        ({"name": "a", "title": "A", 3: 4}, "unknown key 3"),
+    ],
+)
+def test_a_description_of_another_shape_is_refused(content, message):
+    with pytest.raises(KlrBenchError, match=message):
+        Metric.from_description(content)
+
+
+class Watch:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+
+def test_the_clock_stands_while_a_checkpoint_is_evaluated():
+    watch = Watch()
+
+    def evaluate(estimator):
+        watch.seconds += 50
+        return {"accuracy": 0.5, "n_support": 3}
+
+    clock = Clock(1000, 4, evaluate, now=watch)
+    for t in range(100, 1001, 100):
+        watch.seconds += 1
+        assert not clock(None, t)
+    assert [tuple(checkpoint) for checkpoint in clock.checkpoints] == [
+        (t, t / 100, name, value)
+        for t in (300, 500, 800, 1000)
+        for name, value in (("accuracy", 0.5), ("n_support", 3.0))
+    ]
+    assert clock.elapsed() == 10
+
+
+def test_checkpoints_may_be_logarithmic():
+    clock = Clock(65_536, 9, lambda estimator: {"accuracy": 0.5}, spacing="log")
+    for t in range(128, 2 * 65_536 + 1, 128):
+        clock(None, t)
+    assert [checkpoint.t for checkpoint in clock.checkpoints] == [256 * 2**k for k in range(10)]
+    few = Clock(100, 5, lambda estimator: {"accuracy": 0.5}, spacing="log")
+    for t in range(1, 101):
+        few(None, t)
+    assert few.checkpoints[0].t == 20
+    assert few.checkpoints[-1].t == 100
+
+
+def test_the_end_of_a_fit_is_a_checkpoint_once():
+    clock = Clock(100, 4, lambda estimator: {"accuracy": 0.5})
+    clock.end(None, 7)  # nothing was watched
+    for t in (25, 50, 60):
+        clock(None, t)
+    clock.end(None, 60)
+    clock.end(None, 60)
+    assert [checkpoint.t for checkpoint in clock.checkpoints] == [25, 50, 60]
+
+
+def test_the_time_limit_counts_fitting_alone():
+    watch = Watch()
+
+    def evaluate(estimator):
+        watch.seconds += 50
+        return {}
+
+    clock = Clock(10, 10, evaluate, time_limit_s=4, now=watch)
+    watch.seconds += 2
+    assert not clock(None, 1)
+    watch.seconds += 2
+    assert not clock(None, 2)
+    assert not clock.timed_out
+    watch.seconds += 1
+    assert clock(None, 3)
+    assert clock.timed_out

@@ -1,0 +1,166 @@
+"""Keys from content and from source code, which is parsed and never imported."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klr_bench.errors import KlrBenchError
+from klr_bench.results import keys
+from klr_bench.results.keys import content_hash, file_hash, module_hash, source_hash
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.dictionaries(st.text(), inner)
+)
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_content_hash_ignores_the_order_of_keys_only(content):
+    assert content_hash(dict(reversed(content.items()))) == content_hash(content)
+    assert content_hash({"outer": content}) != content_hash({"outer": content, "new key": None})
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """A function that writes a module of the user's; importing any of them ends the test."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(name, source):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{source}\nassert False, 'imported'\n")
+        for cached in (keys.source_hash, keys.file_hash, keys._module):
+            cached.cache_clear()
+        return path
+
+    return write
+
+
+LEARNER = "from mine.parts import steps\nclass Learner:\n    rate = 1\n"
+
+
+def test_source_hash_sees_code_and_not_comments_or_docstrings(write):
+    write("mine.py", LEARNER)
+    first = source_hash("mine.Learner")
+    write("mine.py", '"""Words."""\n# a comment\n' + LEARNER.replace("rate", '"""More words."""\n\n    rate'))
+    assert source_hash("mine.Learner") == first
+    write("mine.py", LEARNER.replace("1", "2"))
+    assert source_hash("mine.Learner") != first
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(
+            "import beside",
+            "import beside as other",
+            "from beside import f",
+            "from beside import *",
+            "import beside.part",
+        ),
+        *("def fit():\n    import beside", "try:\n    import beside\nexcept ImportError:\n    pass"),
+    ],
+)
+def test_source_hash_follows_the_users_own_imports(write, statement):
+    write("beside/__init__.py", "x = 1")
+    write("beside/part.py", "y = 1")
+    write("mine.py", f"{statement}\nclass Learner: pass")
+    first = source_hash("mine.Learner")
+    write("beside/__init__.py", "x = 2")
+    assert source_hash("mine.Learner") != first
+
+
+RELATIVE = ("from . import part", "from .part import y", "from .. import other", "from ..other import z")
+
+
+@pytest.mark.parametrize("statement", RELATIVE)
+def test_source_hash_follows_relative_imports(write, statement):
+    for name in ("top/__init__.py", "top/inner/__init__.py"):
+        write(name, "")
+    write("top/other.py", "z = 1")
+    write("top/inner/part.py", "y = 1")
+    write("top/inner/mine.py", f"{statement}\nclass Learner: pass")
+    first = source_hash("top.inner.mine.Learner")
+    write("top/other.py", "z = 2")
+    write("top/inner/part.py", "y = 2")
+    assert source_hash("top.inner.mine.Learner") != first
+    assert "top" not in sys.modules
+
+
+@pytest.mark.parametrize("statement", ["from klr_bench import OSKL", "import klr_bench\nbase = klr_bench.OSKL"])
+def test_source_hash_follows_the_public_names_of_klr_bench(write, monkeypatch, statement):
+    write("mine.py", statement)
+    first = source_hash("mine.Learner")
+    monkeypatch.setitem(keys.PUBLIC, "OSKL", keys.PUBLIC["NonConservativeKLR"])
+    write("mine.py", statement)
+    assert source_hash("mine.Learner") != first
+
+
+def test_an_attribute_of_an_object_is_no_public_name(write, monkeypatch):
+    statement = "class Learner:\n    def fit(self):\n        return self.stream"
+    write("mine.py", statement)
+    first = source_hash("mine.Learner")
+    monkeypatch.setitem(keys.PUBLIC, "stream", keys.PUBLIC["OSKL"])
+    write("mine.py", statement)
+    assert source_hash("mine.Learner") == first
+
+
+def test_modules_that_import_each_other_and_folders_without_init(write):
+    write("left.py", "import right")
+    write("right.py", "import left")
+    write("space/deep/mine.py", "import left")
+    assert source_hash("left.Learner") == source_hash("left.other")
+    first = source_hash("space.deep.mine.Learner")
+    write("right.py", "import left\nx = 1")
+    assert source_hash("space.deep.mine.Learner") != first
+
+
+def test_the_hash_of_a_file_follows_its_imports_too(write):
+    write("beside.py", "x = 1")
+    path = write("metric.py", "from beside import x")
+    first = file_hash(path)
+    write("beside.py", "x = 2")
+    assert file_hash(path) != first
+
+
+def test_a_module_that_is_not_there_or_is_not_python_is_an_error(write):
+    with pytest.raises(KlrBenchError, match=r"'no_such_module\.Thing': there is no such module"):
+        source_hash("no_such_module.Thing")
+    write("broken.py", "def (")
+    with pytest.raises(KlrBenchError, match=r"broken\.py: this is not Python"):
+        source_hash("broken.Learner")
+
+
+def test_hashes_of_klr_benchs_own_code():
+    assert source_hash("klr_bench.OSKL") == source_hash("klr_bench.estimators.online.oskl.OSKL")
+    assert source_hash("klr_bench.OSKL") != source_hash("klr_bench.NonConservativeKLR")
+    assert module_hash("klr_bench.datasets.splits") != module_hash("klr_bench.runner.selection")
+
+
+def test_an_algorithm_depends_on_its_engine_and_not_on_its_neighbours(monkeypatch):
+    collected = []
+    monkeypatch.setattr(keys, "content_hash", lambda content: collected.append(set(content)) or "")
+    keys.source_hash.__wrapped__("klr_bench.OSKL")
+    assert {
+        "klr_bench.estimators.online.oskl",
+        "klr_bench.estimators.online.engine",
+        "klr_bench.estimators.core.losses",
+        "klr_bench.estimators.core.kernels",
+    } <= collected[0]
+    assert "klr_bench.estimators.online.nc" not in collected[0]
+
+
+def test_a_package_stands_for_its_modules(monkeypatch):
+    collected = []
+    monkeypatch.setattr(keys, "content_hash", lambda content: collected.append(set(content)) or "")
+    keys.module_hash.__wrapped__("klr_bench.metrics")
+    assert {"klr_bench.metrics.quality", "klr_bench.metrics.clock"} <= collected[0]
+
+
+def test_source_hash_of_a_library_is_its_version():
+    import sklearn
+
+    assert source_hash("sklearn.svm.SVC") == f"scikit-learn=={sklearn.__version__}"

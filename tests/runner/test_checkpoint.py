@@ -1,0 +1,161 @@
+"""Checkpoints of streams: a learner goes on as if nothing had happened, and a file of results runs nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import yaml
+from sklearn.linear_model import SGDClassifier
+
+from klr_bench import AROW, BudgetOSKL, protocols
+from klr_bench.config.locations import config_dir
+from klr_bench.instantiate import TARGET, build, classifier_class
+from klr_bench.runner import checkpoint
+from klr_bench.runner.checkpoint import CheckpointError
+
+ROWS = np.random.RandomState(0).rand(400, 70).astype(np.float32)
+KINDS = {"dense": ROWS, "sparse": sp.csr_matrix(ROWS * (ROWS > 0.7)), "bits": (ROWS > 0.5).astype(np.float32)}
+
+
+def specs() -> dict[str, dict[str, Any]]:
+    """The estimators of klr-bench that learn from streams, as the configs have them."""
+    found = {}
+    for path in sorted((config_dir() / "algorithm").glob("*.yaml")):
+        spec = yaml.safe_load(path.read_text())["estimator"]
+        if spec[TARGET].startswith("klr_bench") and protocols.declares(classifier_class(spec[TARGET]), "partial_fit"):
+            found[path.stem] = {name: value for name, value in spec.items() if "${" not in str(value)}
+    return found
+
+
+def made(spec: dict[str, Any]) -> Any:
+    learner = build(spec)
+    return learner.set_params(random_state=3) if "random_state" in learner.get_params() else learner
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return True if two fitted attributes are equal bit by bit."""
+    if sp.issparse(one):
+        return (one != other).nnz == 0
+    if isinstance(one, list):
+        return all(map(same, one, other))
+    return hasattr(one, "get_params") or np.array_equal(one, other)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", specs())
+def test_a_restored_learner_goes_on_as_the_one_that_was_saved(
+    name: str, n_classes: int, kind: str, tmp_path: Path
+) -> None:
+    spec, X = specs()[name], KINDS[kind]
+    y = np.argmax(ROWS[:, :n_classes], axis=1)
+    whole, half = made(spec), made(spec)
+    for rows in (slice(100), slice(100, 200)):
+        whole.partial_fit(X[rows], y[rows], classes=range(n_classes))
+        half.partial_fit(X[rows], y[rows], classes=range(n_classes))
+    checkpoint.save(tmp_path / "a.state", "key", half, {"n_rows": 200})
+    fresh = made(spec)
+    assert checkpoint.restore(tmp_path / "a.state", "key", fresh) == {"n_rows": 200}
+    for rows in (slice(200, 300), slice(300, 400)):
+        whole.partial_fit(X[rows], y[rows])
+        fresh.partial_fit(X[rows], y[rows])
+    np.testing.assert_array_equal(fresh.decision_function(X), whole.decision_function(X))
+    fitted = [name for name in vars(whole) if name.endswith("_") and "time" not in name]
+    assert {"classes_", "n_features_in_"} <= {*fitted}
+    assert all(same(getattr(fresh, name), getattr(whole, name)) for name in fitted)
+    assert fresh.get_params().keys() == whole.get_params().keys()
+
+
+def saved(path: Path) -> bytes:
+    learner = BudgetOSKL(20, gamma=1.0, random_state=0).partial_fit(
+        ROWS[:, :2], ROWS[:, 0] > 0.5, classes=[False, True]
+    )
+    checkpoint.save(path, "key", learner, {"n_rows": 400})
+    return path.read_bytes()
+
+
+def test_every_flipped_bit_is_detected(tmp_path: Path) -> None:
+    path, draw = tmp_path / "a.state", np.random.default_rng(0)
+    content = saved(path)
+    for bit in draw.integers(8 * len(content), size=300).tolist():
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        fresh = BudgetOSKL(20, gamma=1.0, random_state=0)
+        with pytest.raises(CheckpointError, match="damaged"):
+            checkpoint.restore(path, "key", fresh)
+        assert not hasattr(fresh, "classes_")
+
+
+def test_no_checkpoint_and_that_of_another_cell(tmp_path: Path) -> None:
+    fresh = BudgetOSKL(20, gamma=1.0, random_state=0)
+    assert checkpoint.restore(tmp_path / "a.state", "key", fresh) is None
+    saved(tmp_path / "a.state")
+    with pytest.raises(CheckpointError, match="of another cell"):
+        checkpoint.restore(tmp_path / "a.state", "other", fresh)
+    with pytest.raises(CheckpointError, match="of another estimator"):
+        checkpoint.restore(tmp_path / "a.state", "key", AROW())
+
+
+class Forged:
+    """Writes a file where it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.mark,)
+
+
+def forged(path: Path, state: Any, **arrays: Any) -> None:
+    """Write a checkpoint with a hash that is right."""
+    file = io.BytesIO()
+    content = json.dumps({"key": "key", "sums": {}, "state": state}).encode()
+    np.savez(file, json=np.frombuffer(content, np.uint8), **arrays)
+    path.write_bytes(checkpoint._digest(file.getvalue()) + b"\n" + file.getvalue())
+
+
+STATES: list[Any] = [
+    {"class": ["os", "system"], "state": {}},
+    {"class": ["subprocess", "Popen"], "state": {"args": "true"}},
+    {"class": ["klr_bench.estimators.core.jit", "os.system"], "state": {}},
+    {"class": ["klr_bench.estimators.core.classifier", "wraps"], "state": {}},
+    {"class": ["klr_bench.estimators.core.classifier", "BaseEstimator"], "state": {}},
+    {"class": ["klr_bench.estimators.nowhere", "X"], "state": {}},
+    {"class": ["klr_bench.results.store", "Store"], "state": {}},
+    {"array": 0},
+    {"same": 5},
+    {"unknown": 1},
+    {},
+    [],
+    None,
+    5,
+]
+
+
+@pytest.mark.parametrize("state", STATES, ids=repr)
+def test_what_somebody_has_forged_is_refused_and_runs_nothing(state: Any, tmp_path: Path) -> None:
+    path, mark = tmp_path / "a.state", tmp_path / "mark"
+    for content in (pickle.dumps(Forged(mark)), b"", b"\n", b"0" * 32 + b"\n" + pickle.dumps(Forged(mark))):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError):
+            checkpoint.restore(path, "key", AROW())
+    forged(path, state, **{"0": np.array([Forged(mark)], dtype=object)})
+    with pytest.raises(CheckpointError):
+        checkpoint.restore(path, "key", AROW())
+    assert not mark.exists()
+
+
+def test_of_an_estimator_of_others_nothing_is_stored_but_the_reason(tmp_path: Path) -> None:
+    learner = SGDClassifier().partial_fit(ROWS, ROWS[:, 0] > 0.5, classes=[False, True])
+    checkpoint.save(tmp_path / "a.state", "key", learner, {})
+    with pytest.raises(CheckpointError, match="not sklearn"):
+        checkpoint.restore(tmp_path / "a.state", "key", SGDClassifier())

@@ -1,0 +1,248 @@
+"""Runs on a dask cluster: a real scheduler and real workers, which are killed, come late, or have other code.
+
+Each time the records are those of a run without a cluster that nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import klr_bench
+from klr_bench.cli import main
+from klr_bench.runner.executors import _dask_worker, dask
+from klr_bench.runner.fit import run_cell
+from klr_bench.runner.plan import plan_cells
+from tests.config.composing import composed
+from tests.runner.test_interruptions import HERE, LEARNERS, TIMES, Workplace, patiently
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.exhaustive
+
+
+class Cluster:
+    """A scheduler of dask and its workers, none at first."""
+
+    def __init__(self, place: Workplace) -> None:
+        self.place = place
+        self.folder = place.folder / f"cluster-{os.urandom(4).hex()}"
+        self.folder.mkdir()
+        self.file = self.folder / "scheduler.json"
+        self.workers: list[subprocess.Popen] = []
+        self.scheduler = self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        patiently(self.file.exists)
+
+    def _start(self, what: str, *arguments: str, **environment: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments],
+            cwd=self.folder,
+            env=os.environ | environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def add(self, *path: Path) -> None:
+        """Start a worker, with folders to search for modules before that of the tests."""
+        worker = self._start(
+            "worker",
+            *("--scheduler-file", str(self.file), "--no-nanny", "--nthreads", "1", "--no-dashboard"),
+            FITS_LOG=str(self.place.log),
+            PYTHONPATH=os.pathsep.join(map(str, [*path, HERE.parents[1]])),
+        )
+        self.workers.append(worker)
+
+    def kill(self, pid: int) -> None:
+        worker = next(worker for worker in self.workers if worker.pid == pid)
+        self.workers.remove(worker)
+        worker.kill()
+        worker.wait()
+
+    def close(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    cluster = Cluster(Workplace(tmp_path))
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> pd.DataFrame:
+    """The records of a run that nobody disturbed."""
+    place = Workplace(tmp_path_factory.mktemp("undisturbed"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place.folder)
+        patch.setenv("FITS_LOG", str(place.log))
+        assert main(["run", "experiment=tiny", "parallel=serial"]) == 0
+    return place.records()
+
+
+def on(cluster: Cluster) -> list[str]:
+    return ["n_jobs=null", "parallel=dask", f"parallel.scheduler_file={cluster.file}"]
+
+
+def ended(process: subprocess.Popen, status: int = 0) -> str:
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == status, output
+    return " ".join(output.split())
+
+
+def read_until(process: subprocess.Popen, text: str) -> None:
+    """Read what a run prints until a line has this text."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if text in line:
+            return
+    pytest.fail(f"it does not say {text!r}")
+
+
+def test_workers_that_are_lost_and_workers_that_come_late(cluster, undisturbed):
+    """Workers die in a fold and in a cell, and all are gone for a while."""
+    place = cluster.place
+    for _ in range(2):
+        cluster.add()
+    place.hold(2)
+    process = place.start(*on(cluster))
+    for n in (2, 20):
+        place.hold(n)
+        place.wait_for(n)
+        cluster.kill(int(place.events("start")[-1][0]))
+        cluster.add()
+    place.hold(24)
+    place.wait_for(24)
+    for worker in [*cluster.workers]:
+        cluster.kill(worker.pid)
+    place.release()
+    read_until(process, "folds and cells wait for one. Start one with: dask worker tcp://")
+    cluster.add()
+    assert "going on with 1 worker on 1 machine" in ended(process)
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
+
+
+def test_a_task_that_loses_two_workers_has_failed(tmp_path):
+    place = Workplace(
+        tmp_path,
+        {
+            "first": {"_target_": f"{LEARNERS}.Watched", "tag": 1},
+            "deadly": {"_target_": f"{LEARNERS}.Deadly", "tag": 2},
+        },
+    )
+    output = place.finish("repeats=1", "parallel=dask", status=1)
+    assert re.search(r"dask cluster tcp://\S+: 2 workers on 1 machine", output)
+    assert place.records().set_index("algorithm").status.to_dict() == {"first": "ok", "deadly": "killed"}
+    assert "two workers were lost while they ran this" in " ".join(output.split())
+    assert len([tag for _, tag, *_ in place.events("start") if tag == "2"]) == 2
+
+
+def test_a_worker_with_other_code_is_not_used(cluster, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    shutil.copytree(Path(klr_bench.__file__).parent, other / "klr_bench", ignore=shutil.ignore_patterns("__pycache__"))
+    splits = next((other / "klr_bench").rglob("splits.py"))
+    splits.write_text(f"{splits.read_text()}\nVERSION = 'another'\n")
+    (other / "configs").symlink_to(Path(klr_bench.__file__).parents[0] / "configs")
+    cluster.add(other)
+    refused = ended(cluster.place.start(*on(cluster), "algorithm=[first]"), status=2)
+    assert "none of its workers can be used" in refused
+    assert "its code differs from that of the run. Give it the same code, and start it again." in refused
+    cluster.add()
+    output = ended(cluster.place.start(*on(cluster), "algorithm=[first]"))
+    assert "4 of 4 cells are done" in output
+
+
+def test_an_interrupted_run_and_a_lost_scheduler_keep_what_is_finished(cluster, undisturbed):
+    place = cluster.place
+    for _ in range(2):
+        cluster.add()
+    for n, status in ((6, 130), (12, 1)):
+        n += len(place.events("start")) - len(place.events("end"))  # which were running
+        place.hold(n)
+        process = place.start(*on(cluster))
+        place.wait_for(n)
+        if status == 1:
+            cluster.scheduler.kill()
+        else:
+            process.send_signal(signal.SIGINT)
+        output = ended(process, status)
+        assert "Run the same command again to go on." in output
+        assert status != 1 or "is gone" in output
+        assert "Traceback" not in output
+        place.release()
+    done = len(list((place.results / "cells").glob("[!.]*.json")))
+    assert f"({done} were there already)" in ended(place.start())
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (
+            "address=tcp://127.0.0.1:9",
+            r"parallel\.address: no scheduler of dask answers at tcp://127\.0\.0\.1:9 .* Start",
+        ),
+        (
+            "scheduler_file=none.json",
+            r"parallel\.scheduler_file=none\.json: this file does not exist\. Start a scheduler",
+        ),
+    ],
+)
+def test_a_cluster_that_does_not_answer_is_one_message(tmp_path, monkeypatch, capsys, setting, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(dask, "CONNECT_S", 0.5)
+    assert main(["run", "experiment=quickstart", "parallel=dask", f"parallel.{setting}"]) == 2
+    assert re.search(message, " ".join(capsys.readouterr().err.split()))
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("what", ["own", "fetched"])
+def test_a_machine_without_the_data_is_sent_them(tmp_path, monkeypatch, what):
+    """What happens on a worker that shares no disk with the run, played in this process."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    (here / "own.csv").write_text("".join(f"{i % 7},{i % 3},{'ab'[i % 2]}\n" for i in range(60)))
+    text = "".join(f"{2 * (i % 2) - 1} 1:{i % 7} 2:{i % 3}\n" for i in range(60))
+    monkeypatch.chdir(here)
+    if what == "own":
+        data = ["dataset=file", f"data.path={here / 'own.csv'}"]
+    else:
+        (here / "mirror" / "far").mkdir(parents=True)
+        (here / "mirror" / "far" / "far.txt").write_text(text)
+        source = "{format: svmlight, name: far, train: {name: far/far.txt, sha256: unknown}}"
+        data = [
+            "dataset=moons",
+            f"datasets.moons.source={source}",
+            "datasets.moons.source.generator=null",
+            "datasets.moons.source.n_samples=60",
+        ]
+        data.append(f"data.mirror={here / 'mirror'}")
+    config = composed(*data, "algorithm=nc", "repeats=1", f"data.cache={here / 'cache'}")
+    (cell,) = plan_cells(config, here / "cache")
+    expected = run_cell(cell, cell.candidates[0].chosen)
+    sent = [(place, path.read_bytes()) for place, path in _dask_worker.files_to_send(cell.source).items()]
+    here.rename(tmp_path / "far away")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_dask_worker, "default_cache", lambda: there)
+    call = partial(_dask_worker.run_here, cell, partial(run_cell, cell, cell.candidates[0].chosen))
+    assert isinstance(call(), _dask_worker.MissingData)
+    for place, content in sent:
+        half = len(content) // 2
+        _dask_worker.receive(here / "cache", place, content[:half], 0)
+        _dask_worker.receive(here / "cache", place, content[half:], 1)
+        assert isinstance(call(), _dask_worker.MissingData)
+        _dask_worker.receive(here / "cache", place, b"", -1)
+    found = call()
+    assert found.record.key == expected.record.key
+    metrics = [{k: v for k, v in one.record.metrics.items() if k not in TIMES} for one in (found, expected)]
+    assert metrics[0] == metrics[1]

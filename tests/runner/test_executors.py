@@ -1,0 +1,199 @@
+"""Executors, the order of a run, and fits in a child process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from klr_bench.config.models import ParallelConfig
+from klr_bench.errors import KlrBenchError
+from klr_bench.metrics.clock import KilledError, TimeLimitError, fit_in_child
+from klr_bench.runner.execute import rounds
+from klr_bench.runner.executors import Failure, Task, open_executor
+from klr_bench.runner.executors.joblib import JoblibExecutor
+
+EXECUTORS = [
+    pytest.param("serial", None, id="serial"),
+    pytest.param("joblib", 1, id="one worker"),
+    pytest.param("joblib", 2, id="two workers"),
+]
+
+
+def outcome(kind: str) -> str:
+    if kind == "error":
+        message = "no such data"
+        raise KlrBenchError(message)
+    if kind == "exit":
+        raise SystemExit(3)
+    if kind == "slow":
+        raise TimeLimitError(2.0)
+    return kind
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), EXECUTORS)
+def test_each_task_has_its_result_or_its_failure(backend, n_jobs):
+    kinds = ["error", "fine", "exit", "slow"]
+    with open_executor(ParallelConfig(backend=backend), n_jobs, print) as executor:
+        found = {
+            task.item: result for task, result in executor.run(Task(kind, partial(outcome, kind)) for kind in kinds)
+        }
+    assert found == {
+        "error": Failure("error", "no such data"),
+        "fine": "fine",
+        "exit": Failure("error", "SystemExit: 3. Take the call of exit out of the estimator, or out of the metric."),
+        "slow": Failure("timeout", "stopped after 2 s without a classifier: it takes no callback"),
+    }
+
+
+def die(folder: Path, name: str, times: int) -> str:
+    """Kill the own process the first `times` times that this is called."""
+    n_calls = len(list(folder.glob(f"{name}-*")))
+    (folder / f"{name}-{n_calls}").touch()
+    if n_calls < times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return name
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_task_whose_worker_dies_is_repeated_once(tmp_path, n_jobs):
+    deaths = {"a": 0, "b": 1, "c": 2, "d": 0, "e": 0}
+    tasks = (Task(name, partial(die, tmp_path, name, times)) for name, times in deaths.items())
+    found = {task.item: result for task, result in JoblibExecutor(n_jobs).run(tasks)}
+    assert found.pop("c") == Failure(
+        "killed", "the worker process ended twice while it ran this (SIGKILL(-9)); it may need more memory."
+    )
+    assert found == {name: name for name in "abde"}
+
+
+def own_process(_: int) -> tuple[int, str, str]:
+    return os.getpid(), os.environ["OMP_NUM_THREADS"], type(multiprocessing.current_process()).__name__
+
+
+def test_workers_are_lokys_processes_with_one_thread():
+    results = [result for _, result in JoblibExecutor(2).run(Task(n, partial(own_process, n)) for n in range(3))]
+    assert {result[1:] for result in results} == {("1", "LokyProcess")}
+    assert os.getpid() not in {process for process, *_ in results}
+
+
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
+
+
+def test_tasks_are_taken_when_a_worker_is_free(tmp_path):
+    taken = []
+
+    def tasks():
+        for number in range(9):
+            taken.append(number)
+            yield Task(number, partial(wait_for, tmp_path / str(number)))
+
+    with closing(JoblibExecutor(2).run(tasks())) as results:
+        threading.Timer(1.0, (tmp_path / "1").touch).start()
+        assert next(results)[0].item == 1
+        deadline = time.monotonic() + 10
+        while len(taken) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(taken) <= 4, "joblib takes as many as there are workers, at once"
+    after = list(JoblibExecutor(2).run([Task("next", partial(outcome, "next"))]))
+    assert [result for _, result in after] == ["next"], "an early end ends the tasks, not the executor"
+
+
+@dataclass(frozen=True)
+class FakeCell:
+    name: str
+    repeat: int
+    folds: list[SimpleNamespace] = field(default_factory=list)
+
+    @property
+    def source(self) -> SimpleNamespace:
+        return SimpleNamespace(stem="data", repeat=self.repeat)
+
+
+A, B, C, D = (SimpleNamespace(key=key) for key in "ABCD")
+CELLS = [FakeCell("1", 0, [A]), FakeCell("2", 0), FakeCell("3", 1, [B]), FakeCell("4", 2, [A, C]), FakeCell("5", 2)]
+
+
+@pytest.mark.parametrize(
+    ("n_cells", "expected"),
+    [
+        (1, [("A", "12"), ("B", "3"), ("C", "45")]),
+        (3, [("AB", "123"), ("C", "45")]),
+        (4, [("ABC", "12345")]),
+        (9, [("ABC", "12345")]),
+    ],
+)
+def test_a_round_has_whole_repeats_and_the_folds_that_they_need(n_cells, expected):
+    found = rounds(CELLS, [A, B, C, D], n_cells)
+    assert [("".join(fold.key for fold in r.folds), "".join(cell.name for cell in r.cells)) for r in found] == expected
+
+
+def test_folds_that_are_scored_already_are_in_no_round():
+    (only,) = rounds(CELLS, [C], 9)
+    assert [fold.key for fold in only.folds] == ["C"]
+    assert list(rounds([], [], 9)) == []
+
+
+class Slow(LogisticRegression):
+    """Sleeps for `seconds`, prints, raises or ends its process before it is fitted."""
+
+    def __init__(self, seconds=0.0, deed=""):
+        super().__init__()
+        self.seconds = seconds
+        self.deed = deed
+
+    def fit(self, X, y):
+        if len(y) > 4:  # not the warm-up
+            sys.stdout.write("a line of the estimator\n")
+            time.sleep(self.seconds)
+            if self.deed == "raise":
+                message = "a rule that refuses an example"
+                raise ArithmeticError(message)
+            if self.deed == "unpicklable":
+                raise RuntimeError(threading.Lock())
+            if self.deed == "leave":
+                os._exit(3)
+        return super().fit(X, y)
+
+
+X = np.random.RandomState(0).randn(50, 2).astype(np.float32)
+Y = np.where(X[:, 0] > 0, 1, -1).astype(np.int8)
+
+
+def test_a_fit_in_a_child_process_gives_the_same_classifier(capfd):
+    fitted = fit_in_child(Slow(0.2), X, Y, 30.0)
+    np.testing.assert_array_equal(fitted.estimator.coef_, LogisticRegression().fit(X, Y).coef_)
+    assert 0.2 <= fitted.seconds < 30
+    assert fitted.memory_mb > 10
+    assert "a line of the estimator" in capfd.readouterr().err
+
+
+def test_a_fit_that_takes_too_long_is_stopped():
+    with pytest.raises(TimeLimitError, match=r"stopped after 0\.3 s without a classifier: it takes no callback"):
+        fit_in_child(Slow(60.0), X, Y, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("deed", "error", "message"),
+    [
+        ("raise", ArithmeticError, "a rule that refuses an example"),
+        ("unpicklable", RuntimeError, "RuntimeError: <unlocked _thread.lock"),
+        ("leave", KilledError, r"the process of the fit ended \(exit status 3\)"),
+    ],
+)
+def test_what_a_fit_in_a_child_process_raises_is_raised(deed, error, message):
+    with pytest.raises(error, match=message):
+        fit_in_child(Slow(deed=deed), X, Y, 30.0)

@@ -1,0 +1,265 @@
+"""Runs that are killed, interrupted, doubled or continued, as real processes in a folder of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.conftest import needs_proc
+
+pytestmark = pytest.mark.exhaustive
+HERE = Path(__file__).parent
+LEARNERS = "tests.runner.learners"
+TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
+
+
+class Workplace:
+    """A folder with an experiment of its own, `tiny`: 3 learners, one of them with a grid, on a small set."""
+
+    def __init__(self, folder: Path, algorithms: dict[str, dict] | None = None) -> None:
+        self.folder = folder
+        self.log = folder / "fits.log"
+        self.results = folder / "results" / "tiny"
+        algorithms = algorithms or {
+            "first": {"_target_": f"{LEARNERS}.Watched", "tag": 1},
+            "second": {"_target_": f"{LEARNERS}.Watched", "tag": 2},
+            "chosen": {"_target_": f"{LEARNERS}.Watched", "tag": 3},
+        }
+        grids = {"chosen": {"choice": [1, 2]}}
+        for stem, estimator in algorithms.items():
+            entry = {"label": stem, "estimator": estimator, "grid": grids.get(stem, {})}
+            self.write(f"algorithm/{stem}", f"algorithms.{stem}", entry)
+        generator = {"_target_": "klr_bench.datasets.synthetic.moons", "n_samples": 200, "noise": 0.2, "seed": 0}
+        self.write(
+            "dataset/small",
+            "datasets.small",
+            {"label": "Small", "source": {"format": "generated", "generator": generator}, "split": {"test_size": 0.2}},
+        )
+        experiment = {
+            "defaults": [
+                {"override /dataset": ["small"]},
+                {"override /algorithm": list(algorithms)},
+                "_self_",
+            ],
+            "repeats": 4,
+            "selection": {"folds": 2},
+        }
+        self.write("experiment/tiny", "_global_", experiment)
+
+    def write(self, name: str, package: str, content: dict) -> None:
+        path = self.folder / "configs" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# @package {package}\n{yaml.safe_dump(content, sort_keys=False)}")
+
+    def start(self, *overrides: str) -> subprocess.Popen:
+        environment = os.environ | {"FITS_LOG": str(self.log), "PYTHONPATH": str(HERE.parents[1])}
+        command = [sys.executable, "-m", "klr_bench", "run", "experiment=tiny", "n_jobs=2", *overrides]
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background it is ignored
+        )
+
+    def finish(self, *overrides: str, status: int = 0) -> str:
+        process = self.start(*overrides)
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == status, output
+        return output
+
+    def events(self, event: str) -> list[tuple[str, ...]]:
+        """The fits that started or ended, as (pid, tag, rows, seed)."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [tuple(line.split()[1:]) for line in lines if line.startswith(event)]
+
+    def hold(self, n: int) -> None:
+        """Let the fits from the n-th on wait, and no longer those before it."""
+        unfinished = Path(f"{self.log}.hold.part")
+        unfinished.write_text(str(n))
+        unfinished.replace(f"{self.log}.hold")
+
+    def release(self) -> None:
+        Path(f"{self.log}.hold").unlink()
+
+    def wait_for(self, n: int) -> None:
+        """Return when n fits have started; of those that are held, none has ended."""
+        patiently(lambda: len(self.events("start")) >= n)
+
+    def records(self, name: str = "tiny") -> pd.DataFrame:
+        """The rows without what differs from run to run."""
+        return pd.read_csv(self.results.parent / name / "records.csv").drop(columns=TIMES)
+
+    def forget_fits(self) -> None:
+        self.log.unlink(missing_ok=True)
+
+
+def patiently(happens: Callable[[], bool]) -> None:
+    """Return when it happens; fail where it never does."""
+    for _ in range(6000):
+        if happens():
+            return
+        time.sleep(0.01)
+    pytest.fail("it does not happen")
+
+
+def alive(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def children(pid: int) -> set[str]:
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if stat.read_text().rpartition(")")[2].split()[1] == str(pid):
+                found.add(stat.parent.name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> pd.DataFrame:
+    """The records of a run that nobody disturbed."""
+    place = Workplace(tmp_path_factory.mktemp("undisturbed"))
+    place.finish()
+    assert len(place.events("end")) == 3 * 4 + 2 * 2 * 4  # cells, and the selection of one of them
+    return place.records()
+
+
+@pytest.fixture
+def place(tmp_path) -> Workplace:
+    return Workplace(tmp_path)
+
+
+@needs_proc
+@pytest.mark.parametrize("moment", [1, 8, 19, 27])
+def test_a_killed_parent_loses_only_what_was_in_flight(place, undisturbed, moment):
+    place.hold(moment)
+    process = place.start()
+    place.wait_for(moment)
+    workers = children(process.pid)  # also one that has not begun a fit yet
+    process.kill()
+    process.wait()
+    place.release()
+    patiently(lambda: not any(map(alive, workers)))  # workers do not outlive their parent
+    finished = {path.stem for path in (place.results / "cells").glob("[!.]*.json")}
+    scored = len(list((place.results / "selections").glob("*/[!.]*.json")))
+    place.forget_fits()
+    output = place.finish()
+    assert f"({len(finished)} were there already)" in output
+    assert len(place.events("end")) == (12 - len(finished)) + 2 * (8 - scored)
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
+
+
+def test_a_killed_worker_costs_nothing_but_time(place, undisturbed):
+    place.hold(2)
+    process = place.start()
+    for n in (2, 14, 22):  # in selection, and among the cells
+        place.hold(n)
+        place.wait_for(n)
+        os.kill(int(place.events("start")[-1][0]), signal.SIGKILL)
+    place.release()
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
+
+
+def test_one_who_kills_its_worker_twice_is_marked_and_the_others_go_on(tmp_path):
+    place = Workplace(
+        tmp_path,
+        {
+            "first": {"_target_": f"{LEARNERS}.Watched", "tag": 1},
+            "deadly": {"_target_": f"{LEARNERS}.Deadly", "tag": 2},
+        },
+    )
+    output = place.finish("repeats=2", status=1)
+    records = place.records().set_index(["algorithm", "repeat"])
+    assert (records.loc["first"].status == "ok").all()
+    assert (records.loc["deadly"].status == "killed").all()
+    assert "killed: deadly on small, repeat 0: the worker process ended twice" in " ".join(output.split())
+    deaths = [tag for _, tag, *_ in place.events("start") if tag == "2"]
+    assert len(deaths) == 4  # two cells, twice each
+
+
+def test_the_last_task_of_a_run_may_be_deadly_too(tmp_path):
+    place = Workplace(tmp_path, {"deadly": {"_target_": f"{LEARNERS}.Deadly", "tag": 2}})
+    output = place.finish("repeats=1", status=1)
+    assert "killed: deadly on small, repeat 0" in output
+    assert place.records().status.tolist() == ["killed"]
+
+
+def test_two_runs_at_once_do_no_harm(place, undisturbed):
+    processes = [place.start(), place.start()]
+    for process in processes:
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, output
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
+
+
+def test_raising_repeats_computes_only_the_new_cells(place, undisturbed):
+    place.finish("repeats=3")
+    place.forget_fits()
+    output = place.finish()
+    assert "12 of 12 cells are done (9 were there already)" in output
+    assert len(place.events("end")) == 3 + 2 * 2
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
+    place.forget_fits()
+    place.finish()
+    assert place.events("start") == []
+
+
+def test_an_interrupted_run_says_how_to_go_on(place, undisturbed):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        awaited = len(place.events("start")) + 5
+        place.hold(awaited)
+        process = place.start("repeats=12")
+        place.wait_for(awaited)
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=120)
+        place.release()
+        assert process.returncode == 130, output
+        assert "Run the same command again to go on." in " ".join(output.split())
+        assert "Traceback" not in output
+    place.finish("repeats=12")
+    records = place.records()
+    pd.testing.assert_frame_equal(records[records["repeat"] < 4].reset_index(drop=True), undisturbed)
+
+
+def test_failed_cells_are_rows_and_are_tried_again(tmp_path):
+    place = Workplace(
+        tmp_path,
+        {
+            "first": {"_target_": f"{LEARNERS}.Watched"},
+            "failing": {"_target_": f"{LEARNERS}.Failing"},
+        },
+    )
+    output = place.finish("repeats=1", status=1)
+    row = place.records().set_index("algorithm").loc["failing"]
+    assert (row.status, row.message) == ("error", "RuntimeError: this learner is broken")
+    assert "error: failing on small, repeat 0: RuntimeError: this learner is broken" in output
+    Path(f"{place.log}.mended").touch()
+    assert "2 of 2 cells are done (1 were there already)" in place.finish("repeats=1")
+    assert (place.records().status == "ok").all()
+
+
+def test_each_run_of_a_multirun_has_a_store_of_its_own(place, undisturbed):
+    place.finish("-m", "repeats=1,4")
+    for repeats in (1, 4):
+        expected = undisturbed[undisturbed["repeat"] < repeats].reset_index(drop=True)
+        found = place.records(f"tiny-repeats-{repeats}")
+        pd.testing.assert_frame_equal(found, expected.assign(experiment=f"tiny-repeats-{repeats}"))
+    assert sorted(path.name for path in place.folder.iterdir()) == ["configs", "fits.log", "results"]

@@ -1,0 +1,396 @@
+"""Runs on streams: each chunk is tested on, then learned from, and a pass that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file, make_moons
+from sklearn.linear_model import SGDClassifier
+
+import klr_bench
+from klr_bench import AROW, FOGD, BudgetOSKL
+from klr_bench.cli import main
+from klr_bench.datasets.preprocessing import scaling_by
+from klr_bench.datasets.splits import derived_seed
+from klr_bench.results.progress import Count, read_progress
+from klr_bench.runner.prequential import Pass, ahead
+
+TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
+SPLIT = "datasets.stream.split."
+OSKL = ["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.budget=50"]
+MOONS = "datasets.moons.split={stream: true, test_size: null}"
+CANNOT_SAY = "cannot say what it predicts for each row before it learns from it"
+SMALL = [f"{SPLIT}chunk=100", f"{SPLIT}window=500", f"{SPLIT}checkpoint=500"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with two files of 1,250 rows, to run in."""
+    monkeypatch.chdir(tmp_path)
+    X, y = make_moons(2500, noise=0.3, random_state=0)
+    for part in range(2):
+        rows = slice(1250 * part, 1250 * (part + 1))
+        dump_svmlight_file(X[rows], np.where(y[rows] == 1, 1, -1), f"part-{part}.svm", zero_based=False)
+    table = pd.DataFrame(1000 * X, columns=["a", "b"]).assign(kind=np.where(X[:, 0] > 1, "c", np.where(y, "b", "a")))
+    table.to_csv("table.csv", index=False)
+    return tmp_path
+
+
+def run(*overrides: str) -> int:
+    return main(["run", "experiment=stream_own", "data.path=part-*.svm", "data.cache=cache", *SMALL, *overrides])
+
+
+def records(experiment: str = "stream_own") -> pd.DataFrame:
+    return pd.read_csv(Path("results") / experiment / "records.csv")
+
+
+def traces() -> pd.DataFrame:
+    return pd.read_csv("results/stream_own/traces.csv")
+
+
+def test_each_chunk_is_tested_on_and_then_learned_from(place):
+    assert run(*OSKL, "kernel.percentile=null", "kernel.gamma=2.0") == 0
+    (row,) = records().itertuples()
+    learner = BudgetOSKL(
+        50, G=10, average=False, gamma=2.0, random_state=derived_seed(row.seed, row.dataset, 0, "learner")
+    )
+    right, losses = [], []
+    for X, y in klr_bench.stream("part-*.svm", 100):
+        if hasattr(learner, "classes_"):
+            right.append(learner.predict(X) == y)
+            losses.append(-np.log(learner.predict_proba(X)[np.arange(len(y)), (y > 0).astype(int)]))
+        learner.partial_fit(X, y, classes=[-1, 1])
+    assert (row.n_train, row.n_test, row.status) == (2500, 2400, "ok")
+    right, losses = np.concatenate(right), np.concatenate(losses)
+    assert row.accuracy == pytest.approx(right.mean())
+    assert row.log_loss == pytest.approx(losses.mean())
+    windows = traces().pivot(index="t", columns="metric", values="value")
+    assert [*windows.index] == [500, 1000, 1500, 2000, 2500]
+    assert set(windows.columns) == {"accuracy", "log_loss", "n_support", "peak_memory_mb"}
+    n = np.array([400, 500, 500, 500, 500])
+    assert (windows.accuracy * n).sum() / 2400 == pytest.approx(row.accuracy)
+    assert (windows.log_loss * n).sum() / 2400 == pytest.approx(row.log_loss)
+
+
+@pytest.mark.parametrize(
+    ("learner", "changes"),
+    [
+        ("budget_oskl", ["kernel.percentile=null", "kernel.gamma=2.0", "algorithms.budget_oskl.estimator.budget=20"]),
+        ("fogd", ["algorithms.fogd.estimator.n_components=20", "+algorithms.fogd.estimator.gamma=2.0"]),
+        ("arow", ["algorithms.arow.estimator.r=20"]),
+    ],
+)
+def test_each_row_is_tested_on_and_then_learned_from(place, learner, changes):
+    """The scores are those of a learner that predicts a row, learns from it, and goes on to the next one."""
+    made = {
+        "budget_oskl": BudgetOSKL(20, G=10, average=False, gamma=2.0),
+        "fogd": FOGD(20, loss="logit", gamma=2.0),
+        "arow": AROW(r=20, covariance="diagonal"),
+    }[learner]
+    assert run(f"algorithm=[{learner}]", *changes, f"{SPLIT}test=rows") == 0
+    (row,) = records().itertuples()
+    if learner != "arow":
+        made.set_params(random_state=derived_seed(row.seed, row.dataset, 0, "learner"))
+    (X, y), *later = klr_bench.stream("part-*.svm", 100)
+    made.partial_fit(X, y, classes=[-1, 1])
+    right, losses = [], []
+    for X, y in later:
+        for i in range(len(y)):
+            f = made.decision_function(X[i])[0]
+            right.append((f > 0) == (y[i] > 0))
+            losses.append(np.log1p(np.exp(-y[i] * f)))
+            made.partial_fit(X[i], y[i : i + 1])
+    assert row.accuracy == np.mean(right)
+    if learner == "arow":
+        assert "log_loss" not in {*traces().metric}
+    else:
+        assert row.log_loss == pytest.approx(np.mean(losses), rel=1e-5)
+    windows = traces().pivot(index="t", columns="metric", values="value")
+    assert [*windows.index] == [500, 1000, 1500, 2000, 2500]
+    ends = np.cumsum([400, 500, 500, 500])
+    assert [*windows.accuracy] == pytest.approx([part.mean() for part in np.split(np.array(right), ends)])
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """The number of rows before each chunk that a pass of this process takes; there is a Ctrl-C at the first 1700."""
+    found, take = [], Pass.take
+
+    def taken(self, X, y):
+        found.append(self.n_rows)
+        if self.n_rows == 1700 and found.count(1700) == 1:
+            raise KeyboardInterrupt
+        take(self, X, y)
+
+    monkeypatch.setattr(Pass, "take", taken)
+    return found
+
+
+@pytest.mark.parametrize("test", ["rows", "chunks"])
+@pytest.mark.parametrize("path", ["part-*.svm", "table.csv"])
+@pytest.mark.parametrize("where", ["serial", pytest.param("joblib", marks=pytest.mark.exhaustive)])
+def test_a_pass_that_was_stopped_goes_on_where_it_was_kept(place, seen, test, path, where):
+    """Also with features that are scaled, more than two classes, and in another process."""
+    learner = OSKL if test == "chunks" or path == "part-*.svm" else ["algorithm=[arow]"]
+    test = [f"{SPLIT}test={test}"] if path == "part-*.svm" else []
+    assert run(*learner, *test, f"data.path={path}", "name=undisturbed") == 0
+    assert run(*learner, *test, f"data.path={path}", "parallel=serial") == 130
+    assert run(*learner, *test, f"data.path={path}", f"parallel={where}") == 0
+    assert seen == [*range(0, 1701, 100), *(range(1500, 2500, 100) if where == "serial" else ())]
+    ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
+    pd.testing.assert_frame_equal(ours, theirs)
+    windows = [pd.read_csv(f"results/{name}/traces.csv") for name in ("stream_own", "undisturbed")]
+    windows = [found[found.metric != "peak_memory_mb"][["t", "metric", "value"]] for found in windows]
+    pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in windows))
+    assert not [*Path("results/stream_own/streams").iterdir()]
+
+
+@pytest.mark.parametrize(("window", "ends"), [(1000, [1000, 2000, 2500]), (1100, [1100, 2200]), (9999, [2500])])
+def test_a_rest_that_is_less_than_half_a_window_has_none(place, window, ends):
+    assert run(*OSKL, f"{SPLIT}window={window}") == 0
+    assert [*traces().t.unique()] == ends
+    assert records().peak_memory_mb[0] > 1
+
+
+class Mortal(BudgetOSKL):
+    """Kills its process once, after some rows, and writes down what it learns from."""
+
+    def __init__(self, budget=50, average=False):
+        super().__init__(budget, average=average, random_state=0)
+
+    def partial_fit(self, X, y, classes=None, callback=None):
+        seen = getattr(self, "t_", 0)
+        with Path("log").open("a") as log:
+            log.write(f"{seen}\n")
+        if seen == 1700 and not Path("killed").exists():
+            Path("killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().partial_fit(X, y, classes)
+
+
+def mortal() -> None:
+    """Write the YAML file of this learner."""
+    Path("configs/algorithm").mkdir(parents=True)
+    Path("configs/algorithm/mortal.yaml").write_text(
+        "# @package algorithms.mortal\nestimator: {_target_: tests.runner.test_prequential.Mortal, budget: 50}\n"
+    )
+
+
+def test_a_pass_of_a_learner_of_others_that_was_killed_starts_again_and_says_so(place, capfd):
+    mortal()
+    Path("killed").touch()
+    assert run("algorithm=[mortal]", "name=undisturbed") == 0
+    for path in ("killed", "log"):
+        Path(path).unlink()
+    assert run("algorithm=[mortal]") == 0  # whose worker is killed, and replaced by another one
+    assert [*map(int, Path("log").read_text().split())] == [*range(0, 1701, 100), *range(0, 2500, 100)]
+    said = " ".join(capfd.readouterr().err.split())
+    assert "mortal on part-0-" in said
+    assert "starts again from its first row: " in said
+    assert "only estimators of klr-bench have checkpoints, not tests.runner.test_prequential.Mortal." in said
+    said = read_progress(Path("results/stream_own"))
+    assert said is not None
+    assert (said.state, said.tasks, said.cells) == ("finished", Count(total=1, done=1), Count(total=1, done=1))
+    ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
+    pd.testing.assert_frame_equal(ours, theirs)
+    windows = [pd.read_csv(f"results/{name}/traces.csv") for name in ("stream_own", "undisturbed")]
+    windows = [found[found.metric != "peak_memory_mb"][["t", "metric", "value"]] for found in windows]
+    pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in windows))
+    assert not [*Path("results/stream_own/streams").iterdir()]
+
+
+class Vandal(BudgetOSKL):
+    """Changes one of its files once, in its last chunk, and kills its process then if it is to."""
+
+    def __init__(self, budget=50, kills=False):
+        super().__init__(budget, random_state=0)
+        self.kills = kills
+
+    def partial_fit(self, X, y, classes=None, callback=None):
+        with Path("log").open("a") as log:
+            log.write(f"{getattr(self, 't_', 0)}\n")
+        if getattr(self, "t_", 0) == 2400 and not Path("changed").exists():
+            Path("changed").touch()
+            part = Path("part-0.svm")
+            part.write_bytes(part.read_bytes().replace(b"1:0", b"1:1", 1))
+            if self.kills:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().partial_fit(X, y, classes)
+
+
+@pytest.mark.parametrize("kills", [False, True])
+def test_a_file_that_changes_under_way_is_refused_and_read_anew(place, kills):
+    Path("configs/algorithm").mkdir(parents=True)
+    Path("configs/algorithm/vandal.yaml").write_text(
+        f"# @package algorithms.vandal\nestimator: {{_target_: tests.runner.test_prequential.Vandal, kills: {kills}}}\n"
+    )
+    assert run("algorithm=[vandal]") == 1
+    (row,) = records().itertuples()
+    assert row.status == "error"
+    assert "a file has changed while it was read" in row.message
+    Path("log").unlink()
+    assert run("algorithm=[vandal]") == 0
+    assert [*map(int, Path("log").read_text().split())] == [*range(0, 2500, 100)]
+    assert run("algorithm=[vandal]", "name=undisturbed") == 0
+    found = [records(name) for name in ("stream_own", "undisturbed")]
+    found[0] = found[0][found[0].status == "ok"].reset_index(drop=True)
+    found = [frame.drop(columns=["key", "experiment", "message", *TIMES]) for frame in found]
+    pd.testing.assert_frame_equal(*found, check_dtype=False)  # a column with a gap has no whole numbers
+
+
+class Forged:
+    """Writes a file where it is unpickled."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("executed"),)
+
+
+@pytest.mark.parametrize("content", [b"half of a pic", pickle.dumps(Forged()), None], ids=["half", "forged", "flipped"])
+def test_a_state_that_cannot_be_used_is_none(place, caplog, seen, content):
+    assert run(*OSKL) == 0
+    before = records()
+    assert run(*OSKL, "parallel=serial", "force=true") == 130
+    (state,) = Path("results/stream_own/streams").iterdir()
+    kept = bytearray(state.read_bytes())
+    kept[len(kept) // 2] ^= 4
+    state.write_bytes(kept if content is None else content)
+    assert run(*OSKL, "parallel=serial", "force=true") == 0
+    assert seen == [*range(0, 1701, 100), *range(0, 2500, 100)]
+    pd.testing.assert_frame_equal(records().drop(columns=TIMES), before.drop(columns=TIMES))
+    assert "starts again from its first row: " in caplog.text
+    assert not Path("executed").exists()
+
+
+@pytest.mark.parametrize("learner", ["sklearn", "arow"])
+def test_learners_with_partial_fit_and_three_classes(place, learner):
+    """A CSV file with texts as labels; the first rows tell the scale."""
+    Path("configs/algorithm").mkdir(parents=True)
+    Path("configs/algorithm/sklearn.yaml").write_text(
+        "# @package algorithms.sklearn\n"
+        "estimator: {_target_: sklearn.linear_model.SGDClassifier, loss: log_loss, random_state: 0}\n"
+    )
+    assert run(f"algorithm=[{learner}]", "data.path=table.csv") == 0
+    (row,) = records().itertuples()
+    assert (row.status, row.n_train, row.n_features) == ("ok", 2500, 2)
+    if learner == "sklearn":
+        codes = np.array(["a", "b", "c"])
+        model, right, scaling = SGDClassifier(loss="log_loss", random_state=0), 0, None
+        for X, y in klr_bench.stream("table.csv", 100):
+            scaling = scaling or scaling_by(X, "auto")
+            X, y = scaling.transform(X), np.searchsorted(codes, y)
+            right += (model.predict(X) == y).sum() if hasattr(model, "coef_") else 0
+            model.partial_fit(X, y, classes=[0, 1, 2])
+        assert row.accuracy == pytest.approx(right / 2400)
+
+
+def test_with_classes_given_nothing_is_read_in_advance_or_stored(place):
+    assert run(*OSKL, "name=found") == 0
+    assert [*Path("cache/streams").iterdir()]
+    shutil.rmtree("cache/streams")
+    assert run(*OSKL, f"{SPLIT}classes=[-1, 1]", "data.n_features=2", "name=given") == 0
+    assert not Path("cache/streams").exists()
+    found, given = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("found", "given"))
+    pd.testing.assert_frame_equal(found, given)
+
+
+def test_a_label_that_is_not_given_is_one_message(place, capsys):
+    assert run(*OSKL, f"{SPLIT}classes=[1, 2]", "data.n_features=2") == 1
+    assert "part-0.svm" in records().message[0]
+
+
+def test_files_without_rows_are_one_message(place):
+    Path("empty.svm").write_text("# nothing but this\n")
+    assert run(*OSKL, "data.path=empty.svm", "data.format=svmlight", f"{SPLIT}classes=[1, 2]", "data.n_features=2") == 1
+    assert "empty.svm: no rows" in records().message[0]
+
+
+def test_a_time_limit_ends_the_pass(place):
+    assert run(*OSKL, "algorithms.budget_oskl.time_limit_s=1e-9") == 0
+    (row,) = records().itertuples()
+    assert (row.status, row.n_train) == ("timeout", 100)
+
+
+def test_a_report_and_its_figures(place, capsys):
+    assert run(*OSKL) == 0
+    assert main(["report", "experiment=stream_own"]) == 0
+    assert "Budget OSKL" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["algorithm=[oskl]", "algorithms.oskl.grid=null"], "its memory grows with the rows of a stream"),
+        (["algorithm=[svc]", "algorithms.svc.grid=null"], "has no partial_fit"),
+        (["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.average=true", f"{SPLIT}test=rows"], CANNOT_SAY),
+        (["algorithm=[projectron]", "algorithms.projectron.grid=null", f"{SPLIT}test=rows"], CANNOT_SAY),
+        ([*OSKL, f"{SPLIT}test=cells"], "split.test"),
+        (["algorithm=[oskl]"], "combinations of values to choose from, but the rows of the data set stream go by once"),
+        ([*OSKL, "trace.points=10"], "has no effect on the data set stream"),
+        ([*OSKL, f"{SPLIT}window=50"], "at least as many rows as a chunk has, 100"),
+        ([*OSKL, "data.test_size=0.2"], "data.test_size=0.2: has no effect on a stream"),
+        ([*OSKL, "data.path=nothing-*.svm"], "does not exist"),
+        ([*OSKL, f"{SPLIT}chunks=50"], "Did you mean 'chunk'?"),
+        ([*OSKL, "parallel=dask"], "read on one machine"),
+        (["dataset=[moons]", "data.path=null", *OSKL, MOONS], "expected rows in files"),
+    ],
+)
+def test_what_a_stream_cannot_have_is_one_message(place, capsys, given, message):
+    small = [] if "dataset=[moons]" in given else SMALL
+    assert main(["run", "experiment=stream_own", "data.path=part-*.svm", "data.cache=cache", *small, *given]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not Path("results").exists()
+
+
+def test_the_next_chunk_is_read_while_one_is_learned_from():
+    read = []
+
+    def chunks():
+        for number in range(4):
+            read.append(number)
+            yield number
+
+    waiting = ahead(chunks())
+    assert next(waiting) == 0
+    limit = time.monotonic() + 10
+    while len(read) < 2 and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert read == [0, 1], "one ahead, and no more"
+    assert [*waiting] == [1, 2, 3]
+
+
+def test_an_error_of_reading_comes_after_the_chunks_before_it():
+    def chunks():
+        yield 1
+        message = "line 7"
+        raise ValueError(message)
+
+    waiting = ahead(chunks())
+    assert next(waiting) == 1
+    with pytest.raises(ValueError, match="line 7"):
+        next(waiting)
+
+
+def test_a_pass_that_stops_early_reads_no_further():
+    closed = []
+
+    def chunks():
+        try:
+            yield from itertools.count()
+        finally:
+            closed.append(True)
+
+    source = chunks()
+    waiting = ahead(source)
+    assert [next(waiting), next(waiting)] == [0, 1]
+    waiting.close()
+    assert next(source) in (2, 3)
+    assert not closed

@@ -1,0 +1,200 @@
+"""Cross-validation: candidates, the kernel's width, scores, and the rules of the choice."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+from sklearn.metrics import log_loss
+from sklearn.svm import SVC
+
+from klr_bench.datasets.splits import Prepared, fold_rows
+from klr_bench.errors import KlrBenchError
+from klr_bench.metrics.clock import Clock
+from klr_bench.metrics.labels import METRICS, SCORES
+from klr_bench.metrics.quality import measure
+from klr_bench.runner import selection
+from klr_bench.runner.bandwidth import distance_percentile, kernel_of, resolve_kernel
+from klr_bench.runner.selection import FAILED, candidates, choose, make, score_fold, sharing
+from tests.estimators.one_pass import OSKL, NonConservativeKLR
+
+ONCE = {"n_epochs": 1, "shuffle": False}
+NC = {"_target_": "klr_bench.NonConservativeKLR", "eta": 1.0, **ONCE}
+
+
+def data(n=200):
+    random = np.random.RandomState(0)
+    X = random.random_sample((n, 3)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.2 * random.standard_normal(n) > 0.5, 1, -1).astype(np.int8)
+    return Prepared(X, y, X, y)
+
+
+def test_candidates_are_in_grid_order():
+    found = candidates(NC | {"R": 5.0}, {"R": [1, 10], "eta": [0.1, 1]})
+    assert [(c["R"], c["eta"]) for c in found] == [(1, 0.1), (1, 1), (10, 0.1), (10, 1)]
+    assert candidates(NC, {}) == [NC]
+
+
+SHARED = {"kernel": "rbf", "percentile": 20.0, "multiple": 1.0, "gamma": None, "degree": 3.0, "coef0": 1.0}
+
+
+def test_the_width_is_the_percentile_of_distances():
+    X = data().X_train
+    assert distance_percentile(X, 20, seed=0) == pytest.approx(np.percentile(pdist(X.astype(float)), 20), rel=1e-6)
+    kernel = {"kernel": "rbf", "percentile": 20}
+    sigma = distance_percentile(X, 20, seed=0)
+    assert resolve_kernel(kernel, X, 0)["gamma"] == pytest.approx(1 / (2 * sigma**2))
+    assert resolve_kernel(None, X, 0) == {}
+    wide = resolve_kernel(kernel | {"multiple": 3.0}, X, seed=0)
+    assert wide == {"kernel": "rbf", "gamma": pytest.approx(1 / (18 * sigma**2))}
+    assert kernel_of(NC, SHARED | {"multiple": 3.0}) == {"kernel": "rbf", "percentile": 20.0, "multiple": 3.0}
+    with pytest.raises(KlrBenchError, match=r"kernel.percentile=20: .* is 0, because many rows are equal"):
+        distance_percentile(np.ones((30, 2), dtype=np.float32), 20, seed=0)
+
+
+def test_an_estimators_own_kernel_comes_first():
+    shared = SHARED
+    assert kernel_of(NC, shared) == {"kernel": "rbf", "percentile": 20.0}
+    assert kernel_of(NC | {"gamma": 2.0}, shared) == {"kernel": "rbf", "gamma": 2.0}
+    assert kernel_of(NC, shared | {"percentile": None, "gamma": 3.0}) == {"kernel": "rbf", "gamma": 3.0}
+    assert kernel_of(NC | {"kernel": "poly"}, shared) == {"kernel": "poly", "degree": 3, "coef0": 1.0}
+    assert kernel_of(NC | {"kernel": "linear"}, shared) == {"kernel": "linear"}
+    assert kernel_of({"_target_": "sklearn.linear_model.SGDClassifier"}, shared) is None
+    built = make(NC | {"gamma": 2.0}, {"kernel": "rbf", "gamma": 7.0}, seed=5)
+    assert (built.gamma, built.random_state) == (2.0, 5)
+
+
+def test_scores_are_the_held_out_accuracy_of_a_plain_fit():
+    split = data()
+    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.OSKL", "G": 2.0, **ONCE}]
+    kernel = {"kernel": "rbf", "gamma": 3.0}
+    rows, out = fold_rows(200, 4, 2)
+    X, y = split.X_train, split.y_train
+    expected = [
+        learner.fit(X[rows], y[rows]).score(X[out], y[out])
+        for learner in (NonConservativeKLR(eta=0.1, gamma=3.0), OSKL(G=2.0, gamma=3.0, random_state=9))
+    ]
+    assert score_fold(learners, kernel, split, 2, folds=4, seed=9) == expected
+
+
+def test_scores_may_be_log_losses():
+    split = data()
+    rows, out = fold_rows(200, 4, 2)
+    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.KernelPegasos"}]
+    found = score_fold(learners, {"kernel": "rbf", "gamma": 3.0}, split, 2, folds=4, seed=9, score="log_loss")
+    fitted = NonConservativeKLR(eta=0.1, gamma=3.0).fit(split.X_train[rows], split.y_train[rows])
+    probability = fitted.predict_proba(split.X_train[out])[:, 1]
+    assert found[0] == pytest.approx(-log_loss(split.y_train[out], probability))
+    assert found[1] == {
+        FAILED: "its predictions have no log_loss, by which selection.score chooses; use another score."
+    }
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_any_metric_of_predictions_with_a_direction_is_a_score(score):
+    split = data()
+    rows, out = fold_rows(200, 4, 2)
+    learners = [NC | {"eta": 0.1}, NC | {"eta": 2.0, "gamma": 1.0}, {"_target_": "klr_bench.OSKL", "G": 2.0, **ONCE}]
+    kernel = {"kernel": "rbf", "gamma": 3.0}
+    found = score_fold(learners, kernel, split, 2, folds=4, seed=9, score=score)
+    sign = -1 if METRICS[score].better == "lower" else 1
+    for learner, value in zip(learners, found, strict=True):
+        alone = make(learner, kernel, 9).fit(split.X_train[rows], split.y_train[rows])
+        assert value == pytest.approx(sign * measure(alone, split.X_train[out], split.y_train[out])[0][score], rel=1e-5)
+
+
+def test_a_metric_of_ones_own_is_a_score(tmp_path, monkeypatch):
+    (tmp_path / "configs/metric").mkdir(parents=True)
+    text = """
+from klr_bench.metrics.metric import Metric
+of = lambda predictions: (predictions.predicted != predictions.y).sum()
+METRIC = Metric("misses", "Misses", better="lower", of=of)
+"""
+    (tmp_path / "configs/metric/misses.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    learners, kernel = [NC, {"_target_": "klr_bench.OSKL"}], {"kernel": "rbf", "gamma": 3.0}
+    found = score_fold(learners, kernel, data(), 0, folds=2, seed=0, score="misses")
+    accuracies = score_fold(learners, kernel, data(), 0, folds=2, seed=0)
+    assert found == [pytest.approx(100 * (accuracy - 1)) for accuracy in accuracies]
+
+
+def test_estimators_that_share_a_pass_are_one_group():
+    estimators = [OSKL(), SVC(), NonConservativeKLR(), OSKL(gamma=2.0), SVC()]
+    assert sharing(estimators, 2) == [[0, 2], [1], [3], [4]]
+    assert sharing(estimators, 3) == [[0], [1], [2], [3], [4]]
+
+
+def test_a_learner_that_cannot_be_fitted_has_no_score():
+    learners = [{"_target_": "klr_bench.OSKL", "loss": "exponential"}, NC]
+    scores = score_fold(learners, {"kernel": "rbf", "gamma": 1.0}, data(), 0, folds=2, seed=0)
+    assert scores[0] is None
+    assert scores[1] > 0.5
+
+
+def test_ties_go_to_the_first_and_a_failed_fold_is_worst():
+    assert choose([[0.5, 0.7], [0.7, 0.5], [0.6, 0.6]]) == 0
+    assert choose([[0.9, None], [0.1, 0.1]]) == 1
+    assert choose([[None], [None]]) is None
+
+
+rights = st.integers(0, 10**6)
+
+
+@given(st.lists(st.lists(rights, min_size=3, max_size=3), min_size=1, max_size=8))
+def test_no_candidate_is_better_than_the_chosen_one(counts):
+    totals = [sum(row) for row in counts]  # whole numbers: a tie is one, whatever the order of the sum
+    assert choose([[right / 10**6 for right in row] for row in counts]) == totals.index(max(totals))
+
+
+class Counted(Clock):
+    """A clock on which a second goes by whenever it is looked at."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, now=count().__next__, **options)
+
+
+@pytest.mark.parametrize("limit", [1, 10**6, None])
+def test_a_learner_that_takes_too_long_has_no_score(monkeypatch, limit):
+    monkeypatch.setattr(selection, "Clock", Counted)
+    alone, shared = [{"_target_": "klr_bench.DualCDKLR"}], [NC | {"eta": 0.1}, NC | {"eta": 1.0}]
+    for learners in (alone, shared, alone + shared):
+        limits = [limit] * len(learners)
+        kernel = {"kernel": "rbf", "gamma": 3.0}
+        scores = score_fold(learners, kernel, data(2000), 0, folds=2, seed=0, time_limits_s=limits)
+        assert [score is None for score in scores] == [limit == 1] * len(learners)
+
+
+def test_a_shared_pass_has_the_time_of_all_that_share_it():
+    assert selection._total([2.0, 3.0]) == 5.0
+    assert selection._total([2.0, None]) is None
+
+
+def test_within_a_tolerance_the_first_candidate_is_chosen():
+    scores = [[0.90, 0.90], [0.95, 0.93], [0.95, 0.95], [None, 1.0]]
+    assert choose(scores) == 2
+    assert choose(scores, 0.01) == 1
+    assert choose(scores, 0.009) == 2
+    assert choose(scores, 0.05) == 0
+    assert choose([[None]], 0.5) is None
+
+
+def test_a_step_size_of_r_by_root_t_is_that_of_the_final_fit():
+    split, kernel = data(200), {"kernel": "rbf", "gamma": 3.0}
+    named, given = NC | {"R": 50.0, "eta": "R/sqrt(T)"}, NC | {"R": 50.0, "eta": 50.0 / 200**0.5}
+    of_a_part = NC | {"R": 50.0, "eta": 50.0 / 40**0.5}
+    found, expected, other = score_fold(
+        [named, given, of_a_part], kernel, split, 0, folds=2, seed=0, max_examples=80, score="log_loss"
+    )
+    assert found == expected != other
+
+
+def test_a_selection_that_is_not_nested_scores_on_the_test_rows():
+    split, test = data(200), data(90)
+    split = Prepared(split.X_train, split.y_train, test.X_test[::-1], test.y_test[::-1])
+    learner = NonConservativeKLR(gamma=3.0, random_state=0).fit(split.X_train, split.y_train)
+    [score] = score_fold([NC], {"kernel": "rbf", "gamma": 3.0}, split, 1, folds=5, seed=0, nested=False)
+    assert score == learner.score(split.X_test, split.y_test)
