@@ -29,13 +29,13 @@ OF_REFERENCES = (
     "docs/test_commands.py",
     "report/page/test_browser.py",
     "report/page/test_page.py",
-    "report/test_claims.py",
+    "report/papers/test_claims.py",
     "report/test_latex.py",
     "report/test_methods_pages.py",
     "report/test_paper_pages.py",
     "report/test_references.py",
     "report/test_tables.py",
-    "report/test_whole_paper.py",
+    "report/papers/test_reproduction.py",
     "test_references_script.py",
 )
 """Files of tests that read results/reference, which an sdist does not hold."""

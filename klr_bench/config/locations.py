@@ -124,20 +124,20 @@ def with_new_names(plain: dict[str, Any]) -> dict[str, Any]:
             _announce(former, new)
             target, new_name = _place(plain, new)
             target[new_name] = section.pop(name)
-    for key, names in VALUES.items():
+    for key, values in VALUES.items():
         section, name = _place(plain, key)
         value = section.get(name)
-        if isinstance(value, str) and value in names:
-            _announce(f"{key}={value}", f"{key}={names[value]}")
-            section[name] = names[value]
+        if isinstance(value, str) and value in values:
+            _announce(f"{key}={value}", f"{key}={values[value]}")
+            section[name] = values[value]
     for dataset in plain.get("datasets") or {}:
         for key in ("source.generator", "derive"):
             section, name = _place(plain, f"datasets.{dataset}.{key}._target_")
+            function = str(section.get(name))
             for former, new in GENERATORS.items():
-                target = str(section.get(name))
-                if target.startswith(former):
-                    section[name] = target.replace(former, new)
-                    _announce(target, section[name])
+                if function.startswith(former):
+                    section[name] = function.replace(former, new)
+                    _announce(function, section[name])
     return plain
 
 

@@ -17,7 +17,7 @@ from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above,
 
 Kernel = Literal["rbf", "poly", "linear"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
-EXECUTORS = PackagePath(__file__).parents[0] / "runner" / "executors"
+EXECUTORS = PackagePath(__file__).parents[1] / "runner" / "executors"
 BACKENDS = tuple(sorted(path.stem for path in EXECUTORS.glob("[!_]*.py")))
 """The modules of runner/executors."""
 if TYPE_CHECKING:

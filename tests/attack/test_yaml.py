@@ -138,7 +138,7 @@ def test_a_bomb_needs_little_memory_and_time(tmp_path: Path) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (800 << 20, 800 << 20))\n"
         "from klr_bench.cli import main; status = main(sys.argv[1:])\n"
-        "from klr_bench.runner.work import peak_memory_mb; print(int(peak_memory_mb())); sys.exit(status)"
+        "from klr_bench.runner.fit import peak_memory_mb; print(int(peak_memory_mb())); sys.exit(status)"
     )
     command = [sys.executable, "-c", code, "report", f"experiment={tmp_path.name}", f"results_dir={tmp_path.parent}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

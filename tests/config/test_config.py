@@ -380,7 +380,7 @@ def test_every_key_of_the_schema_stands_in_the_root_file() -> None:
 def test_configs_inside_the_package_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "site" / "klr_bench"
     package.mkdir(parents=True)
-    monkeypatch.setattr(config_files, "__file__", str(package / "experiment" / "config" / "files.py"))
+    monkeypatch.setattr(config_files, "__file__", str(package / "config" / "locations.py"))
     assert config_files.config_dir() == tmp_path / "site" / "configs"
     (package / "configs").mkdir()
     assert config_files.config_dir() == package / "configs"

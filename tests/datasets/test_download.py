@@ -468,7 +468,7 @@ def child(entry: FileEntry, cache: Path, said: int = subprocess.DEVNULL) -> subp
         stdout=subprocess.PIPE,
         stderr=said,
         text=True,
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
     )
     assert process.stdout
     assert process.stdout.readline() == "ready\n"

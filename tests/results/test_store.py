@@ -25,7 +25,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json, read_regular, write_atomic, write_json
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import load_results, read_results
-from klr_bench.results import store
+from klr_bench.results import store as store_module
 from klr_bench.results.migrate import parse_variant
 from klr_bench.results.record import LATER
 from klr_bench.results.store import (
@@ -81,7 +81,7 @@ def python(code: str, *arguments: object, **pipes: int) -> subprocess.Popen[byte
 def test_the_columns_are_those_of_schema_version_2() -> None:
     identity = "key experiment dataset algorithm variant params repeat seed status message host cpu"
     metrics = [name for name, metric in METRICS.items() if metric.stored]
-    assert (store.SCHEMA_VERSION, " ".join(COLUMNS)) == (2, " ".join([identity, *metrics]))
+    assert (store_module.SCHEMA_VERSION, " ".join(COLUMNS)) == (2, " ".join([identity, *metrics]))
 
 
 def test_a_cell_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_damaged_cell_is_absent_named_and_written_anew(tmp_path: Path, content
     assert summary.notes() == ["1 cell files cannot be read and are computed again: k0.json."]
     write(store, record(repeat=1), "c", 1.0)
     assert store.finished("k0")
-    assert store.rebuild() == store.Summary(listed=2)
+    assert store.rebuild() == store_module.Summary(listed=2)
 
 
 NOT_BELIEVED = [
@@ -405,7 +405,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_cell(tmp_path: Path, cal
     stored = store.read_cell("k0")
     assert stored is not None
     assert stored.metrics["accuracy"] == 0.5
-    assert store.rebuild() == store.Summary(listed=1)
+    assert store.rebuild() == store_module.Summary(listed=1)
     (part,) = store.cells.glob(".*.part")
     os.utime(part, (0, 0))
     store.rebuild()
@@ -429,7 +429,7 @@ def test_two_processes_rebuild_at_once(tmp_path: Path) -> None:
             assert len(read_results(tmp_path).records) <= 50, "a reader never meets half a file"
     assert [process.returncode for process in processes] == [0, 0]
     last = (tmp_path / "records.csv").read_bytes()
-    assert Store(tmp_path).rebuild() == store.Summary(listed=50)
+    assert Store(tmp_path).rebuild() == store_module.Summary(listed=50)
     assert (tmp_path / "records.csv").read_bytes() == last
     assert len(read_results(tmp_path).traces) == 100
 

@@ -152,7 +152,7 @@ def test_a_worker_with_other_code_is_not_used(cluster, tmp_path_factory):
     shutil.copytree(Path(klr_bench.__file__).parent, other / "klr_bench", ignore=shutil.ignore_patterns("__pycache__"))
     splits = next((other / "klr_bench").rglob("splits.py"))
     splits.write_text(f"{splits.read_text()}\nVERSION = 'another'\n")
-    (other / "configs").symlink_to(Path(klr_bench.__file__).parents[0] / "configs")
+    (other / "configs").symlink_to(Path(klr_bench.__file__).parents[1] / "configs")
     cluster.add(other)
     refused = ended(cluster.place.start(*on(cluster), "algorithm=[first]"), status=2)
     assert "none of its workers can be used" in refused

@@ -317,18 +317,18 @@ def test_keys_hold_the_code_that_splits_selects_and_measures(config, monkeypatch
     assert not set(keys()) & set(known)
 
 
-MEASURE = Path(klr_bench.__file__).parent / "experiment" / "measure"
+METRICS_FOLDER = Path(klr_bench.__file__).parent / "metrics"
 F1 = '    Metric("f1", "F1", "percent", "higher"'
 
 
 @pytest.mark.parametrize(
     ("path", "old", "new", "same"),
     [
-        (MEASURE / "catalogue.py", F1, F1.replace("F1", "F-measure"), True),
-        (MEASURE / "catalogue.py", F1, F1.replace("percent", ""), True),
-        (MEASURE / "metric.py", "1.2e-05", "1.2 10^-5", True),
-        (MEASURE / "compute.py", "return 2 tp", "return two tp", True),
-        (MEASURE / "compute.py", "2 * both / either", "3 * both / either", False),
+        (METRICS_FOLDER / "labels.py", F1, F1.replace("F1", "F-measure"), True),
+        (METRICS_FOLDER / "labels.py", F1, F1.replace("percent", ""), True),
+        (METRICS_FOLDER / "metric.py", "1.2e-05", "1.2 10^-5", True),
+        (METRICS_FOLDER / "compute.py", "return 2 tp", "return two tp", True),
+        (METRICS_FOLDER / "compute.py", "2 * both / either", "3 * both / either", False),
     ],
     ids=["title", "unit", "format", "docstring", "function"],
 )

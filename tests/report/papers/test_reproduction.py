@@ -17,7 +17,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from klr_bench.report.page.spelling import inside
 from rich.console import Console
 
 from klr_bench.config.locations import folders
@@ -25,6 +24,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.parsing import parse
 from klr_bench.report.measured import Entry
 from klr_bench.report.page.content import Part
+from klr_bench.report.page.html import fragment
 from klr_bench.report.paper_pages import draw_figures, numbers_csv, report_papers, scoreboard_page, table_page
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Numbers, Printed, PrintedTable
@@ -424,7 +424,7 @@ def test_a_number_has_one_verdict_in_tables_printed_tables_scoreboard_csv_and_pa
         row[1:] for page in printed for grid in page.grids for n, row in enumerate(grid.rows) if n not in grid.papers
     ]
     assert signs(text for row in ours for cell in row for text in cell.split(SEPARATOR)) == expected(whole.numbers)
-    html = inside([Part("paper", name, name, printed)], name)
+    html = fragment([Part("paper", name, name, printed)], name)
     for css, verdict in CLASSES.items():
         assert html.count(f'<span class="{css}">') == sum(one.verdict is verdict for one in whole.numbers)
 
