@@ -16,6 +16,7 @@ from klr_bench.estimators.linear import confidence
 from tests.estimators.budget.test_budget import CASES as BUDGET
 from tests.estimators.budget.test_budget import PROJECTING
 from tests.estimators.linear.test_engine import LEARNERS as LINEAR
+from tests.estimators.linear.test_engine import toy as linear_toy
 from tests.estimators.one_pass import ALMA, BSGD, DUOL, FOGD, NOGD
 from tests.estimators.online.cases import CASES as ONLINE
 from tests.estimators.online.test_multiclass import CASES as SOFTMAX
@@ -40,7 +41,7 @@ LEARNERS = (
 
 def prepared(name, n_classes, budget, average):
     """Return an unfitted learner, and rows of as many classes."""
-    X, y = toy(n=400, empty_rows=False)
+    X, y = linear_toy(n=400) if name.startswith("linear") else toy(n=400, empty_rows=False)
     y = y if n_classes == 2 else np.digitize(X[:, 0], [-0.3, 0.4])
     given = {"gamma": 0.7, "dtype": "float64", "random_state": 0, "budget": budget, "average": average}
     learner = clone(LEARNERS[name])

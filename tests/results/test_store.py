@@ -435,7 +435,7 @@ def test_two_processes_rebuild_at_once(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_never_freed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "LOCK_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(store_module, "LOCK_TIMEOUT_S", 0.1)
     code = """
         import filelock, sys
         lock = filelock.FileLock(sys.argv[1])
