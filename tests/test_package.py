@@ -106,6 +106,7 @@ def test_every_dependency_has_a_least_version() -> None:
     assert SCRIPT["least_versions"](["numpy>=1.26", "types-PyYAML"]) == ["numpy==1.26"]
 
 
+@pytest.mark.exhaustive
 def test_type_checkers_know_the_public_names(tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api")
     code = tmp_path / "user.py"

@@ -53,18 +53,20 @@ def wings() -> None:
     """Draw which part of the package imports which."""
     drawing(
         "wings",
-        "The command line imports reports, experiments and estimators; none of them imports it",
-        330,
+        "The command line imports reports, the runner and estimators; none of them imports it",
+        412,
         box(20, 16, 360, 50, GREY, "cli", "the command line"),
         box(20, 98, 360, 50, SAND, "report", "from rows to tables, figures and pages"),
-        box(20, 180, 360, 50, BLUE, "experiment", "from YAML to rows"),
-        box(20, 262, 360, 50, GREEN, "estimators", "the solvers, for scikit-learn code"),
+        box(20, 180, 360, 50, BLUE, "runner", "selects, fits and measures"),
+        box(20, 262, 360, 50, BLUE, "datasets, config, results, metrics", "from YAML and files to rows"),
+        box(20, 344, 360, 50, GREEN, "estimators", "the solvers, for scikit-learn code"),
         arrow((200, 66), (200, 98)),
-        arrow((200, 148), (200, 180)),
         arrow((200, 230), (200, 262)),
+        arrow((200, 312), (200, 344)),
         text(212, 87, "imports", size=12, anchor="start", fill=SOFT),
-        text(212, 169, "imports records and metrics", size=12, anchor="start", fill=SOFT),
+        text(200, 169, "a report reads results, and imports no runner", size=12, fill=SOFT),
         text(212, 251, "imports", size=12, anchor="start", fill=SOFT),
+        text(212, 333, "imports", size=12, anchor="start", fill=SOFT),
     )
 
 

@@ -130,7 +130,8 @@ def with_new_names(plain: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, str) and value in values:
             _announce(f"{key}={value}", f"{key}={values[value]}")
             section[name] = values[value]
-    for dataset in plain.get("datasets") or {}:
+    datasets = plain.get("datasets")
+    for dataset in datasets if isinstance(datasets, dict) else ():
         for key in ("source.generator", "derive"):
             section, name = _place(plain, f"datasets.{dataset}.{key}._target_")
             function = str(section.get(name))

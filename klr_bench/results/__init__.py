@@ -1,1 +1,1 @@
-"""From a configuration to rows of results: config, data, splits, selection, measure, runner, records."""
+"""Results as rows: one file per finished cell, the tables made from them, and the keys that tell what is finished."""

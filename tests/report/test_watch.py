@@ -458,6 +458,7 @@ def test_a_run_is_watched_killed_and_gone_on_with(tmp_path: Path) -> None:
         assert "Traceback" not in watcher.stdout.read()
 
 
+@pytest.mark.exhaustive
 def test_a_run_serves_its_own_page_and_ends_it(tmp_path: Path) -> None:
     place = Workplace(tmp_path, {"first": {"_target_": f"{LEARNERS}.Watched"}})
     place.hold(2)

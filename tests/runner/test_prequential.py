@@ -185,6 +185,7 @@ def mortal() -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_pass_of_a_learner_of_others_that_was_killed_starts_again_and_says_so(place, capfd):
     mortal()
     Path("killed").touch()
@@ -227,6 +228,7 @@ class Vandal(BudgetOSKL):
         return super().partial_fit(X, y, classes)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kills", [False, True])
 def test_a_file_that_changes_under_way_is_refused_and_read_anew(place, kills):
     Path("configs/algorithm").mkdir(parents=True)
@@ -254,6 +256,7 @@ class Forged:
         return Path.touch, (Path("executed"),)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("content", [b"half of a pic", pickle.dumps(Forged()), None], ids=["half", "forged", "flipped"])
 def test_a_state_that_cannot_be_used_is_none(place, caplog, seen, content):
     assert run(*OSKL) == 0

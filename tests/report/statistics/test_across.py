@@ -75,6 +75,7 @@ def test_friedman_is_that_of_scipy(scores: np.ndarray) -> None:
         assert found == pytest.approx((len(scores), expected.statistic, expected.pvalue), abs=1e-9)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000), st.integers(6, 15), st.integers(2, 5))
 def test_wilcoxon_with_holm_is_that_of_scikit_posthocs(seed: int, n: int, k: int) -> None:

@@ -79,6 +79,7 @@ def test_without_a_region_the_shares_are_the_one_sided_p_values(differences: lis
     assert 2 * min(shares.worse, shares.better) == pytest.approx(p, abs=1e-9)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=30, deadline=None)
 @given(P_VALUES)
 def test_holm_is_that_of_the_definition_and_of_statsmodels(p_values: list[float]) -> None:
