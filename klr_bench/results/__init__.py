@@ -1,1 +1,1 @@
-"""Results as rows: one file per finished cell, the tables made from them, and the keys that tell what is finished."""
+"""Results as rows: a file for each finished cell, tables made from these, and keys that tell what is finished."""

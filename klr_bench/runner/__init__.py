@@ -1,8 +1,8 @@
 """Run an experiment: what is finished is skipped, what is missing runs in parallel, every result is written at once.
 
 `plan` makes cells and folds of a configuration, `executors` run them (joblib, serial or dask), `fit` scores a fold or
-fits a cell, `scores` and `results.store` keep the results, and `execute` ties them together.  The names are imported when
-they are first used, so that a worker starts quickly.
+fits a cell, `scores` and `results.store` keep the results, and `execute` ties them together.  The names are imported
+when they are first used, so that a worker starts quickly.
 """
 
 from typing import TYPE_CHECKING
