@@ -186,9 +186,23 @@ class BatchKLR(ExpansionClassifier):
     }
 
     def __init__(
-        self, lam=None, *, tol=1e-3, max_iter=1000, cache_size=200, warm_start=False, kernel="rbf", gamma="scale",
-        degree=3, coef0=1.0, random_state=None, dtype=None, class_weight=None, n_jobs=None, verbose=False,
-    ):  # fmt: skip
+        self,
+        lam=None,
+        *,
+        tol=1e-3,
+        max_iter=1000,
+        cache_size=200,
+        warm_start=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        class_weight=None,
+        n_jobs=None,
+        verbose=False,
+    ):
         self.lam = lam
         self.tol = tol
         self.max_iter = max_iter

@@ -69,9 +69,22 @@ class BestInHindsight(ExpansionClassifier):
     }
 
     def __init__(
-        self, R=1e3, lam=None, *, h="log_gamma", aux_gamma=1.1, aux_delta=1.0, tol=1e-4, max_iter=1000, kernel="rbf",
-        gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        R=1e3,
+        lam=None,
+        *,
+        h="log_gamma",
+        aux_gamma=1.1,
+        aux_delta=1.0,
+        tol=1e-4,
+        max_iter=1000,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+    ):
         self.R = R
         self.lam = lam
         self.h = h

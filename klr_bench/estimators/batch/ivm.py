@@ -113,9 +113,21 @@ class ImportVectorMachine(ExpansionClassifier):
     }
 
     def __init__(
-        self, lam=None, *, max_import_vectors=100, n_candidates=None, tol=1e-3, kernel="rbf", gamma="scale", degree=3,
-        coef0=1.0, random_state=None, dtype=None, class_weight=None, verbose=False,
-    ):  # fmt: skip
+        self,
+        lam=None,
+        *,
+        max_import_vectors=100,
+        n_candidates=None,
+        tol=1e-3,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        class_weight=None,
+        verbose=False,
+    ):
         self.lam = lam
         self.max_import_vectors = max_import_vectors
         self.n_candidates = n_candidates

@@ -162,9 +162,22 @@ class BOGD(BudgetKernelClassifier):
     }
 
     def __init__(
-        self, budget=100, eta=1.0, gamma_max=1.0, lam=None, *, average=False, kernel="rbf", gamma="scale", degree=3,
-        coef0=1.0, random_state=None, dtype=None, n_epochs=1, shuffle=True,
-    ):  # fmt: skip
+        self,
+        budget=100,
+        eta=1.0,
+        gamma_max=1.0,
+        lam=None,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.eta = eta
         self.gamma_max = gamma_max

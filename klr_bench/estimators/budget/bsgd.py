@@ -135,9 +135,22 @@ class BSGD(BudgetKernelClassifier):
     }
 
     def __init__(
-        self, budget=100, lam=1e-4, loss="hinge", maintenance="removal", *, average=False, kernel="rbf", gamma="scale",
-        degree=3, coef0=1.0, random_state=None, dtype=None, n_epochs=1, shuffle=True,
-    ):  # fmt: skip
+        self,
+        budget=100,
+        lam=1e-4,
+        loss="hinge",
+        maintenance="removal",
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.lam = lam
         self.loss = loss

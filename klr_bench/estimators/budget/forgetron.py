@@ -123,9 +123,20 @@ class Forgetron(BudgetKernelClassifier):
     }
 
     def __init__(
-        self, budget=100, variant="basic", *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0,
-        random_state=None, dtype=None, n_epochs=1, shuffle=True,
-    ):  # fmt: skip
+        self,
+        budget=100,
+        variant="basic",
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.variant = variant
 

@@ -142,9 +142,25 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     }
 
     def __init__(
-        self, budget=100, G=1.0, eta=None, loss="logit", delta=0.1, *, average=True, refit=False, lam=None,
-        kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None, n_epochs=1, shuffle=True,
-    ):  # fmt: skip
+        self,
+        budget=100,
+        G=1.0,
+        eta=None,
+        loss="logit",
+        delta=0.1,
+        *,
+        average=True,
+        refit=False,
+        lam=None,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.G = G
         self.eta = eta

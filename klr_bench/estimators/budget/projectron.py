@@ -56,9 +56,19 @@ class Projectron(BudgetKernelClassifier):
     grows = False  # what is inserted stays
 
     def __init__(
-        self, budget=100, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None,
-        dtype=None, n_epochs=1, shuffle=True,
-    ):  # fmt: skip
+        self,
+        budget=100,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
         super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
 
     def _new_state(self, X):
@@ -112,9 +122,20 @@ class ProjectronPlusPlus(Projectron):
     _parameter_constraints = Projectron._parameter_constraints | {"eta": [POSITIVE]}
 
     def __init__(
-        self, budget=100, eta=0.1, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0,
-        random_state=None, dtype=None, n_epochs=1, shuffle=True,
-    ):  # fmt: skip
+        self,
+        budget=100,
+        eta=0.1,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
         super().__init__(
             budget,
             average=average,

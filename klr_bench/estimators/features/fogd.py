@@ -69,9 +69,19 @@ class FOGD(Progressive, FeatureDescentClassifier):
     } | {"n_components": [COMPONENTS]}
 
     def __init__(
-        self, n_components=500, eta=0.5, loss="logit", *, average=False, gamma="scale", random_state=None, dtype=None,
-        n_epochs=1, shuffle=True, class_weight=None,
-    ):  # fmt: skip
+        self,
+        n_components=500,
+        eta=0.5,
+        loss="logit",
+        *,
+        average=False,
+        gamma="scale",
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+        class_weight=None,
+    ):
         self.n_components = n_components
         self.eta = eta
         self.loss = loss

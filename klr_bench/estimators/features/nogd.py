@@ -80,9 +80,23 @@ class NOGD(FeatureDescentClassifier):
     }
 
     def __init__(
-        self, budget=100, rank=None, eta=0.5, loss="logit", *, average=False, kernel="rbf", gamma="scale", degree=3,
-        coef0=1.0, random_state=None, dtype=None, n_epochs=1, shuffle=True, class_weight=None,
-    ):  # fmt: skip
+        self,
+        budget=100,
+        rank=None,
+        eta=0.5,
+        loss="logit",
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+        class_weight=None,
+    ):
         self.budget = budget
         self.rank = rank
         self.eta = eta

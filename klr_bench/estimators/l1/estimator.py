@@ -193,11 +193,32 @@ class L1KLR(L1Classifier):
     }
 
     def __init__(
-        self, solver="prox_newton", lam=1.0, lam_relative=False, features="kernel", n_components=500, kernel="rbf",
-        gamma="scale", degree=3, coef0=1.0, fit_intercept=True, tol=1e-4, max_iter=3000, n_epochs=3, two_stage=False,
-        hessian="decreasing", growth=1.0, threshold="adaptive", reference=None, warm_start=False, random_state=None,
-        dtype=None, memory_limit=3400.0, class_weight=None, verbose=False,
-    ):  # fmt: skip
+        self,
+        solver="prox_newton",
+        lam=1.0,
+        lam_relative=False,
+        features="kernel",
+        n_components=500,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=3000,
+        n_epochs=3,
+        two_stage=False,
+        hessian="decreasing",
+        growth=1.0,
+        threshold="adaptive",
+        reference=None,
+        warm_start=False,
+        random_state=None,
+        dtype=None,
+        memory_limit=3400.0,
+        class_weight=None,
+        verbose=False,
+    ):
         self.solver = solver
         self.lam = lam
         self.lam_relative = lam_relative

@@ -212,9 +212,17 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
     )
 
     def __init__(
-        self, variant=1, C=1.0, confidence=0.75, *, compat=None, covariance="full", n_epochs=1, memory_limit=4000.0,
+        self,
+        variant=1,
+        C=1.0,
+        confidence=0.75,
+        *,
+        compat=None,
+        covariance="full",
+        n_epochs=1,
+        memory_limit=4000.0,
         class_weight=None,
-    ):  # fmt: skip
+    ):
         super().__init__(covariance, n_epochs, memory_limit)
         self.class_weight = class_weight
         self.variant = variant

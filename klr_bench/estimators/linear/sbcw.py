@@ -93,9 +93,21 @@ class GroupSelector(LinearClassifier):
     }
 
     def __init__(
-        self, C=1.0, q=2, *, n_features_to_select=100, n_group=None, tol=1e-3, n_passes=1, gap_tol=1e-3, sigma=1e-2,
-        memory_limit=4000.0, refit=False, class_weight=None, verbose=False,
-    ):  # fmt: skip
+        self,
+        C=1.0,
+        q=2,
+        *,
+        n_features_to_select=100,
+        n_group=None,
+        tol=1e-3,
+        n_passes=1,
+        gap_tol=1e-3,
+        sigma=1e-2,
+        memory_limit=4000.0,
+        refit=False,
+        class_weight=None,
+        verbose=False,
+    ):
         self.C = C
         self.q = q
         self.n_features_to_select = n_features_to_select
@@ -275,9 +287,21 @@ class FeatureGeneratingMachine(GroupSelector):
     _covariance = False
 
     def __init__(
-        self, C=10.0, q=2, *, n_features_to_select=100, n_group=None, tol=1e-3, n_passes=1, gap_tol=1e-3, sigma=1e-2,
-        memory_limit=4000.0, refit=False, class_weight=None, verbose=False,
-    ):  # fmt: skip
+        self,
+        C=10.0,
+        q=2,
+        *,
+        n_features_to_select=100,
+        n_group=None,
+        tol=1e-3,
+        n_passes=1,
+        gap_tol=1e-3,
+        sigma=1e-2,
+        memory_limit=4000.0,
+        refit=False,
+        class_weight=None,
+        verbose=False,
+    ):
         super().__init__(
             C, q, n_features_to_select=n_features_to_select, n_group=n_group, tol=tol, n_passes=n_passes, sigma=sigma,
             gap_tol=gap_tol, memory_limit=memory_limit, refit=refit, class_weight=class_weight, verbose=verbose,

@@ -127,9 +127,18 @@ class SparDCA(LinearClassifier):
     }
 
     def __init__(
-        self, C=1.0, l1=1.0, *, l1_relative=False, q=2, tol=1e-3, max_iter=1000, random_state=None, class_weight=None,
+        self,
+        C=1.0,
+        l1=1.0,
+        *,
+        l1_relative=False,
+        q=2,
+        tol=1e-3,
+        max_iter=1000,
+        random_state=None,
+        class_weight=None,
         verbose=False,
-    ):  # fmt: skip
+    ):
         self.C = C
         self.l1 = l1
         self.l1_relative = l1_relative

@@ -81,9 +81,21 @@ class ALMA(OneVsRestKernelClassifier):
     }
 
     def __init__(
-        self, alpha=0.9, B=None, C=None, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0,
-        random_state=None, dtype=None, n_epochs=1, shuffle=True,
-    ):  # fmt: skip
+        self,
+        alpha=0.9,
+        B=None,
+        C=None,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.alpha = alpha
         self.B = B

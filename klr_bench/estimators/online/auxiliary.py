@@ -110,10 +110,25 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     }
 
     def __init__(
-        self, eta=3.0, R=1e3, h="log_gamma", aux_gamma=1.1, aux_delta=1.0, *, average=True, kernel="rbf",
-        gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None, n_epochs=None, shuffle=True,
-        class_weight=None, n_jobs=None,
-    ):  # fmt: skip
+        self,
+        eta=3.0,
+        R=1e3,
+        h="log_gamma",
+        aux_gamma=1.1,
+        aux_delta=1.0,
+        *,
+        average=True,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=None,
+        shuffle=True,
+        class_weight=None,
+        n_jobs=None,
+    ):
         super().__init__(
             average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         )

@@ -193,9 +193,20 @@ class DUOL(OneVsRestKernelClassifier):
     _parameter_constraints = OneVsRestKernelClassifier._parameter_constraints | {"C": [POSITIVE], "rho": [SHARE]}
 
     def __init__(
-        self, C=1.0, rho=0.1, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None,
-        dtype=None, n_epochs=1, shuffle=True,
-    ):  # fmt: skip
+        self,
+        C=1.0,
+        rho=0.1,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+    ):
         super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
         self.C = C
         self.rho = rho

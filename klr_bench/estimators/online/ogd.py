@@ -70,9 +70,22 @@ class KernelOGD(OnlineKernelClassifier):
     }
 
     def __init__(
-        self, eta=0.5, loss="hinge", *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0,
-        random_state=None, dtype=None, n_epochs=1, shuffle=True, class_weight=None, n_jobs=None,
-    ):  # fmt: skip
+        self,
+        eta=0.5,
+        loss="hinge",
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+        class_weight=None,
+        n_jobs=None,
+    ):
         super().__init__(
             average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         )

@@ -102,9 +102,25 @@ class OSKL(SoftmaxKernelClassifier):
     }
 
     def __init__(
-        self, G=1.0, eta=None, R=1e3, loss="logit", delta=0.1, *, average=True, kernel="rbf", gamma="scale", degree=3,
-        coef0=1.0, random_state=None, dtype=None, n_epochs=None, shuffle=True, class_weight=None, n_jobs=None,
-    ):  # fmt: skip
+        self,
+        G=1.0,
+        eta=None,
+        R=1e3,
+        loss="logit",
+        delta=0.1,
+        *,
+        average=True,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=None,
+        shuffle=True,
+        class_weight=None,
+        n_jobs=None,
+    ):
         super().__init__(
             average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         )

@@ -65,9 +65,22 @@ class KernelPegasos(OnlineKernelClassifier):
     _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"lam": [POSITIVE], "project": ["boolean"]}
 
     def __init__(
-        self, lam=1e-4, project=True, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0,
-        random_state=None, dtype=None, n_epochs=1, shuffle=True, class_weight=None, n_jobs=None,
-    ):  # fmt: skip
+        self,
+        lam=1e-4,
+        project=True,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+        class_weight=None,
+        n_jobs=None,
+    ):
         super().__init__(
             average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         )

@@ -54,9 +54,20 @@ class KernelPerceptron(OnlineKernelClassifier):
     _rule = step_on_mistake
 
     def __init__(
-        self, *, average=False, kernel="rbf", gamma="scale", degree=3, coef0=1.0, random_state=None, dtype=None,
-        n_epochs=1, shuffle=True, class_weight=None, n_jobs=None,
-    ):  # fmt: skip
+        self,
+        *,
+        average=False,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        n_epochs=1,
+        shuffle=True,
+        class_weight=None,
+        n_jobs=None,
+    ):
         super().__init__(
             average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
         )

@@ -78,10 +78,22 @@ class L1Peer(L1KLR):
     } | {"solver": [StrOptions(set(PEERS))]}
 
     def __init__(
-        self, solver="liblinear", lam=1.0, lam_relative=False, features="kernel", n_components=500, kernel="rbf",
-        gamma="scale", degree=3, coef0=1.0, tol=1e-4, max_iter=10_000, random_state=None, dtype=None,
+        self,
+        solver="liblinear",
+        lam=1.0,
+        lam_relative=False,
+        features="kernel",
+        n_components=500,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        tol=1e-4,
+        max_iter=10_000,
+        random_state=None,
+        dtype=None,
         class_weight=None,
-    ):  # fmt: skip
+    ):
         super().__init__(
             solver, lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, False, tol, max_iter,
             random_state=random_state, dtype=dtype, memory_limit=float("inf"), class_weight=class_weight,

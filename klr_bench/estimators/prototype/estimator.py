@@ -174,11 +174,31 @@ class PrototypeKLR(PrototypeClassifier):
     }
 
     def __init__(
-        self, n_prototypes=None, init="random", learn_prototypes=True, learn_width=True, l1=0.0, *, learn_coef=True,
-        l2=1e-4, solver="auto", learning_rate=0.1, batch_size=128, lazy=False, validation_fraction=0.0, tol=1e-4,
-        max_iter=100, kernel="rbf", gamma=None, degree=3, coef0=1.0, random_state=None, dtype=None, class_weight=None,
+        self,
+        n_prototypes=None,
+        init="random",
+        learn_prototypes=True,
+        learn_width=True,
+        l1=0.0,
+        *,
+        learn_coef=True,
+        l2=1e-4,
+        solver="auto",
+        learning_rate=0.1,
+        batch_size=128,
+        lazy=False,
+        validation_fraction=0.0,
+        tol=1e-4,
+        max_iter=100,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        random_state=None,
+        dtype=None,
+        class_weight=None,
         verbose=False,
-    ):  # fmt: skip
+    ):
         self.n_prototypes = n_prototypes
         self.init = init
         self.learn_prototypes = learn_prototypes
