@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
 from klr_bench.config.models import ParallelConfig
@@ -197,3 +198,12 @@ def test_a_fit_that_takes_too_long_is_stopped():
 def test_what_a_fit_in_a_child_process_raises_is_raised(deed, error, message):
     with pytest.raises(error, match=message):
         fit_in_child(Slow(deed=deed), X, Y, 30.0)
+
+
+def test_workers_that_other_code_has_left_are_not_used(tmp_path, monkeypatch):
+    """They would be in the folder in which that code started them, where a relative path is not found."""
+    Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))
+    monkeypatch.chdir(tmp_path)
+    with JoblibExecutor(2) as executor:
+        [(_, folder)] = executor.run([Task("a", partial(os.getcwd))])
+    assert folder == str(tmp_path)

@@ -52,10 +52,12 @@ class JoblibExecutor:
         self.n_workers = cpu_count() if n_jobs in (None, -1) else n_jobs
 
     def __enter__(self) -> JoblibExecutor:
+        """End workers that other code has left: their folder and environment variables may be others than ours."""
+        get_reusable_executor(reuse=True).shutdown(wait=True)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """End the workers: those of another run may have another folder and other environment variables.
+        """End the workers, so that other code starts with its own.
 
         loky ends them with psutil, or else with the command pgrep, which small systems lack.
         """
