@@ -65,7 +65,7 @@ def _port(text: str) -> int:
 
 
 def _hint(name: str) -> str:
-    """Return a hint if there is no experiment of this name, with the name that may be meant."""
+    """Return a hint with the nearest name if no experiment has this name, else an empty text."""
     from klr_bench.config.locations import folders, names
 
     known = names("experiment", folders())

@@ -1,6 +1,6 @@
 """How the metrics of predictions are computed: one function for each, of the same name.
 
-The cache key of a cell holds the code of the functions that it measures, and nothing of `catalogue`, which says how
+The cache key of a cell holds the code of the functions that it measures, and nothing of `labels`, which says how
 metrics are named and printed.  A function takes `klr_bench.metrics.predictions.Predictions`, and returns
 None if these lack what it needs.
 """

@@ -61,7 +61,7 @@ class Conditions:
         return self.load is not None and self.load > BUSY
 
     def alike(self, other: Conditions) -> bool:
-        """Say whether times of the two can be compared: all of one machine, on which nobody else was at work."""
+        """Return True if times are comparable: all from one machine that no other process kept busy."""
         return len(self.machines | other.machines) == 1 and not self.busy and not other.busy
 
 
@@ -126,7 +126,7 @@ class Method:
     """Repeats that were asked for and not run yet."""
     entries: Mapping[str, Entry]
     timed_out: bool = False
-    """Whether no repeat was successful, and the numbers are those of repeats that a time limit ended."""
+    """True if no repeat succeeded; the values are then those of repeats that the time limit stopped."""
     conditions: Conditions = field(default_factory=Conditions)
     """Where its fits ran, and how busy others kept these machines."""
     params: Parameters = field(default_factory=dict)
@@ -151,7 +151,7 @@ class MeasuredDataset:
 
     @property
     def sizes(self) -> dict[str, float]:
-        """Numbers of rows and columns, of the first fit; empty if there is none."""
+        """The numbers of rows and features of the first fit; empty without fits."""
         rows = (row for rows in self.groups.values() for row in rows if row["n_train"] > 0)
         first = next(rows, None)
         return {name: float(first[name]) for name in SIZES} if first else {}

@@ -54,9 +54,7 @@ def report_papers(
         papers = [WholePaper(one, folder, results_dir) for one, folder in folders.items()]
         documents = [all_papers_page(papers)] if name == ALL else documents_of(papers[0], table)
         if "terminal" in formats:
-            for document in documents:
-                render.show(document, console)
-                console.print()
+            render.show_all(documents, console)
         texts = render.texts_of(documents, "tables", formats)
         if "csv" in formats:
             texts["numbers.csv"] = numbers_csv(papers, table)

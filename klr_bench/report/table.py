@@ -37,7 +37,7 @@ class Block:
     lines: list[Line]
     metrics: list[Metric]
     sizes: Mapping[str, float] = field(default_factory=dict)
-    """Numbers of rows and columns, of the first fit."""
+    """The numbers of rows and features of the first fit."""
     facts: Sequence[Printed] = ()
     """What the published tables say of the data set itself."""
     stands_for: str | None = None

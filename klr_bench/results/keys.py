@@ -73,14 +73,6 @@ def module_hash(*names: str) -> str:
 
 
 @cache
-def package_hash() -> str:
-    """Return a hash of all files with source code of the klr-bench that is imported here."""
-    root = Path(klr_bench.__file__).parent
-    files = sorted(root.glob("**/*.py"))
-    return content_hash({str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files})
-
-
-@cache
 def file_hash(path: Path) -> str:
     """Return a hash of the code of a Python file that is no module, and of the user's modules that it imports."""
     return _closure_hash(_parsed(f"<{path.stem}>", path))

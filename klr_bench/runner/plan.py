@@ -319,11 +319,6 @@ def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -
             fail(f"{estimator[TARGET]} raised {described(error)}")
 
 
-def classes_of(candidates: Sequence[Candidate]) -> set[str]:
-    """Return the dotted names of what is scored and of what is fitted."""
-    return {str(one[TARGET]) for candidate in candidates for one in (candidate.estimator, candidate.chosen)}
-
-
 def group_folds(cells: Sequence[Cell]) -> list[Fold]:
     """Return the folds of all cells, those of one fold and kernel as one, each candidate once."""
     groups: dict[str, tuple[Fold, dict[str, Candidate]]] = {}

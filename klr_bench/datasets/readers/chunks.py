@@ -64,7 +64,7 @@ class Block:
         return self.first + self.text.count(b"\n", 0, position)
 
     def refusal(self, position: int, reason: str) -> KlrBenchError:
-        """Return the error about the line at a position."""
+        """Return an error that names the file and the line at this position."""
         return KlrBenchError(f"{self.path}, line {self.line_number(position)}: {reason}")
 
 

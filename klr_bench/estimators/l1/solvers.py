@@ -51,7 +51,7 @@ def at_objective(reference):
 
 
 def at_mean_objective(reference):
-    """Return a rule that ends where the mean of the last objectives is near the reference."""
+    """Return a stopping rule: the mean of the last objectives is near the reference."""
     last = deque(maxlen=CHECKS)
 
     def ends(iterate):

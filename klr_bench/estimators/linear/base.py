@@ -219,10 +219,10 @@ def check_memory(estimator, d, dtype, instead):
 
 
 def weights_or_1(weights):
-    """Return weights (n,), or 1.0 where there are none."""
+    """Return the weights (n,), or 1.0 if they are None."""
     return 1.0 if weights is None else weights
 
 
 def of_rows(numbers, n):
-    """Return a number for all rows, or one for each, as an array (n,), float64."""
+    """Return a scalar, or one value per row, as an array (n,), float64."""
     return np.full(n, numbers, dtype=np.float64)

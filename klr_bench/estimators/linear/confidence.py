@@ -15,7 +15,7 @@ from klr_bench.estimators.linear.blocked import Blocked
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
 
 CONFIDENCE = Number(Real, 0.5, 1, closed="neither")
-"""Constraint of a probability above 0.5."""
+"""Parameter constraint: a probability between 0.5 and 1, exclusive."""
 IN_CACHE = 256
 """Features whose full covariance stays in the processor's cache; with more, it is updated in blocks."""
 

@@ -123,7 +123,7 @@ def of_machine(metric: Metric | None) -> bool:
 
 
 def is_equal(one: float, other: float) -> bool:
-    """Return True if two numbers are equal up to rounding; two that are missing are."""
+    """Return True if two values are equal up to rounding, or both are missing."""
     return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
 
 

@@ -148,9 +148,7 @@ def report_comparison(
     two = compare(first, second, columns)
     found = documents(two)
     if "terminal" in formats:
-        for document in found:
-            render.show(document, console)
-            console.print()
+        render.show_all(found, console)
     files = render.texts_of(found, "against", formats)
     if "csv" in formats:
         files["against.csv"] = comma_separated(two)

@@ -75,7 +75,7 @@ class Shared:
     left_out: tuple[int, int]
     """Numbers of repeats that were not successful, and enter no mean."""
     timed_out: tuple[bool, bool]
-    """Whether no repeat was successful, and the numbers are those of repeats that a time limit ended."""
+    """True if no repeat succeeded; the values are then those of repeats that the time limit stopped."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is said of two runs: sentences, and how numbers and cells are printed."""
+"""Sentences about two runs, and the formats of their numbers and cells."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _untested(two: Comparison) -> list[str]:
 
 
 def time_sentences(two: Comparison) -> list[str]:
-    """Say whether times can be compared, and if not, why."""
+    """Return sentences on whether the times can be compared, and if not, why; [] without times."""
     if not two.times:
         return []
     said = []

@@ -39,7 +39,7 @@ def names() -> list[str]:
 
 
 def check_names(asked: Iterable[Any]) -> None:
-    """Raise KlrBenchError for the first that is no name of a figure, with the nearest name."""
+    """Raise KlrBenchError, with the nearest name, for the first name without a figure."""
     known = _files()
     for name in asked:
         if not isinstance(name, str) or name not in known:

@@ -140,12 +140,12 @@ class Bounded:
 
     Parameters
     ----------
-    curve : a row per checkpoint, means over the repeats, NaN where there is no such number: t, own (cumulative loss),
-        loss, h and norm (of the comparator on the first t examples), regret = own - loss, regret_bound, regret_of_zero
-        (that of f = 0), n_support, support_bound
+    curve : one row per checkpoint with means over the repeats, NaN if missing: t, own (cumulative loss), loss, h and
+        norm (of the comparator on the first t examples), regret = own - loss, regret_bound, regret_of_zero (that of
+        f = 0), n_support, support_bound
     regret_from : the first T with a bound of the loss below T log(2), the loss of f = 0, if losses grow with T as on
-        the average example; None where there is none
-    support_from : the first T with a bound of the support vectors below T; None where there is none
+        the average example; or None
+    support_from : the first T with a bound of the support vectors below T, or None
     """
 
     curve: pd.DataFrame
@@ -223,7 +223,7 @@ def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[
 
 
 def _comparator(fit: Fit, compared: Sequence[Fit]) -> Fit | None:
-    """Return what a fit is compared with, None where there is nothing; for Auxiliary one with the same h."""
+    """Return the fit to compare with, or None; for Auxiliary preferably one with the same h."""
     same = [other for other in compared if all(other[name] == fit[name] for name in ("dataset", "repeat"))]
     if fit["algorithm"] == "auxiliary":
         same.sort(key=lambda other: _shape(other) != _shape(fit))

@@ -193,7 +193,7 @@ class PrintedTable(PrintedFigure):
     """By algorithm, the variant that is compared where a printed number leaves it open; a list: any of these."""
 
     def is_counterpart(self, algorithm: str, variant: Parameters) -> bool:
-        """Return True if a variant is one of those that this table's numbers are compared with."""
+        """Return True if the numbers of this table are compared with this variant of the algorithm."""
         chosen = self.counterparts.get(algorithm, {})
         listed = {name: value if isinstance(value, list) else [value] for name, value in chosen.items()}
         return all(name not in variant or variant[name] in values for name, values in listed.items())

@@ -119,7 +119,7 @@ SCOREBOARD: dict[str, Callable[[Match], bool]] = {
     "near": lambda one: one.near is True,
     "compared": lambda one: one.near is not None,
 }
-"""The columns of a scoreboard, and which numbers each counts."""
+"""For each column of a scoreboard, the condition on the matches that it counts."""
 
 
 def counts(matches: Sequence[Match]) -> dict[str, int]:

@@ -6,11 +6,11 @@ from functools import partial
 from klr_bench.report.render.document import Document, Grid, Placing, latex, markdown
 from klr_bench.report.render.layout import comma_separated, document
 from klr_bench.report.render.statistics import statistics_csv, statistics_document
-from klr_bench.report.render.terminal import show
+from klr_bench.report.render.terminal import show, show_all
 from klr_bench.report.table import Table
 
 __all__ = ["WRITERS", "Document", "Grid", "Placing", "document", "show", "statistics_csv", "statistics_document"]
-__all__ += ["table_files", "texts_of"]
+__all__ += ["show_all", "table_files", "texts_of"]
 
 WRITERS: dict[str, Callable[[Document], str]] = {"md": markdown, "tex": latex}
 """What writes a document, by the suffix of its file."""

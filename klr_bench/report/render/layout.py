@@ -151,7 +151,7 @@ def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[st
 
 
 def _with_marks(texts: Sequence[tuple[str, str]]) -> list[str]:
-    """Join numbers with their marks so that the numbers end in one column; no number stands alone."""
+    """Append each mark to its number and pad the marks to one width, so that the digits align."""
     width = max([len(mark) for text, mark in texts if text != NONE and "x" not in text], default=0)
     return [text if text == NONE or text.endswith("x") else text + mark.ljust(max(1, width)) for text, mark in texts]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from klr_bench.console import is_unlimited
@@ -18,6 +19,13 @@ MOST_GRIDS = 200
 """Grids that are printed: rich takes some milliseconds for each, and nobody reads thousands."""
 PLAIN_WIDTH = 120  # of what is no terminal, at least: numbers are never cut off there
 MOST_WIDE = 2 * PLAIN_WIDTH
+
+
+def show_all(documents: Iterable[Document], console: Console) -> None:
+    """Print documents, each followed by an empty line."""
+    for document in documents:
+        show(document, console)
+        console.print()
 
 
 def show(document: Document, console: Console) -> None:

@@ -83,7 +83,7 @@ def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...]
 
 
 def described(error: BaseException) -> str:
-    """Return the message of an exception, with its class unless it is a KlrBenchError."""
+    """Return the message of an exception; its class stands before it unless it is a KlrBenchError."""
     text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
     if isinstance(error, SystemExit):
         text += ". Take the call of exit out of the estimator, or out of the metric."
