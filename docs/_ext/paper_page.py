@@ -106,8 +106,8 @@ def _numbers(whole: WholePaper) -> str:
         return ""
     grid = pages.scoreboard_page(whole).grids[0]
     rows = [[_table_link(row[0]), *map(escape, row[1:])] for row in grid.rows]
-    table = html_table(["", *map(escape, grid.header[1:])], rows, "What became of the numbers", numbers=True)
-    return f"## What became of its numbers\n\n{html(table + terms(grid.header[1:]))}"
+    table = html_table(["", *map(escape, grid.header[1:])], rows, "Reproduction results", numbers=True)
+    return f"## Reproduction results\n\n{html(table + terms(grid.header[1:]))}"
 
 
 def _table_link(name: str) -> str:
