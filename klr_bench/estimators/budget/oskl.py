@@ -6,6 +6,7 @@ Zhang, Yi, Jin, Lin, He (ICML 2013) announce such a method as future work; this 
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.linalg import eigh
@@ -15,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
+from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
 from klr_bench.estimators.online.oskl import step_size
@@ -65,6 +66,7 @@ def sample_then_project(book, parameters):
     return len(y)
 
 
+@estimator
 class BudgetOSKL(Progressive, BudgetKernelClassifier):
     r"""OSKL until there are `budget` support vectors; then each gradient step is projected onto the nearest one.
 
@@ -96,8 +98,13 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         derivatives of the other losses than logit have no bound in advance: an example whose derivative exceeds G
         raises a ValueError, with a full budget too.  The first has 1 (exponential) or 2 (square), and on MAGIC a G of
         10 is enough for the square loss, and with eta = 0.01 for the exponential one.
-    eta, loss, delta
-        See `OSKL`.
+    eta : float or None, default=None
+        Step size > 0; None is 0.9 / (L G), where L, with |l'| <= L l, is 1 for logit and exponential, 2 / delta for
+        square.
+    loss : {"logit", "exponential", "square"}, default="logit"
+        log(1 + e^-yf), e^-yf, or max((y - f)^2, delta^2).  Only the first gives probabilities.
+    delta : float, default=0.1
+        delta > 0 of the square loss: an example with |y - f| < delta changes nothing.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one, which is the better choice where the rows do
         not come in random order (docs/methods/budget_oskl.md).
@@ -106,13 +113,11 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         They are then those of the average and of the last classifier.  `partial_fit` goes on without them.
     lam : float or None, default=None
         Weight > 0 of the squared norm in `refit`; None is 1 / (10 n_samples), the default of `DualCDKLR`.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`; n_updates_ does not count the steps of a full budget.
+    n_updates_ : int
+        Number of insertions; the steps of a full budget do not count.
 
     References
     ----------
@@ -130,44 +135,17 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     (True, 20, 20)
     """
 
+    G: float = parameter(1.0, AT_LEAST_ONE)
+    eta: float | None = parameter(None, POSITIVE, None)
+    loss: str = parameter("logit", StrOptions({"logit", "exponential", "square"}))
+    delta: float = parameter(0.1, POSITIVE)
+    _: KW_ONLY
+    average: bool = parameter(True, "boolean")
+    refit: bool = parameter(False, "boolean")
+    lam: float | None = parameter(None, POSITIVE, None)
+
     grows = False  # what is inserted stays
     _strategy = sample_then_project
-    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
-        "G": [AT_LEAST_ONE],
-        "eta": [POSITIVE, None],
-        "loss": [StrOptions({"logit", "exponential", "square"})],
-        "delta": [POSITIVE],
-        "refit": ["boolean"],
-        "lam": [POSITIVE, None],
-    }
-
-    def __init__(
-        self,
-        budget=100,
-        G=1.0,
-        eta=None,
-        loss="logit",
-        delta=0.1,
-        *,
-        average=True,
-        refit=False,
-        lam=None,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.G = G
-        self.eta = eta
-        self.loss = loss
-        self.delta = delta
-        self.refit = refit
-        self.lam = lam
 
     def _complete(self, X, y):
         """With `refit`, find the best coefficients, unless the callback has ended the fit."""

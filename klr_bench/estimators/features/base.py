@@ -15,11 +15,10 @@ import math
 
 import numpy as np
 from numba import float32, float64, int64
-from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
+from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.online.engine import BLOCK
 from klr_bench.estimators.online.passes import OnlineClassifier
 
@@ -100,6 +99,7 @@ class Descent:
         self.n = 0
 
 
+@estimator
 class FeatureDescentClassifier(OnlineClassifier):
     r"""A classifier that online gradient descent learns on features z of the rows.
 
@@ -124,25 +124,15 @@ class FeatureDescentClassifier(OnlineClassifier):
         ``log(1 + exp(-y f))``, ``max(0, 1 - y f)`` or ``(y - f)^2``.  The experiments have "hinge"; probabilities need
         "logit".
     average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.  Where there are several passes the average is
-        that of the last one.
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median" 1 / (2
-        m^2) with the median distance m of rows; by the rows of the fit, or of the first call of ``partial_fit``.  The
-        experiments have 1 / (2 s^2) with the 20th percentile s of the distances.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the order of the rows.
+        Predict with the average of the f_t, after several passes that of the last one; otherwise with the last f_t.
     dtype : {"float32", "float64"} or None, default=None
-        Precision of the features; None follows X: float32 stays float32, all else is float64.  w is always float64.
+        Precision of the features; None keeps float32 rows as they are and converts all others to float64.  w is always
+        float64.
     n_epochs : int, default=1
-        Passes of ``fit`` over the rows, >= 1.  The paper makes one.
-    shuffle, class_weight
-        See `KernelOGD`; class_weight="balanced" is for ``fit`` only: ``partial_fit`` does not have all rows.
+        Passes of `fit` over the rows, >= 1; the paper makes one.
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `KernelOGD`.
     n_updates_ : int
         Number of steps with l'(y, f(x)) other than 0, added over all f_k.
     n_mistakes_ : int
@@ -150,12 +140,6 @@ class FeatureDescentClassifier(OnlineClassifier):
     t_ : int
         Number of rows seen.
     """
-
-    _parameter_constraints = OnlineClassifier._parameter_constraints | {
-        "eta": [POSITIVE],
-        "loss": [StrOptions({"logit", "hinge", "square"})],
-        "class_weight": CLASS_WEIGHT,
-    }
 
     def _dtype_of_rows(self):
         return self._state.dtype

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import math
 
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.features import nystroem
 from klr_bench.estimators.features.base import FeatureDescentClassifier
 
@@ -17,6 +18,7 @@ SHARE = 0.2
 """Rank of the kernel matrix per support vector, as in the authors' code."""
 
 
+@estimator
 class NOGD(FeatureDescentClassifier):
     r"""Kernel online gradient descent until a budget is full, then on the features that its support vectors span.
 
@@ -41,10 +43,6 @@ class NOGD(FeatureDescentClassifier):
     rank : int or None, default=None
         Number k of features, 1 to B; None is a fifth of B, as in the authors' code.  Eigenvalues that are 0 but for
         rounding give none.
-    eta, loss, average, gamma, random_state, dtype, n_epochs, shuffle, class_weight
-        See `FeatureDescentClassifier`.
-    kernel, degree, coef0
-        See `KernelOGD`.
 
     Attributes
     ----------
@@ -55,8 +53,6 @@ class NOGD(FeatureDescentClassifier):
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_ : int
         Number of support vectors; ``budget``, unless there were fewer such rows.
-    classes_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `FeatureDescentClassifier`.
 
     References
     ----------
@@ -73,39 +69,12 @@ class NOGD(FeatureDescentClassifier):
     (True, 50, 50)
     """
 
-    _fixed = ("budget", "rank", "kernel", "gamma", "degree", "coef0", "dtype")
-    _parameter_constraints = FeatureDescentClassifier._parameter_constraints | {
-        "budget": [COUNT],
-        "rank": [COUNT, None],
-    }
+    budget: int = parameter(100, COUNT)
+    rank: int | None = parameter(None, COUNT, None)
+    eta: float = parameter(0.5, POSITIVE)
+    loss: str = parameter("logit", StrOptions({"logit", "hinge", "square"}))
 
-    def __init__(
-        self,
-        budget=100,
-        rank=None,
-        eta=0.5,
-        loss="logit",
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-        class_weight=None,
-    ):
-        self.budget = budget
-        self.rank = rank
-        self.eta = eta
-        self.loss = loss
-        self.average = average
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.class_weight = class_weight
+    _fixed = ("budget", "rank", "kernel", "gamma", "degree", "coef0", "dtype")
 
     @checked_decision
     def decision_function(self, X):

@@ -10,7 +10,7 @@ from numba import float64, int64
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.parameters import POSITIVE, SHARE
+from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, parameter
 from klr_bench.estimators.core.rows import Growing, growing_like
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
@@ -144,6 +144,7 @@ class DoubleState(BlockState):
         return np.arange(len(self.coef)), self.coef - self.sums / max(self.t, 1) if average else self.coef
 
 
+@estimator
 class DUOL(OneVsRestKernelClassifier):
     r"""Double updating: an update changes the coefficient of a conflicting support vector, too.
 
@@ -167,15 +168,11 @@ class DUOL(OneVsRestKernelClassifier):
     rho : float, default=0.1
         Least conflict, in (0, 1], of two examples, for kernels with k(x, x) = 1; with a larger one there are fewer
         double updates.
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `OneVsRestKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `OneVsRestKernelClassifier`; n_updates_ does not count changes of a support vector.
+    n_updates_ : int
+        Number of insertions; changes of a support vector do not count.
 
     References
     ----------
@@ -190,26 +187,8 @@ class DUOL(OneVsRestKernelClassifier):
     True
     """
 
-    _parameter_constraints = OneVsRestKernelClassifier._parameter_constraints | {"C": [POSITIVE], "rho": [SHARE]}
-
-    def __init__(
-        self,
-        C=1.0,
-        rho=0.1,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.C = C
-        self.rho = rho
+    C: float = parameter(1.0, POSITIVE)
+    rho: float = parameter(0.1, SHARE)
 
     def _new_state(self, X):
         return DoubleState(self._kernel(X), X)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from scipy.special import softmax
 
-from klr_bench.estimators.core.parameters import COUNT
-from klr_bench.estimators.online.base import RADIUS, OnlineKernelClassifier
+from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
+from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.many import Update
 from klr_bench.estimators.online.softmax import SoftmaxState
 
@@ -14,6 +16,7 @@ ENOUGH = 100_000
 """Steps after which a further pass gains little."""
 
 
+@estimator
 class SoftmaxKernelClassifier(OnlineKernelClassifier):
     """A learner with the logistic loss for any number of classes.
 
@@ -29,20 +32,16 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     R : float, default=1e3
         Radius > 0 of the ball in the kernel's space that f is projected into; `inf` for no projection.  Zhang et al.
         choose it among 1, 10, ..., 1e5 by cross-validation, and take 1e5 for RCV1.
-    n_epochs : int or None, default=None
-        Passes of `fit` over the rows; the papers make one.  None is a number that suits the class, 10 for `OSKL` and 5
-        for the others, less where there are many rows: 100,000 / n_samples, but at least 2.  A row that is inserted in
-        several passes is one support vector, and the average is that of the last pass.
     average : bool, default=True
-        Predict with the average of the f_t, which the papers' theorems and tables are on; otherwise with the last one,
-        which is the better choice where the rows do not come in random order (docs/scale/streams.md).
-    kernel, gamma, degree, coef0, random_state, dtype, shuffle, class_weight, n_jobs
-        See `OnlineKernelClassifier`.
+        Predict with the average of the f_t, which the papers' theorems and tables are about; otherwise with the last
+        one, which is better where the rows do not come in random order (docs/scale/streams.md).
+    n_epochs : int or None, default=None
+        Passes of `fit` over the rows, >= 1; the papers make one.  None is a number that suits the class, 10 for `OSKL`
+        and 5 for the others, fewer where there are many rows: 100,000 / n_samples, but at least 2.  A row that is
+        inserted in several passes is one support vector, and the average is that of the last pass.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, t_, n_features_in_
-        See `OnlineKernelClassifier`.
     n_mistakes_ : int
         Number of examples that f_t classified wrongly, or did not decide, at their own step.
     cumulative_loss_ : float
@@ -50,8 +49,11 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         count, whatever their weights.  Only with the logistic loss.
     """
 
+    _: KW_ONLY
+    average: bool = parameter(True, "boolean")
+    n_epochs: int | None = parameter(None, COUNT, None)
+
     _most_passes = 5
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"n_epochs": [COUNT, None], "R": [RADIUS]}
 
     def _probabilities(self, X):
         return softmax(self.decision_function(X), axis=1) if self._is_softmax() else super()._probabilities(X)

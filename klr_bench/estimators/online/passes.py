@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit, refuse_balanced, row_weights
-from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, estimator, parameter
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
 from klr_bench.protocols import FIRST
@@ -18,6 +19,7 @@ SORTED = 50
 """Rows from which on it is no accident that they come class by class."""
 
 
+@estimator
 class OnlineClassifier(BinaryKernelClassifier):
     """A classifier that learns row by row, in one pass or in several.
 
@@ -28,13 +30,35 @@ class OnlineClassifier(BinaryKernelClassifier):
     function that learns from a block of rows; `_refused_at()`; `_dtype_of_rows()`; and `_publish()`, which sets the
     fitted attributes from the state.  A state has `t`, the number of examples seen, `sparse`, whether rows come as CSR,
     and `average_from_here()`, which begins a new average.
+
+    Parameters
+    ----------
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    n_epochs : int, default=1
+        Passes of `fit` over the rows, >= 1; the papers make one.  A row that is inserted in several passes is one
+        support vector.
+    shuffle : bool, default=True
+        Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order,
+        as `partial_fit` does.  Use False if the rows are in random order already, as in the papers' runs; rows sorted
+        by class need True.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the weights of the rows.  "balanced" is n_samples / (n_classes n_k) for
+        class k with n_k rows, and is for `fit` only.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), dtype of y
+        The classes in sorted order.
+    n_features_in_ : int
+        Number of features.
     """
 
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "n_epochs": [COUNT],
-        "shuffle": ["boolean"],
-        "average": ["boolean"],
-    }
+    _: KW_ONLY
+    average: bool = parameter(False, "boolean")
+    n_epochs: int = parameter(1, COUNT)
+    shuffle: bool = parameter(True, "boolean")
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
@@ -168,9 +192,9 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     def _weights(self, sample_weight, X, y, *, whole=True):
         """Return the weights of the rows (n,); None where all are 1.  `whole` says whether these are all rows."""
-        if not whole and hasattr(self, "class_weight"):
+        if not whole:
             refuse_balanced(self)
-        weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         return None if weights is None else self._checked_weights(weights)
 
     def _checked_weights(self, weights):
