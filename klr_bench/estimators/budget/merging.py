@@ -31,10 +31,10 @@ from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
+from klr_bench.estimators.online.state import EVER, LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, N, T
 
-EVER, FREE, USED = range(REFUSED + 1, REFUSED + 4)
-"""Behind T, MISTAKES and REFUSED in `counts`: points ever in f, the slot for the next, slots in use."""
+FREE = EVER + 1
+"""Place in `counts` of the slot for the next point."""
 _EQUAL = 1e-12
 """What two partners leave behind is equal if it differs by this share of a^2 at most."""
 
@@ -194,9 +194,9 @@ def _block(
         _place(new, -slope / (lam * t), coef, average, since, number, counts, scalars)
         for r in range(i + 1, len(y)):
             distances[r, new], values[r, new] = own[r, i], own_values[r, i]
-        counts[USED] += 1
-        counts[FREE] = counts[USED]
-        if counts[USED] < S:
+        counts[N] += 1
+        counts[FREE] = counts[N]
+        if counts[N] < S:
             continue
         m = least(coef, number)
         _distances_from(points, m, gamma, from_m)
@@ -211,7 +211,7 @@ def _block(
             _retire(n, coef, average, since, number, total, scalars)
             _place(n, c, coef, average, since, number, counts, scalars)
         _retire(m, coef, average, since, number, total, scalars)
-        counts[USED], counts[FREE] = S - 1, m
+        counts[N], counts[FREE] = S - 1, m
 
 
 class MergingState(BlockState):
@@ -250,12 +250,13 @@ class MergingState(BlockState):
 
     def _make_room(self, n):
         """Make room for n examples: as many slots as are needed, B + 1 at most."""
-        slots = min(self.size, self.counts[USED] + n + 1)
+        slots = min(self.size, self.counts[N] + n + 1)
         if slots > len(self.coef):
             slots = min(self.size, 2 * slots)
-            for name in ("points", "coef", "average", "since", "number"):
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros((slots - len(old), *old.shape[1:]), old.dtype)]))
+            extra = slots - len(self.coef)
+            self.points = np.pad(self.points, [(0, extra), (0, 0)])
+            for name in ("coef", "average", "since", "number"):
+                setattr(self, name, np.pad(getattr(self, name), (0, extra)))
         self.total = grown(self.total, self.counts[EVER] + 2 * n)
 
     def _distances(self, A, B):
@@ -266,13 +267,5 @@ class MergingState(BlockState):
         distances += self.gamma * np.einsum("ij,ij->i", B, B)
         return np.maximum(distances, 0.0, out=distances)
 
-    def coefficients(self, *, average):
-        """Return the places in `support` of the points in f and their coefficients, of the average or the last f."""
-        slots = np.flatnonzero(self.coef)
-        number, coef = self.number[slots], self.coef[slots]
-        if not average:
-            order = np.argsort(number)
-            return number[order], self.scalars[SCALE] * coef[order]
-        total = self.total[: len(self.support)].copy()
-        total[number] = self.average[slots] + coef * (self.scalars[SUM] - self.since[slots])
-        return np.arange(len(total)), total / max(self.t, 1)
+    def _slots(self):
+        return np.flatnonzero(self.coef)

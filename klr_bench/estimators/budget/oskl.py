@@ -19,7 +19,7 @@ from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
-from klr_bench.estimators.online.oskl import step_size
+from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
 from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, T
 from klr_bench.estimators.online.strategies import N, decide, enter, strategy
 
@@ -137,7 +137,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
     G: float = parameter(1.0, AT_LEAST_ONE)
     eta: float | None = parameter(None, POSITIVE, None)
-    loss: str = parameter("logit", StrOptions({"logit", "exponential", "square"}))
+    loss: str = parameter("logit", StrOptions(set(SMOOTH_LOSSES)))
     delta: float = parameter(0.1, POSITIVE)
     _: KW_ONLY
     average: bool = parameter(True, "boolean")
@@ -155,9 +155,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
             self._refitted = best_coefficients(operands, self.support_vectors_, X, self._signs(y), lam)
             self._publish()
 
-    def _start(self):
-        super()._start()
-        self._refitted = None
+    _refitted = None
 
     def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
         self._refitted = None
@@ -180,11 +178,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):
             super()._refuse(t, f)
-        message = (
-            f"BudgetOSKL: |l'(y, f(x))| of the {self.loss} loss exceeds G = {self.G:g} at example {t}; "
-            "G must be at least the largest derivative that occurs: use a larger G or a smaller eta."
-        )
-        raise ValueError(message)
+        refuse_slope(self, t, "eta")
 
 
 def best_coefficients(operands, support, X, y, lam):

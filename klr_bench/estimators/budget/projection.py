@@ -231,9 +231,7 @@ class ProjectionState:
     def _grow(self, n):
         self.v, self.v_sum, self.inverses = grown(self.v, n), grown(self.v_sum, n), grown(self.inverses, n)
         if n > len(self.factor):
-            factor = np.zeros((len(self.v), len(self.v)))
-            factor[: len(self.factor), : len(self.factor)] = self.factor
-            self.factor = factor
+            self.factor = np.pad(self.factor, (0, len(self.v) - len(self.factor)))
 
     def coefficients(self, *, average):
         """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""

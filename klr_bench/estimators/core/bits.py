@@ -116,10 +116,11 @@ class PackedRows:
         return len(self._words)
 
     def append(self, X):
-        """Add the rows X (k, d) at the end."""
+        """Add the rows X (k, d) at the end; return self."""
         self._words.append(self._features.pack(X))
         rest = X[:, self._features.rest]
         self._rest.append(rest.toarray() if sp.issparse(rest) else rest)
+        return self
 
     @property
     def rows(self):
@@ -288,9 +289,12 @@ def exp_of_counts(left, right, n_words, per_bit, values):
             row[j] = exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
 
 
-@compiled(float32[::1](_WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
-def sum_exp_of_counts(left, right, n_words, per_bit, weights):
-    """Return sum_i weights[i] e^(per_bit count_ij), (m,), of the bits that differ."""
+@compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
+def sum_exp_of_counts(products, left, right, n_words, per_bit, weights):
+    """Return sum_i weights[i] e^min(products_ij + per_bit count_ij, 0), (m,), of the bits that differ.
+
+    products (n, m), or (0, 0) if all features are bits.
+    """
     counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
     sums = np.zeros(right.shape[1], dtype=np.float32)
     last = n_words - FOUR
@@ -299,22 +303,11 @@ def sum_exp_of_counts(left, right, n_words, per_bit, weights):
         if last > 0:
             _count(left[i], right, last, True, counts)
         weight, of_row = weights[i], left[i]
-        for j in range(len(counts)):
-            sums[j] += weight * exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
-    return sums
-
-
-@compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
-def sum_exp_with_counts(products, left, right, n_words, per_bit, weights):
-    """Return sum_i weights[i] e^min(products_ij + per_bit count_ij, 0), (m,), of the bits that differ."""
-    counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
-    sums = np.zeros(right.shape[1], dtype=np.float32)
-    last = n_words - FOUR
-    a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
-    for i in range(len(left)):
-        if last > 0:
-            _count(left[i], right, last, True, counts)
-        weight, of_row, others = weights[i], left[i], products[i]
-        for j in range(len(counts)):
-            sums[j] += weight * exp_of_negative(others[j] + scale * _whole(counts, of_row, last, a, b, c, d, j))
+        if len(products) > 0:
+            others = products[i]
+            for j in range(len(counts)):
+                sums[j] += weight * exp_of_negative(others[j] + scale * _whole(counts, of_row, last, a, b, c, d, j))
+        else:
+            for j in range(len(counts)):
+                sums[j] += weight * exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
     return sums

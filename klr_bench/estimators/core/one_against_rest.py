@@ -72,10 +72,10 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
     if first:
         _begin(self)
     weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
-    given = {} if weights is None else {"sample_weight": weights}
+    given = {"classes": [False, True]} | ({} if weights is None else {"sample_weight": weights})
     for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
         learner.set_params(**_parameters(self))
-        learner.partial_fit(X, y == label, classes=[False, True], **given, **reporting(self, k, X.shape[0], callback))
+        learner.partial_fit(X, y == label, **given, **reporting(self, k, X.shape[0], callback))
     self._gather()
 
 

@@ -29,7 +29,6 @@ from klr_bench.estimators.core.bits import (
     add_counts,
     exp_of_counts,
     sum_exp_of_counts,
-    sum_exp_with_counts,
     sum_tabulated,
     tabulate,
     two_valued,
@@ -64,28 +63,17 @@ class Packing(NamedTuple):
     """The argument where no bit is counted, if all features have two values."""
 
 
-class _Operands:
-    """What all kinds of operands have in common."""
+class _Plain:
+    """Operands without bits; `_arguments(left, right)` are the arguments (n, m) of the elementwise function."""
 
     left_is_rows = False
     """Whether the left operand is the rows themselves, so that one store serves for both."""
+    plain = property(lambda self: self)
+    """The operands without bits."""
 
     def store(self, X):
         """Return an empty store for rows like those of X."""
         return growing_like(X)
-
-    def width(self, X):
-        """Return the number d' of columns of an operand of rows like those of X; 0 if the rows are the operand."""
-        return 0 if self.left_is_rows else self.left(X[:1]).shape[1]
-
-
-class _Plain(_Operands):
-    """Operands without bits; `_arguments(left, right)` are the arguments (n, m) of the elementwise function."""
-
-    @property
-    def plain(self):
-        """The operands without bits."""
-        return self
 
     def fitting(self, X):
         """Return the operands that rows X need: these."""
@@ -188,7 +176,7 @@ class Indexed(_Plain):
 
 
 @dataclass(frozen=True)
-class Packed(_Operands):
+class Packed:
     """Operands whose first columns are words of bits, of the features with two values; the others are as in `Dense`.
 
     The words have the width of the numbers beside them, so that an operand is one array.  `others` are the operands of
@@ -200,6 +188,7 @@ class Packed(_Operands):
     others: Dense | None
     plain: Dense | Indexed
     """The operands without bits, for rows of which too few features have two values."""
+    left_is_rows = False
 
     @classmethod
     def of(cls, kernel, features, plain, X):
@@ -269,14 +258,10 @@ class Packed(_Operands):
             return weights @ self.values(left, right)
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
-        if self.others is not None:
-            products = left[:, n_words:] @ right[n_words:]
-            sums = sum_exp_with_counts(products, *words, n_words, per_bit, weights[0])
-        elif fast:
-            sums = sum_exp_of_counts(*words, n_words, per_bit, weights[0])
-        else:
-            sums = sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])
-        return sums[None]
+        if not fast:
+            return sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
+        products = np.empty((0, 0), left.dtype) if self.others is None else left[:, n_words:] @ right[n_words:]
+        return sum_exp_of_counts(products, *words, n_words, per_bit, weights[0])[None]
 
     def _words(self, left, right):
         word = WORDS[left.dtype]

@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import repeat
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,7 +23,13 @@ QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
 """What numpy does not warn of, because the results are checked."""
 MOST_THREADS = 256
 
-_local = threading.local()
+
+class _Local(threading.local):
+    allowed = None
+    """What `single_threaded_blas` has set in this thread: (threads that BLAS may use, n_jobs), or None."""
+
+
+_local = _Local()
 
 
 class _Limit:
@@ -39,11 +46,11 @@ class _Limit:
         """Set the limit; return the number of threads that BLAS may use without it, and what `leave` needs."""
         shared, own = _libraries()
         before = [library.num_threads for library in own]
-        _set(own, [1] * len(own))
+        _set(own, repeat(1))
         with self._lock:
             if self._inside == 0:
                 self._before = [library.num_threads for library in shared]
-                _set(shared, [1] * len(shared))
+                _set(shared, repeat(1))
             self._inside += 1
             return max([*self._before, *before], default=effective_n_jobs(-1)), before
 
@@ -83,14 +90,10 @@ def _set(libraries, numbers):
             clear(force=True)
 
 
-def _begin_thread():
-    _, own = _libraries()
-    _set(own, [1] * len(own))
-
-
 def _start():
     global _limit, _pool
-    _limit, _pool = _Limit(), ThreadPoolExecutor(MOST_THREADS, "klr-bench", _begin_thread)
+    _limit = _Limit()
+    _pool = ThreadPoolExecutor(MOST_THREADS, "klr-bench", lambda: _set(_libraries()[1], repeat(1)))
 
 
 _start()
@@ -105,7 +108,7 @@ def single_threaded_blas(n_jobs=None):
     `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
     the threads of the outer one.
     """
-    if _allowed() is not None:
+    if _local.allowed is not None:
         yield
         return
     allowed, before = _limit.enter()
@@ -118,20 +121,11 @@ def single_threaded_blas(n_jobs=None):
         _limit.leave(before)
 
 
-def _allowed():
-    """Return what `single_threaded_blas` has set in this thread: (threads that BLAS may use, n_jobs), or None."""
-    return getattr(_local, "allowed", None)
-
-
-def _n_threads():
-    blas, n_jobs = _allowed() or (1, None)
-    return blas if n_jobs is None else effective_n_jobs(n_jobs)
-
-
 def parallel_map(function, items):
     """Return [function(item) for item in items], computed by the threads that `single_threaded_blas` allows."""
     items = list(items)
-    n = min(_n_threads(), len(items), MOST_THREADS)
+    blas, n_jobs = _local.allowed or (1, None)
+    n = min(blas if n_jobs is None else effective_n_jobs(n_jobs), len(items), MOST_THREADS)
     if n <= 1:
         return [function(item) for item in items]
     results, places = [None] * len(items), deque(range(len(items)))

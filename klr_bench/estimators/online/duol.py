@@ -133,9 +133,7 @@ class DoubleState(BlockState):
         """Add kernel values of m new support vectors with the n old ones, (m, n), and with each other, (m, m)."""
         m, n = old.shape
         if n + m > len(self.gram):
-            gram = np.empty((2 * (n + m), 2 * (n + m)))
-            gram[:n, :n] = self.gram[:n, :n]
-            self.gram = gram
+            self.gram = np.pad(self.gram, (0, 2 * (n + m) - len(self.gram)))
         new = slice(n, n + m)
         self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, own
 

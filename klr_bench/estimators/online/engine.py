@@ -29,7 +29,7 @@ from klr_bench.estimators.core.expansion import evaluate, expand
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, filled_like
+from klr_bench.estimators.core.rows import Growing, GrowingColumns, growing_like
 
 BLOCK = 256
 """Examples per block."""
@@ -203,8 +203,11 @@ class OnlineState:
         self.t = self.averaged_from = 0
 
     def _hold(self, rows):
-        self.support = filled(self.operands.store(rows), rows)
-        self.left = self.support if self.operands.left_is_rows else filled_like(self.operands.left(rows))
+        self.support = self.operands.store(rows).append(rows)
+        self.left = self.support
+        if not self.operands.left_is_rows:
+            left = self.operands.left(rows)
+            self.left = growing_like(left).append(left)
 
     def learn_block(self, groups, X, y, u, numbers=None, factors=None):
         """Learn from rows X (b, d) with labels y, -1.0 or +1.0, and uniform draws u, (n_learners, b) or (b,) for all.
@@ -225,7 +228,7 @@ class OnlineState:
         f = np.zeros(shape)
         f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)
         stores = (self.coef, self.average, self.since, self.weights, self.inserted)
-        block = tuple(np.zeros(shape, dtype=store.array.dtype) for store in stores)
+        block = tuple(np.zeros(shape, dtype=store.dtype) for store in stores)
         arrays, tiny = tuple(store.array for store in stores), float(np.finfo(X.dtype).tiny)
         factors = np.ones(u.shape) if factors is None else factors
         self._run(groups, y, u, factors, gram, diagonal, f, arrays, block, tiny)
@@ -258,11 +261,11 @@ class OnlineState:
         average = added(self.average.columns + self.coef.columns * (sums - self.since.columns))
         coef, inserted = added(self.coef.columns), added(self.inserted.columns)
         since = np.broadcast_to(sums, coef.shape)
-        weights = np.where(np.abs(coef) >= np.finfo(self.weights.array.dtype).tiny, coef, 0.0)
-        for name, columns in {"coef": coef, "average": average, "since": since, "inserted": inserted}.items():
-            setattr(self, name, filled(GrowingColumns(len(coef), getattr(self, name).array.dtype), columns))
-        self.weights = filled(GrowingColumns(len(coef), self.weights.array.dtype), weights)
-        self.numbers = filled(Growing((0,), np.int64), numbers)
+        weights = np.where(np.abs(coef) >= np.finfo(self.weights.dtype).tiny, coef, 0.0)
+        merged = {"coef": coef, "average": average, "since": since, "weights": weights, "inserted": inserted}
+        for name, columns in merged.items():
+            setattr(self, name, GrowingColumns(len(coef), getattr(self, name).dtype).append(columns))
+        self.numbers = Growing((0,), np.int64).append(numbers)
         self._hold(self.support.take(first))
         self.counts[:, 1] = 0
 

@@ -132,15 +132,12 @@ def order_key(learner):
 
 
 def _check(learners):
-    if not isinstance(learners, Sequence):
-        message = f"learners: expected a list of online learners, got {type(learners).__name__}; write [learner]."
-        raise ValueError(message)
-    if not learners:
-        message = "learners: expected one online learner or more, got an empty list."
+    if not isinstance(learners, Sequence) or not learners:
+        message = f"learners: expected a list of one online learner or more, got {learners!r:.80}."
         raise ValueError(message)
     for learner in learners:
         if isinstance(learner, type) or not declares(learner, "pass_key"):
-            message = f"learners: expected online learners, which share a pass; got {type(learner).__name__}."
+            message = f"learners: expected online learners, which share a pass; got {learner!r:.80}."
             raise ValueError(message)
     if len({id(learner) for learner in learners}) < len(learners):
         message = "learners: expected different objects, got one of them twice; use sklearn.base.clone."
@@ -155,13 +152,9 @@ class SharedFit:
     """
 
     def __init__(self, learners, X, y, callback=None, sample_weight=None):
-        with single_threaded_blas(learners[0].n_jobs):
-            self._fit(learners, X, y, callback, sample_weight)
-
-    def _fit(self, learners, X, y, callback, sample_weight):
-        for learner in learners:
-            learner._start()
         first = learners[0]
+        for learner in learners:
+            learner._forget()
         X, y = first._validate(X, y, dtype=first._dtypes(), reset=True)
         first._set_classes(y)
         if len(first.classes_) > 2:
@@ -189,14 +182,15 @@ class SharedFit:
         self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
         groups, signs = grouped(updates), first._signs(y)
         n_passes = first._passes(len(y))
-        for epoch in range(n_passes):
-            if epoch:
-                self.state.average_from_here()
-            stopped = self._learn(groups, X, signs, epoch, callback)
-            if n_passes > 1:
-                self.state.merge()
-            if stopped:
-                break
+        with single_threaded_blas(first.n_jobs):
+            for epoch in range(n_passes):
+                if epoch:
+                    self.state.average_from_here()
+                stopped = self._learn(groups, X, signs, epoch, callback)
+                if n_passes > 1:
+                    self.state.merge()
+                if stopped:
+                    break
 
     def _learn(self, groups, X, signs, epoch, callback):
         n = len(signs)
@@ -233,14 +227,11 @@ class SharedFit:
 
     def decision_function(self, X):
         """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
-        with single_threaded_blas(self.learners[0].n_jobs):
-            return self._decide(X)
-
-    def _decide(self, X):
         dtype = self.state.support.dtype
         X = self.learners[0]._validate(X, dtype=dtype)
         same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]
         distinct = {key: i for i, key in enumerate(same)}
         weights = [self.state.coefficients(i, average=average) for (_, average), i in distinct.items()]
-        f = self.state.decide(np.array(weights, dtype=dtype), X)
+        with single_threaded_blas(self.learners[0].n_jobs):
+            f = self.state.decide(np.array(weights, dtype=dtype), X)
         return f[[list(distinct).index(key) for key in same]].T

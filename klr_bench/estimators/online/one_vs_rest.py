@@ -91,10 +91,6 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         """The support vectors, (n_support_, n_features)."""
         return self._support_vectors
 
-    def _start(self):
-        super()._start()
-        vars(self).pop("_support_vectors", None)
-
     def _strategy_arguments(self):
         return []
 

@@ -23,6 +23,15 @@ def step_size(learner):
     return 0.9 / (smoothness * learner.G) if learner.eta is None else learner.eta
 
 
+def refuse_slope(learner, t, limit):
+    """Raise the error for example t, whose derivative exceeds G; a smaller `limit` is a parameter that helps."""
+    message = (
+        f"{type(learner).__name__}: |l'(y, f(x))| of the {learner.loss} loss exceeds G = {learner.G:g} at example {t}; "
+        f"G must be at least G1, the largest derivative that occurs: use a larger G or a smaller {limit}."
+    )
+    raise ValueError(message)
+
+
 @rule
 def sampled_sign_step(y, f, u, t, parameters):
     loss, delta, G, step = parameters[0], parameters[1], parameters[2], parameters[3]
@@ -111,11 +120,7 @@ class OSKL(SoftmaxKernelClassifier):
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):
             super()._refuse(t, f)
-        message = (
-            f"OSKL: |l'(y, f(x))| of the {self.loss} loss exceeds G = {self.G:g} at example {t}; "
-            f"G must be at least G1, the largest derivative that occurs: use a larger G or a smaller R."
-        )
-        raise ValueError(message)
+        refuse_slope(self, t, "R")
 
     def _checked_weights(self, weights):
         largest = float(weights.max(initial=0.0))

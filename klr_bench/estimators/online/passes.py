@@ -75,7 +75,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
         """
-        self._start()
+        self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
         weights = self._weights(sample_weight, X, y)
@@ -108,14 +108,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
         """
-        first = getattr(self, "_state", None) is None
-        if first:
-            self._start()
-        else:
-            self._go_on_with(classes)
-        X, y = self._validate(X, y, dtype=self._dtypes() if first else self._dtype_of_rows(), reset=first)
-        if first:
-            self._set_classes(y, classes)
+        X, y = self._next_rows(X, y, classes, first=getattr(self, "_state", None) is None)
         self._refuse_unknown(y)
         self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
         return self
@@ -144,9 +137,12 @@ class OnlineClassifier(BinaryKernelClassifier):
     def _is_logistic(self):
         return getattr(self, "loss", None) == "logit"
 
-    def _start(self):
-        self._forget()
+    def _forget(self):
+        super()._forget()
         self._state, self._n_again = None, 0
+
+    def _dtypes(self):
+        return super()._dtypes() if self._state is None else self._dtype_of_rows()
 
     def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
         """Learn from all rows, block by block; return True if the callback asked to stop.

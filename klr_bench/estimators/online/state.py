@@ -1,9 +1,13 @@
 """States of learners that process examples in blocks: what their compiled loops count."""
 
+import numpy as np
+
 BLOCK = 128
 """Examples per block."""
 T, MISTAKES, REFUSED = range(3)
 """Places in `counts`: examples seen; mistakes; the example at which f(x) was not finite, or 0."""
+N, EVER = range(3, 5)
+"""Places in `counts` of states with slots: slots in use; support vectors inserted ever."""
 SCALE, SUM, LAST = range(3)
 """Places in `scalars`: the scale of the coefficients, the sum of the scales, the last f(x)."""
 
@@ -43,3 +47,18 @@ class BlockState:
     def last_value(self):
         """The last f(x)."""
         return self.scalars[LAST]
+
+    def _slots(self):
+        """Return the slots of the support vectors."""
+        return slice(0, self.counts[N])
+
+    def coefficients(self, *, average):
+        """Return the places in `support` of the examples in f and their coefficients, of the average or the last f."""
+        slots = self._slots()
+        number, coef = self.number[slots], self.coef[slots]
+        if not average:
+            order = np.argsort(number)
+            return number[order], self.scalars[SCALE] * coef[order]
+        total = self.total[: self.counts[EVER]].copy()
+        total[number] = self.average[slots] + coef * (self.scalars[SUM] - self.since[slots])
+        return np.arange(len(total)), total / max(self.t, 1)

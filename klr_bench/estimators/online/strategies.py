@@ -33,7 +33,7 @@ from klr_bench.estimators.core.kernels import KERNELS, finish
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.state import BLOCK, LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
+from klr_bench.estimators.online.state import BLOCK, EVER, LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, N, T
 
 CHUNK = 4096
 """Rows whose operands are prepared at once."""
@@ -52,11 +52,11 @@ slot                    per column that is in f: its slot
 column (B,)             per slot: its column
 total                   per inserted example: its contribution to the sum, once it is removed
 entered                 numbers of the inserted examples of the chunk
-counts                  T, MISTAKES, REFUSED, N, TURNS, EVER, FIRST
+counts                  T, MISTAKES, REFUSED, N, EVER, TURNS, FIRST
 scalars                 SCALE, SUM, LAST, SQUARED, and two for the strategy
 """
-N, TURNS, EVER, FIRST = range(REFUSED + 1, REFUSED + 5)
-"""Slots in use, support vectors replaced, inserted ever; the first column of the block."""
+TURNS, FIRST = EVER + 1, EVER + 2
+"""Further places in `counts`: support vectors replaced; the first column of the block."""
 SQUARED, MEMORY = LAST + 1, LAST + 2
 """The squared norm of f, and the first of the strategy's own scalars."""
 
@@ -256,7 +256,7 @@ class StrategyState(BlockState):
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X)
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
-        self.left, self.right = np.empty((2, 0, self.operands.width(X)), dtype=X.dtype)
+        self.left, self.right = np.empty((2, 0, self._width(X)), dtype=X.dtype)
         self.decided, self.coef, self.average, self.since, self.length, self.total = np.zeros((6, 0))
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
@@ -280,13 +280,17 @@ class StrategyState(BlockState):
             self.support.append(X[entered - before])
             self.numbers.append(entered)
 
+    def _width(self, X):
+        """Return the number of columns of an operand; 0 if the rows are the operand."""
+        return 0 if self.operands.left_is_rows else self.operands.left(X[:1]).shape[1]
+
     def _fit_operands(self, X):
         """Let the operands be those that rows X need, and prepare the support vectors anew if they change."""
         operands = self.operands.fitting(X)
         if operands is self.operands:
             return
         self.operands = operands
-        n, width = self.counts[N], operands.width(X)
+        n, width = self.counts[N], self._width(X)
         rows = self.support.rows[self.number[:n]]
         self.left, self.right = (np.zeros((len(old), width), dtype=old.dtype) for old in (self.left, self.right))
         if width:
@@ -325,15 +329,3 @@ class StrategyState(BlockState):
         done = strategy(book, parameters)
         _commit(book, self.right, self.left, self.right[first : first + b])
         return done
-
-    def coefficients(self, *, average):
-        """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""
-        counts, (scale, scale_sum) = self.counts, self.scalars[[SCALE, SUM]]
-        slots = slice(0, counts[N])
-        number, coef = self.number[slots], self.coef[slots]
-        if not average:
-            order = np.argsort(number)
-            return number[order], scale * coef[order]
-        total = self.total[: counts[EVER]].copy()
-        total[number] = self.average[slots] + coef * (scale_sum - self.since[slots])
-        return np.arange(counts[EVER]), total / max(self.t, 1)

@@ -141,12 +141,6 @@ def test_projection_holds_the_norm():
         assert learner._state.scalars[0, 2] == pytest.approx(learner.dual_coef_ @ K @ learner.dual_coef_, rel=1e-10)
 
 
-def test_a_ball_may_be_infinite():
-    X, y = toy()
-    infinite, huge = (NonConservativeKLR(R=R, dtype="float64").fit(X, y) for R in (np.inf, 1e9))
-    np.testing.assert_array_equal(infinite.dual_coef_, huge.dual_coef_)
-
-
 @pytest.mark.parametrize(
     "learner",
     [
