@@ -32,7 +32,7 @@ OTHERS = {
 }
 LEARNERS = (
     {f"online {name}": learner for name, (learner, *_) in ONLINE.items()}
-    | {f"budget {name}": learner for name, (learner, _) in BUDGET.items()}
+    | {f"budget {name}": learner for name, learner in BUDGET.items()}
     | {f"linear {i}": learner for i, learner in enumerate(LINEAR)}
     | {f"softmax {name}": learner for name, (learner, *_) in SOFTMAX.items()}
     | OTHERS

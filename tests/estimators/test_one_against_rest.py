@@ -26,7 +26,7 @@ from klr_bench import (
 )
 from klr_bench.estimators.batch.base import BatchKLR
 from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
+from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier
 from klr_bench.protocols import progress, steps, summary
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")

@@ -19,7 +19,9 @@ LEARNERS = [
     for name in klr_bench.__all__
     if inspect.isclass(thing := getattr(klr_bench, name)) and issubclass(thing, OnlineKernelClassifier)
 ]
-COMPARED = {type(case[0]).__name__ for case in [*ONLINE_CASES.values(), *BUDGET_CASES.values()]}
+COMPARED = {
+    type(learner).__name__ for learner in [*(case[0] for case in ONLINE_CASES.values()), *BUDGET_CASES.values()]
+}
 
 
 @pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)

@@ -55,28 +55,17 @@ def nc(eta):
 
 
 def margin(eta):
-    def step(y, f, u, t):
-        p = (2 - eta) / (2 - eta + eta * expit(y * f))
-        return u < p, 1, eta * y * expit(-y * f)
-
-    return step
+    return lambda y, f, u, t: (u < (2 - eta) / (2 - eta + eta * expit(y * f)), 1, eta * y * expit(-y * f))
 
 
 def auxiliary(eta, h, g, d):
-    def loss(z):
-        return -log_expit(z)
-
     def step(y, f, u, t):
-        z = y * f
+        z, loss = y * f, -log_expit(y * f)
         if h == "log_gamma":
-            p = loss(z) / np.logaddexp(np.log(g), -z)
-            return u < p, 1, eta * y / (1 + g * np.exp(z))
+            return u < loss / np.logaddexp(np.log(g), -z), 1, eta * y / (1 + g * np.exp(z))
         if h == "log_one_plus_gamma":
-            p = loss(z) / np.logaddexp(0, np.log(g) - z)
-            return u < p, 1, eta * y * g / (g + np.exp(z))
-        if z <= d:
-            return True, 1, eta * y * expit(-z)
-        return False, 1, 0
+            return u < loss / np.logaddexp(0, np.log(g) - z), 1, eta * y * g / (g + np.exp(z))
+        return z <= d, 1, eta * y * expit(-z)
 
     return step
 
@@ -105,10 +94,7 @@ def oskl(G, eta, loss, delta):
 
 
 def pegasos(lam):
-    def step(y, f, u, t):
-        return y * f < 1, 1 - 1 / t, y / (lam * t)
-
-    return step
+    return lambda y, f, u, t: (y * f < 1, 1 - 1 / t, y / (lam * t))
 
 
 def perceptron():
@@ -116,11 +102,7 @@ def perceptron():
 
 
 def ogd(eta, loss):
-    def step(y, f, u, t):
-        slope = loss_derivative(loss, y, f)
-        return slope != 0, 1, -eta * slope
-
-    return step
+    return lambda y, f, u, t: (loss_derivative(loss, y, f) != 0, 1, -eta * loss_derivative(loss, y, f))
 
 
 class Budgeted:
@@ -159,8 +141,9 @@ class Budgeted:
 
 
 def forgetron(K, y, budget, variant):
-    """Return (f, the phi of each shrinking)."""
-    f, phis, mistakes, damages, n = Budgeted(K, budget), [], 0, 0.0, budget + 1
+    """Return f; its phis are those of each shrinking."""
+    f, mistakes, damages, n = Budgeted(K, budget), 0, 0.0, budget + 1
+    f.phis = phis = []
     for t in f:
         if y[t] * f.value(t) > 0:
             continue
@@ -188,7 +171,7 @@ def forgetron(K, y, budget, variant):
         if oldest is not None:
             f.coef[f.places.pop(0)] = 0
         f.places.append(t)
-    return f, phis
+    return f
 
 
 def rbp(K, y, budget, draws):
@@ -249,34 +232,14 @@ def bogd(K, y, budget, draws, eta, gamma_max, lam, *, by_length):
     return f
 
 
-def bsgd(K, y, budget, lam, loss):
-    """BSGD with removal."""
-    f = Budgeted(K, budget)
-    for t in f:
-        slope, eta = loss_derivative(loss, y[t], f.value(t)), 1 / (lam * (t + 1))
-        f.coef *= 1 - eta * lam
-        if slope == 0:
-            continue
-        if not f.full:
-            f.insert(t, -eta * slope)
-            continue
-        f.coef[t] = -eta * slope
-        members = np.array([*f.places, t])
-        norms = np.abs(f.coef[members]) * np.sqrt(np.diag(K)[members])
-        oldest = min(members[norms <= norms.min() * (1 + (2e-5 if K.dtype == np.float32 else 1e-9))])
-        f.coef[oldest] = 0
-        if oldest != t:
-            f.insert(t, -eta * slope, f.places.index(oldest))
-    return f
-
-
-def bsgd_projection(K, y, budget, lam, loss):
-    """BSGD that projects; an example in the span of the support vectors is projected onto them at once."""
+def bsgd(K, y, budget, lam, loss, maintenance):
+    """BSGD with removal or projection; with projection an example in the span of the support vectors needs no room."""
     f = Budgeted(K, budget)
 
-    def project(t):
+    def leave(t):
         members = f.places
-        f.coef[members] += f.coef[t] * np.linalg.solve(K[np.ix_(members, members)], K[members, t])
+        if maintenance == "projection":
+            f.coef[members] += f.coef[t] * np.linalg.solve(K[np.ix_(members, members)], K[members, t])
         f.coef[t] = 0
 
     for t in f:
@@ -285,18 +248,20 @@ def bsgd_projection(K, y, budget, lam, loss):
         if slope == 0:
             continue
         f.coef[t], members = -eta * slope, f.places
-        near = members and K[members, t] @ np.linalg.solve(K[np.ix_(members, members)], K[members, t])
-        if K[t, t] - (near or 0) <= 1e-10 * K[t, t]:
-            project(t)
-            continue
+        if members and maintenance == "projection":
+            near = K[members, t] @ np.linalg.solve(K[np.ix_(members, members)], K[members, t])
+            if K[t, t] - near <= 1e-10 * K[t, t]:
+                leave(t)
+                continue
         f.inserted[t] = True
         f.places.append(t)
         if len(f.places) > budget:
             norms = np.abs(f.coef[f.places]) * np.sqrt(np.diag(K)[f.places])
-            least = next(i for i, norm in zip(f.places, norms, strict=True) if norm <= norms.min() * (1 + 1e-9))
+            most = norms.min() * (1 + (2e-5 if K.dtype == np.float32 else 1e-9))
+            least = next(i for i, norm in zip(f.places, norms, strict=True) if norm <= most)
             f.inserted[t] = least != t  # what leaves at once is not counted
             f.places.remove(least)
-            project(least)
+            leave(least)
     return f
 
 
@@ -313,41 +278,34 @@ def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
 
 
 def duol(K, y, C, rho):
-    """Return the last coefficients, those of the average, and who was inserted."""
-    n = len(y)
-    coef, total, inserted = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
-    for t in range(n):
-        total += coef
-        f = K @ coef
-        loss = 1 - y[t] * f[t]
+    f = Budgeted(K, np.inf)
+    for t in f:
+        values = K @ f.coef
+        loss = 1 - y[t] * values[t]
         if loss <= 1e-9:
             continue
-        conflicts = {i: y[i] * y[t] * K[i, t] for i in np.flatnonzero(inserted) if y[i] * f[i] <= 1 + 1e-9}
+        conflicts = {i: y[i] * y[t] * K[i, t] for i in f.places if y[i] * values[i] <= 1 + 1e-9}
         most = min(conflicts.values(), default=0)
         b = next((i for i, w in conflicts.items() if w <= most * (1 - 1e-9)), None)
         if b is not None and conflicts[b] <= -rho:
-            room = C - y[b] * coef[b]
-            g, d = both_steps(loss, max(1 - y[b] * f[b], 0), K[t, t], K[b, b], conflicts[b], C, max(room, 0))
-            coef[b] += d * y[b]
+            room = max(C - y[b] * f.coef[b], 0)
+            g, d = both_steps(loss, max(1 - y[b] * values[b], 0), K[t, t], K[b, b], conflicts[b], C, room)
+            f.coef[b] += d * y[b]
         else:
             g = min(C, loss / K[t, t])
-        coef[t], inserted[t] = g * y[t], True
-    return coef, total / n, inserted
+        f.insert(t, g * y[t])
+    return f
 
 
 def alma(K, y, alpha, B, C):
-    """Return the last coefficients, those of the average, and who was inserted."""
-    n, k = len(y), 1
-    coef, total, inserted = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
-    for t in range(n):
-        total += coef
+    f, k = Budgeted(K, np.inf), 1
+    for t in f:
         length = np.sqrt(K[t, t])
-        if length == 0 or y[t] * (K[t] @ coef) / length > (1 - alpha) * B / np.sqrt(k):
-            continue
-        coef[t], inserted[t] = C / np.sqrt(k) * y[t] / length, True
-        coef = coef / max(1, np.sqrt(coef @ K @ coef))
-        k += 1
-    return coef, total / n, inserted
+        if length > 0 and y[t] * f.value(t) / length <= (1 - alpha) * B / np.sqrt(k):
+            f.insert(t, C / np.sqrt(k) * y[t] / length)
+            f.coef /= max(1, np.sqrt(f.coef @ K @ f.coef))
+            k += 1
+    return f
 
 
 class Points:

@@ -32,7 +32,7 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
 
     _fixed = (*OneVsRestKernelClassifier._fixed, "budget")
 
-    def _refuse_to_turn(self):
+    def _check_shrinking(self):
         if self.lam is not None and self.eta * self.lam >= 1:
             message = f"eta * lam of {type(self).__name__} must be below 1. Got {self.eta!r} * {self.lam!r}."
             raise ValueError(message)

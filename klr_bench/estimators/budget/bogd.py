@@ -156,7 +156,7 @@ class BOGD(BudgetKernelClassifier):
 
     def _validate_params(self):
         super()._validate_params()
-        self._refuse_to_turn()
+        self._check_shrinking()
 
     def _strategy_arguments(self):
         lam = min(1 / self._n_first**2, 0.5 / self.eta) if self.lam is None else self.lam

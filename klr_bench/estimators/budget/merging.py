@@ -29,9 +29,8 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, grown, refuse_dense
-from klr_bench.estimators.core.vectors import TIE
-from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.state import EVER, LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, N, T
+from klr_bench.estimators.core.vectors import TIE, dot
+from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay
 
 FREE = EVER + 1
 """Place in `counts` of the slot for the next point."""
@@ -81,14 +80,6 @@ def least(coef, number):
         if near and (found < 0 or number[slot] < number[found]):
             found = slot
     return found
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def _dot(coef, values):
-    total = 0.0
-    for slot in range(len(coef)):
-        total += coef[slot] * values[slot]
-    return total
 
 
 @compiled(fastmath={"reassoc", "contract"})
@@ -143,15 +134,6 @@ def _retire(slot, coef, average, since, number, total, scalars):
     coef[slot] = 0.0
 
 
-@compiled()
-def _fold(coef, average, since, scalars):
-    for slot in range(len(coef)):
-        average[slot] += coef[slot] * (scalars[SUM] - since[slot])
-        since[slot] = 0.0
-        coef[slot] *= scalars[SCALE]
-    scalars[SCALE], scalars[SUM] = 1.0, 0.0
-
-
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 
 
@@ -161,36 +143,29 @@ _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 ))  # fmt: skip
 def _block(
     loss, lam, gamma, y, X, distances, values, own, own_values, points, coef, average, since,
-    number, total, made, numbers, counts, scalars,
+    number, total, inserted, numbers, counts, scalars,
 ):  # fmt: skip
     """Learn from a block of b examples X (b, d) with labels y (b,); there are S = B + 1 slots.
 
     distances, values (b, S) and own, own_values (b, b): scaled distances and kernel values of the examples from the
     slots and each other.  Per slot: points (S, d), coef, average, since, number
-    (S,), as in `online.strategies.Book`; total, per point that was ever in f, too.  Written: made (2b, d), the new
+    (S,), as in `online.strategies.Book`; total, per point that was ever in f, too.  Written: inserted (2b, d), the new
     points, and numbers (2b,), which examples they are, -1 for a merged one.
     """
     before, S = counts[EVER], len(coef)
     from_m = np.empty(S)
     for i in range(len(y)):
-        value = scalars[SCALE] * _dot(coef, values[i])
-        scalars[LAST] = value
-        counts[T] += 1
-        t = counts[T]
-        if not math.isfinite(value):
-            counts[REFUSED] = t
+        value = scalars[SCALE] * dot(coef, values[i], S)
+        if not count_example(y[i], value, 0.0, counts, scalars):
             return
-        scalars[SUM] += scalars[SCALE]
-        counts[MISTAKES] += y[i] * value <= 0.0
+        t = counts[T]
         if t > 1:  # f_1 = 0 needs no shrinking
-            scalars[SCALE] *= 1.0 - 1.0 / t
-        if scalars[SCALE] < FOLD_BELOW:
-            _fold(coef, average, since, scalars)
+            decay(1.0 - 1.0 / t, S, coef, average, since, scalars)
         slope = derivative(loss, y[i], value, 0.0)
         if slope == 0.0:
             continue
         new = counts[FREE]
-        points[new], made[counts[EVER] - before], numbers[counts[EVER] - before] = X[i], X[i], t - 1
+        points[new], inserted[counts[EVER] - before], numbers[counts[EVER] - before] = X[i], X[i], t - 1
         _place(new, -slope / (lam * t), coef, average, since, number, counts, scalars)
         for r in range(i + 1, len(y)):
             distances[r, new], values[r, new] = own[r, i], own_values[r, i]
@@ -207,7 +182,7 @@ def _block(
             for r in range(i + 1, len(y)):
                 distances[r, n] = max(h * distances[r, m] + (1.0 - h) * distances[r, n] - apart, 0.0)
                 values[r, n] = math.exp(-distances[r, n])
-            made[counts[EVER] - before], numbers[counts[EVER] - before] = points[n], -1
+            inserted[counts[EVER] - before], numbers[counts[EVER] - before] = points[n], -1
             _retire(n, coef, average, since, number, total, scalars)
             _place(n, c, coef, average, since, number, counts, scalars)
         _retire(m, coef, average, since, number, total, scalars)
@@ -238,18 +213,17 @@ class MergingState(BlockState):
     def _learn_block(self, X, y, loss, lam):
         rows = X.astype(np.float64)
         self._make_room(len(y))
-        made, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
+        inserted, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
         distances, own = self._distances(rows, self.points), self._distances(rows, rows)
         _block(
             loss, lam, self.gamma, y, rows, distances, np.exp(-distances), own, np.exp(-own), self.points, self.coef,
-            self.average, self.since, self.number, self.total, made, numbers, self.counts, self.scalars,
+            self.average, self.since, self.number, self.total, inserted, numbers, self.counts, self.scalars,
         )  # fmt: skip
         new = slice(0, self.counts[EVER] - len(self.support))
-        self.support.append(made[new])
+        self.support.append(inserted[new])
         self.numbers.append(numbers[new])
 
     def _make_room(self, n):
-        """Make room for n examples: as many slots as are needed, B + 1 at most."""
         slots = min(self.size, self.counts[N] + n + 1)
         if slots > len(self.coef):
             slots = min(self.size, 2 * slots)

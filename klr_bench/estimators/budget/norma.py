@@ -82,7 +82,7 @@ class NORMA(BudgetKernelClassifier):
 
     def _validate_params(self):
         super()._validate_params()
-        self._refuse_to_turn()
+        self._check_shrinking()
 
     def _strategy_arguments(self):
         return [LOSSES[self.loss], self.eta, 1 - self.eta * self.lam]

@@ -150,7 +150,6 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     def _complete(self, X, y):
         """With `refit`, find the best coefficients, unless the callback has ended the fit."""
         if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
-            X, y = self._validate(X, y, dtype=self.support_vectors_.dtype)
             lam, operands = self.lam or 1.0 / (10.0 * len(y)), self._state.operands.fitting(X)
             self._refitted = best_coefficients(operands, self.support_vectors_, X, self._signs(y), lam)
             self._publish()

@@ -23,8 +23,7 @@ from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
-from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.state import EVER, LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, N, T
+from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay, settle
 
 _DEPENDENT = 1e-10
 """An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
@@ -99,14 +98,6 @@ def without(factor, p, m):
 
 
 @compiled()
-def _settle(m, coef, average, since, scalars):
-    """Bring the contributions of the m support vectors to the average up to date."""
-    for j in range(m):
-        average[j] += coef[j] * (scalars[SUM] - since[j])
-        since[j] = scalars[SUM]
-
-
-@compiled()
 def _least(m, coef, length):
     """Return the first of the m support vectors with the least |a_i| ||k(x_i, .)||, and this norm without the scale."""
     least = math.inf
@@ -150,21 +141,11 @@ def _block(
             k[j] = values[i, column[j]]
             f += coef[j] * k[j]
         f *= scalars[SCALE]
-        scalars[LAST] = f
-        counts[T] += 1
-        t = counts[T]
-        if not math.isfinite(f + squares[i]):
-            counts[REFUSED] = t
+        if not count_example(y[i], f, squares[i], counts, scalars):
             return
-        scalars[SUM] += scalars[SCALE]
-        counts[MISTAKES] += y[i] * f <= 0.0
+        t = counts[T]
         if t > 1:  # f_1 = 0 needs no shrinking
-            scalars[SCALE] *= 1.0 - 1.0 / t
-        if scalars[SCALE] < FOLD_BELOW:
-            _settle(m, coef, average, since, scalars)
-            coef[:m] *= scalars[SCALE]
-            since[:m] = 0.0
-            scalars[SCALE], scalars[SUM] = 1.0, 0.0
+            decay(1.0 - 1.0 / t, m, coef, average, since, scalars)
         slope = derivative(loss, y[i], f, 0.0)
         if slope == 0.0:
             continue
@@ -178,7 +159,7 @@ def _block(
             p, least = _least(m, coef, length)
             inside = abs(c) * math.sqrt(squares[i]) < least * (1.0 - TIE)  # the new one would leave at once
         if inside:
-            _settle(m, coef, average, since, scalars)
+            settle(m, coef, average, since, scalars)
             backward(factor, m, k)
             for j in range(m):
                 coef[j] += c * k[j]
@@ -192,7 +173,7 @@ def _block(
         if m < budget:
             continue
         m = counts[N]
-        _settle(m, coef, average, since, scalars)
+        settle(m, coef, average, since, scalars)
         q[:m] = 0.0
         q[p] = 1.0
         forward(factor, p, m, q)
@@ -238,7 +219,6 @@ class ProjectingState(BlockState):
         self.numbers.append(entered)
 
     def _make_room(self, n):
-        """Make room for n examples: as many places as are needed, B + 1 at most."""
         places = min(self.budget + 1, self.counts[N] + n + 1)
         if places > len(self.coef):
             places = min(self.budget + 1, 2 * places)

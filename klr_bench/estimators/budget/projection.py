@@ -4,8 +4,7 @@ Let K = L L' be the kernel matrix of the support vectors.  In an orthonormal bas
 coordinates, its coefficients a solve L'a = v, and the projection P k(x, .) has the coordinates w with L w = k.  Matrix
 products give w for a block of examples; the updates within the block work on the matrix of the inner products of the w.
 
-While there is room, a Projectron is a kernel perceptron, because a mistake in the span is its own projection: the block
-is then processed by the perceptron, and w is computed for its mistakes only.
+While there is room, a Projectron is a kernel perceptron: w is then computed for the mistakes only.
 """
 
 from __future__ import annotations

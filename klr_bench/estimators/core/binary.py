@@ -1,7 +1,4 @@
-"""The scikit-learn interface that binary classifiers share: parameters, validation, prediction.
-
-With more than two classes they are M classifiers, each of which tells one class from the rest.
-"""
+"""The scikit-learn interface that binary classifiers share: parameters, validation, prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from klr_bench.estimators.core.rows import make_writable, without_duplicates
 
 
 class BinaryClassifier(Classifier):
-    """A classifier for two classes, and for more by one function f_k for each, which tells it from the rest.
+    """A classifier for two classes, and for more by one function f_k per class, which separates it from the others.
 
     With two classes `decision_function` returns f, (n_samples,), otherwise the f_k, (n_samples, n_classes); the class
     with the largest is predicted.  A subclass has `decision_function`, and `fit`: one that learns all f_k itself, or
@@ -51,10 +48,8 @@ class BinaryClassifier(Classifier):
         for name, value in getattr(self, "_begun_with", {}).items():
             now = getattr(self, name)
             if now != value:
-                message = (
-                    f"The {name!r} parameter of {type(self).__name__} was {value!r} in the first call and cannot "
-                    f"change. Got {now!r}; call fit to start anew."
-                )
+                label = f"The {name!r} parameter of {type(self).__name__}"
+                message = f"{label} was {value!r} and cannot change to {now!r}; call fit to start anew."
                 raise ValueError(message)
         if classes is not None and not np.array_equal(classes, self.classes_):
             named = distinct_labels(classes, "classes")

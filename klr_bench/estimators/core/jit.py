@@ -1,13 +1,11 @@
 """Compilation by numba, on first use, with a cache that is always writable and never stale.
 
 A function is compiled for a declared signature, or loaded from the cache, when it is first called with such arguments.
-`compile_all` compiles in advance, so that timings exclude compilation.  numba itself would compile explicit signatures
-at import, and without them compile an engine again for each rule that is passed to it.
+numba itself would compile explicit signatures at import, and without them an engine again for each rule.
 
-Compiled code is stored in ``<base>/<hash of the estimators' source files>``.  The base is the first folder that can be
-written: ``NUMBA_CACHE_DIR``, the user's cache folder, or a temporary folder.  The hash is necessary because numba
-checks only the file of the function itself: after an edit of another file, a cached caller would still run the old code
-of the functions in that file.
+Compiled code is stored in ``<base>/<hash of the estimators' source files>``, where the base is the first folder that
+can be written of ``NUMBA_CACHE_DIR``, the user's cache folder and a temporary folder.  The hash is necessary because
+numba checks only the file of the function itself: a cached caller of a function in another file would run old code.
 """
 
 from __future__ import annotations

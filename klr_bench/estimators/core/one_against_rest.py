@@ -1,8 +1,4 @@
-"""More than two classes with learners for two: one for each class, which tells it from the rest.
-
-A learner whose state has room for many functions learns them all in one pass (`klr_bench.estimators.online`,
-`klr_bench.estimators.batch`).  For all others there is this module: the learner is cloned for each class.
-"""
+"""More than two classes with learners for two: the learner is cloned for each class, to separate it from the rest."""
 
 from __future__ import annotations
 

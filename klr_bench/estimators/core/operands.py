@@ -1,14 +1,13 @@
 """How rows become the operands of a kernel: dense, by an inverted index, or with features of two values as bits.
 
-Operands are prepared once and contain everything that a tile of kernel values needs, so that a tile is one product and
-one elementwise function:
+A tile of kernel values is one product of prepared operands and one elementwise function:
 
     rbf     exp(-gamma ||x - z||^2)      [s(x-o), -gamma||x-o||^2, 1] . [s(z-o), 1, -gamma||z-o||^2],  s = sqrt(2 gamma)
     poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
     linear  x'z
 
-The origin o of the rbf kernel of dense rows is the median of some training rows.  The kernel does not depend on it, but
-without it the squared distances of rows far from 0 would be lost in float32.
+The kernel does not depend on the origin o, the median of some training rows, but without it the squared distances of
+rows far from 0 would be lost in float32.
 
 All kinds of operands have the same methods: `left` and `right` prepare rows, `values` and `sums` give kernel values and
 weighted sums of them, `fitting` gives the operands that given rows need.  `operands_of` chooses the kind.
@@ -22,17 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.estimators.core.bits import (
-    WORDS,
-    PackedRows,
-    TwoValued,
-    add_counts,
-    exp_of_counts,
-    sum_exp_of_counts,
-    sum_tabulated,
-    tabulate,
-    two_valued,
-)
+from klr_bench.estimators.core import bits
+from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_valued
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel, squared_norms, sum_exp_negative
 from klr_bench.estimators.core.rows import growing_like, in_layout, restricted
@@ -242,13 +232,13 @@ class Packed:
         n_words, differ, per_bit, _ = packing
         if self.others is not None:
             products = left[:, n_words:] @ right[n_words:]
-            add_counts(products, *words, n_words, differ, per_bit)
+            bits.add_counts(products, *words, n_words, differ, per_bit)
             return self.kernel.finish(products)
         values = np.empty((len(left), right.shape[1]), dtype=left.dtype)
         if self._exponential_is_fast(left):
-            exp_of_counts(*words, n_words, per_bit, values)
+            bits.exp_of_counts(*words, n_words, per_bit, values)
         else:
-            tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
+            bits.tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
         return values
 
     def sums(self, left, weights, right):
@@ -259,16 +249,16 @@ class Packed:
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
         if not fast:
-            return sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
+            return bits.sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
         products = np.empty((0, 0), left.dtype) if self.others is None else left[:, n_words:] @ right[n_words:]
-        return sum_exp_of_counts(products, *words, n_words, per_bit, weights[0])[None]
+        return bits.sum_exp_of_counts(products, *words, n_words, per_bit, weights[0])[None]
 
     def _words(self, left, right):
         word = WORDS[left.dtype]
         return self.packing(left.dtype), (left.view(word), right.view(word))
 
     def _exponential_is_fast(self, left):
-        """Tell whether the kernel's values are exponentials that take less time than to look them up in a table."""
+        """Return True if the kernel's values are exponentials that take less time than to look them up in a table."""
         return self.kernel.name == "rbf" and left.dtype == np.float32
 
     def _table(self, packing, dtype):

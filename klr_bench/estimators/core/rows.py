@@ -134,18 +134,13 @@ def refuse_dense(name, what, X, n, instead):
     """Raise a ValueError if n dense rows with the features of sparse rows X take too much memory."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
-        message = (
-            f"{name}: {what} of {X.shape[1]:,} features would take {needed:,.0f} MB, more than the limit of "
-            f"{MOST_DENSE_MB:,.0f} MB for sparse rows; {instead}, or reduce X, for example with TruncatedSVD."
-        )
+        size = f"{X.shape[1]:,} features would take {needed:,.0f} MB"
+        message = f"{name}: {what} of {size}, too much for sparse rows; {instead}, or reduce X."
         raise ValueError(message)
 
 
 def make_writable(thing: Any) -> None:
-    """Replace the read-only arrays of an object of this package, and of its parts, by copies.
-
-    Those of a fitted estimator are read-only where it was loaded with memory maps.
-    """
+    """Replace the read-only arrays of an estimator that was loaded with memory maps, and of its parts, by copies."""
     for name, value in vars(thing).items():
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
@@ -157,7 +152,7 @@ def make_writable(thing: Any) -> None:
 
 
 def without_duplicates(X: Any) -> Any:
-    """Return X; a CSR matrix that names a feature of a row twice as a copy with their sum."""
+    """Return X; duplicate entries of a CSR matrix are added, in a copy."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -1,8 +1,8 @@
-"""Work that is shared out to threads, with BLAS in one thread each.
+"""Work that threads share, with BLAS in one thread each.
 
-BLAS would cut every product in parts, one for each core, and wait for the last part in a loop that keeps a core busy:
-beside another process that takes several times as long as one thread.  Here a thread takes one tile after the other,
-and sleeps when there is none.  Products and compiled loops release the interpreter lock.
+BLAS would cut every product in parts, one per core, and wait for the last part in a busy loop: next to another process
+that takes several times as long as one thread.  Here a thread takes one tile after the other, and sleeps when there is
+none.  Products and compiled loops release the interpreter lock.
 """
 
 from __future__ import annotations

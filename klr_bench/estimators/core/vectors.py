@@ -44,6 +44,15 @@ def first_of_largest(values, scales):
     return first
 
 
+@compiled(fastmath={"reassoc", "contract"})
+def dot(coef, values, m):
+    """Return the sum of the first m products."""
+    total = 0.0
+    for j in range(m):
+        total += coef[j] * values[j]
+    return total
+
+
 @compiled(fastmath={"contract"})
 def add_scaled(sums, c, values):
     """Add c times values (n,) to sums (n,).

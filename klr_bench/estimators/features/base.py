@@ -3,10 +3,7 @@
     w_{t+1} = w_t + c_t z_t,      c_t = -eta q_t l'(y_t, w_t'z_t)  for an example of weight q_t
 
 The features of a chunk of examples are computed at once; the loop over the examples then reads each of them twice while
-they are in the cache.  That takes less time than the matrix Z Z' of a block of examples, from which all values of f in
-the block follow: it has more products than the loop for blocks of more than four examples.
-
-The sum of w_1, ..., w_T is T w_{T+1} - sum_t t c_t z_t, so that the average needs one more product for each chunk.
+they are in the cache.  The sum of w_1, ..., w_T is T w_{T+1} - sum_t t c_t z_t: one more product for each chunk.
 """
 
 from __future__ import annotations
@@ -107,12 +104,11 @@ class FeatureDescentClassifier(OnlineClassifier):
 
         f(x) = w^T z(x), \qquad w \leftarrow w - \eta \, \ell'(y, f(x)) \, z(x)
 
-    With more than two classes it learns one f_k for each, which tells it from the rest, on the same features.
+    With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
 
     A subclass has ``_rows_of_chunk()``, the number of rows whose features are computed at once where there is no
-    callback, and ``_new_state``.  The state has ``learn(loss, eta, X, y, weights)``; ``coefficients(average=...)``,
-    which returns (n_functions, n); ``counts``, as below; ``last_value``, the
-    last f; and ``dtype``, the precision of the rows.
+    callback, and ``_new_state``.  The state has ``learn(loss, eta, X, y, weights)``; ``coefficients(average=...)``, (M,
+    n); ``counts``, as below; ``last_value``, the last f; and ``dtype``, the precision of the rows.
 
     Parameters
     ----------

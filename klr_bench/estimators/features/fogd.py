@@ -29,7 +29,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
     features cos(omega_j'x) and sin(omega_j'x), and does not divide them by the root of the number of the omega_j: its
     step size is our eta divided by that number.
 
-    With more than two classes it learns one f_k for each, which tells it from the rest, on the same features.
+    With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
 
     Parameters
     ----------

@@ -75,9 +75,6 @@ class OnlineKernelClassifier(OnlineClassifier):
     @property
     def support_vectors_(self):
         """The inserted examples, (n_support_, n_features); where they are stored as bits, unpacked at each access."""
-        if getattr(self, "_state", None) is None:
-            message = f"{type(self).__name__} has no support vectors before a fit."
-            raise AttributeError(message)
         return self._state.support.rows
 
     def for_rows(self, n_samples):

@@ -100,8 +100,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
 class DoubleState(BlockState):
     """The state of DUOL between two blocks, in float64.
 
-    Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `gram`, `labels`, `f`, `coef`
-    and `sums`, as in `_block`.
+    Attributes: `support`, the support vectors; `numbers`, their numbers; the rest as in `_block`.
     """
 
     def __init__(self, kernel, X):

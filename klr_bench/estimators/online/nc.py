@@ -8,8 +8,7 @@ from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
-from klr_bench.estimators.online.softmax import rule_of_many
+from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
 
 
 @rule

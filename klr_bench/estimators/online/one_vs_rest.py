@@ -70,12 +70,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
         """
-        super().fit(X, y, callback=callback)
-        self._complete(X, y)
-        return self
-
-    def _complete(self, X, y):
-        """After all passes of a fit to two classes."""
+        return super().fit(X, y, callback=callback)
 
     @checked_fit
     @one_against_rest

@@ -23,7 +23,7 @@ SORTED = 50
 class OnlineClassifier(BinaryKernelClassifier):
     """A classifier that learns row by row, in one pass or in several.
 
-    With more than two classes it learns one function f_k for each, which tells it from the rest, all in the same
+    With more than two classes it learns one function f_k for each, which separates it from the others, all in the same
     passes.
 
     A subclass has `_new_state(X)`, which returns the state before the first example; `_learning()`, which returns the
@@ -92,7 +92,11 @@ class OnlineClassifier(BinaryKernelClassifier):
                 self._end_pass()
             if stopped:
                 break
+        self._complete(X, y)
         return self
+
+    def _complete(self, X, y):
+        """After all passes of a fit."""
 
     @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
@@ -209,18 +213,13 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     def _refuse(self, t, f):
         """Raise the error for example t, which the learner refused; `f` was its f(x)."""
-        message = (
-            f"{type(self).__name__}: f(x) = {f:g} at example {t}, and the update or the norm of f is not finite; "
-            "use a smaller step, or scale X."
-        )
+        why = "the update or the norm of f is not finite; use a smaller step, or scale X"
+        message = f"{type(self).__name__}: f(x) = {f:g} at example {t}, and {why}."
         raise ValueError(message)
 
 
 def warn_of_order(estimator, y):
     """Warn where the rows come class by class: a learner that goes through them once forgets the first class."""
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
-        message = (
-            f"{type(estimator).__name__}: the rows are sorted by class, and what is learned last counts most. Use "
-            "shuffle=True, or permute them."
-        )
+        message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute them."
         warnings.warn(message, stacklevel=4)

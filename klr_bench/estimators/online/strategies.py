@@ -1,20 +1,15 @@
 """The engine of strategies, exact, in blocks: support vectors are inserted, removed and rescaled.
 
-At step t a learner sees (x_t, y_t).  Its strategy may insert x_t, remove another example, shrink f, or change each
-coefficient.  None of this changes a kernel value.  The kernel values of the next examples, with the support vectors and
-with each other, are therefore one matrix product with one row per example; f(x) is the product of such a row with the
-coefficients.
+A strategy is a compiled function of a `Book`.  It goes through the examples of a block with `decide`, `enter`, `drop`
+and `shrink`, and returns how many it has processed.  None of this changes a kernel value: those of a block, with the
+support vectors and with each other, are one matrix product, and f(x) is the product of a row with the coefficients.
 
     columns  0 ... n-1      the n <= B support vectors at the start of the block, one slot each
              n ... n+b-1    the b examples of the block; an inserted example keeps its coefficient here until the end
                             of the block
 
-Coefficients share a scale, so that shrinking is one multiplication.  The sum C of the scales so far gives the average
-of the f_t: an example that entered at C_i, and is removed or changes its coefficient a_i at C, has contributed
-a_i (C - C_i) to the sum of the f_t.
-
-A strategy is a compiled function of a `Book`.  It goes through the examples of a block with `decide`, `enter`,
-`drop` and `shrink`, and returns how many it has processed.
+An example that entered when the sum of the scales was C_i, and is removed or changes its coefficient a_i at C, has
+contributed a_i (C - C_i) to the sum of the f_t.
 """
 
 from __future__ import annotations
@@ -32,8 +27,20 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, finish
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
-from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.state import BLOCK, EVER, LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, N, T
+from klr_bench.estimators.core.vectors import dot
+from klr_bench.estimators.online.state import (
+    BLOCK,
+    EVER,
+    LAST,
+    REFUSED,
+    SCALE,
+    SUM,
+    BlockState,
+    N,
+    T,
+    count_example,
+    decay,
+)
 
 CHUNK = 4096
 """Rows whose operands are prepared at once."""
@@ -75,33 +82,18 @@ strategy = compiled([_strategy(float32), _strategy(float64)])
 """Decorator of a strategy: ``strategy(book, parameters) -> examples dealt with``."""
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def _dot(coef, values, m):
-    total = 0.0
-    for j in range(m):
-        total += coef[j] * values[j]
-    return total
-
-
 @compiled()
 def f_at(book, row, i):
     """Return f at the example of a row of `values`, before example i of the block can be inserted."""
-    return book.scalars[SCALE] * _dot(book.coef, book.values[row], book.counts[FIRST] + i)
+    return book.scalars[SCALE] * dot(book.coef, book.values[row], book.counts[FIRST] + i)
 
 
 @compiled()
 def decide(book, i):
     """Begin the step of example i: return f(x_i); if it is not finite, return nan, which ends the learning."""
-    counts, scalars = book.counts, book.scalars
     value = f_at(book, i, i)
-    book.f[i] = scalars[LAST] = value
-    counts[T] += 1
-    if not math.isfinite(value):
-        counts[REFUSED] = counts[T]
-        return math.nan
-    scalars[SUM] += scalars[SCALE]
-    counts[MISTAKES] += book.y[i] * value <= 0.0
-    return value
+    book.f[i] = value
+    return value if count_example(book.y[i], value, 0.0, book.counts, book.scalars) else math.nan
 
 
 @compiled()
@@ -132,17 +124,8 @@ def drop(book, column):
 @compiled()
 def shrink(book, phi):
     """Multiply f by phi > 0."""
-    scalars = book.scalars
-    scalars[SCALE] *= phi
-    scalars[SQUARED] *= phi * phi
-    if scalars[SCALE] >= FOLD_BELOW:
-        return
-    scale, total = scalars[SCALE], scalars[SUM]
-    for column in range(book.counts[FIRST] + len(book.y)):
-        book.average[column] += book.coef[column] * (total - book.since[column])
-        book.since[column] = 0.0
-        book.coef[column] *= scale
-    scalars[SCALE], scalars[SUM] = 1.0, 0.0
+    book.scalars[SQUARED] *= phi * phi
+    decay(phi, book.counts[FIRST] + len(book.y), book.coef, book.average, book.since, book.scalars)
 
 
 @compiled()
@@ -245,9 +228,8 @@ class StrategyState(BlockState):
     """The state of a learner with a strategy between two chunks of examples.
 
     Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
-    rows of all inserted examples, in order, and their `numbers` among all; `total`, the
-    contributions of removed ones to the sum of the f_t; `left` and `right`, the operands of slots and columns, if
-    dense; the rest as in `Book`.
+    rows of all inserted examples, in order, and their `numbers` among all; `left` and `right`, the operands of slots
+    and columns, if dense; the rest as in `Book`.
     """
 
     def __init__(self, kernel, X, budget, *, by_age):

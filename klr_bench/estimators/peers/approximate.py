@@ -102,11 +102,6 @@ class ApproximateKernelLR(BinaryKernelClassifier):
             Their classes, two or more, of any type.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, which multiply their losses.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are refused, or if features="fourier" has a kernel other than rbf.
         """
         self._forget()
         if self.features == "fourier" and self.kernel != "rbf":

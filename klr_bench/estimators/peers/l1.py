@@ -46,7 +46,7 @@ class L1Peer(L1KLR):
         needs 1e-5 of liblinear, 1e-4 of saga and of celer, and 3e-7 of skglm (configs/algorithm/l1_liblinear.yaml and
         its neighbours).
     max_iter : int, default=10000
-        The library's own limit of iterations, >= 1; ``converged_`` tells whether it was enough.
+        The library's own limit of iterations, >= 1; ``converged_`` is False if it was reached.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from klr_bench.estimators.features import nystroem
+from klr_bench.estimators.features import nogd as module
 from tests.cover import cover
 from tests.estimators.features.test_fogd import LOSSES, weights_of
 from tests.estimators.one_pass import NOGD, KernelOGD
@@ -40,8 +40,8 @@ def assert_same_learner(learner, X, y, f, *, tolerance):
     weighted=[False, True],
 )
 def test_equals_the_reference(loss, budget_rank, kernel, layout, block, average, weighted, monkeypatch):
-    monkeypatch.setattr(nystroem, "CHUNK", block)
-    monkeypatch.setattr(nystroem, "BLOCK", block)
+    monkeypatch.setattr(module, "CHUNK", block)
+    monkeypatch.setattr(module, "BLOCK", block)
     X, y = toy(n=150, d=12, empty_rows=False)
     X, weights = suited(X, layout), weights_of(150, weighted=weighted)
     eta = 0.3 if loss == "hinge" and "bits" not in layout else 0.02  # of bits f may be 0 but for rounding
@@ -57,7 +57,7 @@ def test_equals_the_reference(loss, budget_rank, kernel, layout, block, average,
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_many_classes_have_the_same_support_vectors(loss, average, monkeypatch):
-    monkeypatch.setattr(nystroem, "CHUNK", 70)
+    monkeypatch.setattr(module, "CHUNK", 70)
     X, _ = toy(n=300)
     labels = np.digitize(X[:, 0] + X[:, 1], [-0.4, 0.4])
     Y = np.where(labels == np.arange(3)[:, None], 1, -1)

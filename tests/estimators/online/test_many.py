@@ -139,9 +139,7 @@ def test_as_many_passes_as_the_class_has_are_another_number():
 
 def test_learners_must_share_the_kernel():
     X, y = toy()
-    with pytest.raises(
-        ValueError, match="must share kernel, dtype, n_epochs and class_weight; got 2 different combinations"
-    ):
+    with pytest.raises(ValueError, match="must share kernel, dtype, n_epochs and class_weight; got 2 combinations"):
         fit_many([OSKL(gamma=1.0), OSKL(gamma=2.0)], X, y)
     with pytest.raises(ValueError, match="'eta' parameter"):
         fit_many([OSKL(), NonConservativeKLR(eta=-1.0)], X, y)

@@ -14,8 +14,8 @@ from klr_bench import fit_many
 from klr_bench.estimators.core import expansion
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit
-from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
 from klr_bench.estimators.online.oskl import sampled_direction_step
+from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier
 from klr_bench.metrics.quality import measure
 from tests.cover import cover
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
