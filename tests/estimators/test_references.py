@@ -19,9 +19,7 @@ LEARNERS = [
     for name in klr_bench.__all__
     if inspect.isclass(thing := getattr(klr_bench, name)) and issubclass(thing, OnlineKernelClassifier)
 ]
-COMPARED = {
-    type(learner).__name__ for learner in [*(case[0] for case in ONLINE_CASES.values()), *BUDGET_CASES.values()]
-}
+COMPARED = {type(learner).__name__ for learner in [*ONLINE_CASES.values(), *BUDGET_CASES.values()]}
 
 
 @pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)

@@ -1,4 +1,4 @@
-"""The learners with a budget: equal to the reference, and true to their definitions."""
+"""The learners that keep their support vectors in slots: equal to the reference, and true to their definitions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 from scipy.special import expit
 from sklearn.base import clone
 
 from klr_bench.estimators.budget import projecting, projection
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
-from klr_bench.estimators.online import strategies
+from klr_bench.estimators.core.vectors import LANES, first_of_largest
+from klr_bench.estimators.online import duol, strategies
 from tests.cover import cover
 from tests.estimators import one_pass
-from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, suited, toy
+from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, small, suited, toy
 from tests.reference import kernel as reference
 
 CASES = {
@@ -40,7 +42,17 @@ CASES = {
     "projectron": one_pass.Projectron(),
     "projectron++": one_pass.ProjectronPlusPlus(eta=0.8),
 }
+UNLIMITED = {
+    "alma": one_pass.ALMA(B=np.sqrt(8) / 0.9, C=np.sqrt(2)),
+    "alma small margin": one_pass.ALMA(0.3, B=1.0, C=0.4),
+    "alma perceptron": one_pass.ALMA(1.0, B=1.0, C=np.sqrt(2)),
+    "duol": one_pass.DUOL(),
+    "duol small": one_pass.DUOL(0.3, 0.6),
+    "duol large": one_pass.DUOL(20.0, 0.05),
+}
 REFERENCES = {
+    "ALMA": reference.alma,
+    "DUOL": reference.duol,
     "Forgetron": reference.forgetron,
     "RandomizedBudgetPerceptron": reference.rbp,
     "BOGD": partial(reference.bogd, by_length=False),
@@ -57,15 +69,16 @@ REPLACING = [case for case in CASES if case not in PROJECTING]
 
 
 def fitted(case, X, y, budget, *, average=False, **parameters):
-    learner = clone(CASES[case]).set_params(budget=budget, average=average, random_state=0, **parameters)
-    return learner.fit(X, y)
+    learner = small(clone((CASES | UNLIMITED)[case]), budget=budget)
+    return learner.set_params(average=average, random_state=0, **parameters).fit(X, y)
 
 
 def expected(case, K, y, budget):
     """Return f by the reference, for kernel values K; in float32 they stand for a learner in single precision."""
-    function, options = REFERENCES[type(CASES[case]).__name__], CASES[case].get_params() | {"draws": draws(len(y))}
-    names = inspect.signature(function).parameters
-    return function(K, y, **{name: options[name] for name in names if name in options} | {"budget": budget})
+    learner = (CASES | UNLIMITED)[case]
+    function, options = REFERENCES[type(learner).__name__], learner.get_params() | {"draws": draws(len(y))}
+    names, options = inspect.signature(function).parameters, options | {"budget": budget}
+    return function(K, y, **{name: options[name] for name in names if name in options})
 
 
 def assert_same_learner(learner, X, f, *, rtol, atol=1e-12):
@@ -85,7 +98,7 @@ def kernel_matrix(X, kernel):
 
 @cover(
     3,
-    case=list(CASES),
+    case=[*CASES, *UNLIMITED],
     budget=[1, 2, 9, 40],
     kernel=KERNELS,
     layout=[layout for layout in LAYOUTS if layout not in ("bits", "csr as bits")],  # where f is 0 but for rounding
@@ -95,14 +108,19 @@ def kernel_matrix(X, kernel):
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(strategies, "BLOCK", block)
     monkeypatch.setattr(strategies, "LARGE", 10)  # shorter blocks for a budget of 40
+    monkeypatch.setattr(strategies, "SHORT", min(block, 32))
+    monkeypatch.setattr(duol.DoubleState, "block", block)
     monkeypatch.setattr(projecting.ProjectingState, "block", block)
     monkeypatch.setattr(projection, "BLOCK", block)
     monkeypatch.setattr(projection, "AHEAD", block)
-    X, y = toy(n=150)
+    X, y = toy(n=150, empty_rows="duol" not in case)
+    kernel = KERNELS["rbf"] if "duol" in case and kernel["kernel"] == "linear" else kernel
     X = suited(X, layout)
     learner = fitted(case, laid_out(X, layout, monkeypatch), y, budget, average=average, **kernel)
     f = expected(case, kernel_matrix(X, kernel), y, budget)
-    tolerance = 1e-10 if case in REPLACING else 1e-5  # a matrix that is close to singular is solved with
+    tolerance = (
+        1e-5 if case in PROJECTING or "duol" in case else 1e-10
+    )  # a matrix that is close to singular is solved with
     assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
 
 
@@ -132,7 +150,7 @@ def test_in_single_precision_up_to_rounding(case):
     ("case", "free"),
     [
         *((case, one_pass.KernelPerceptron()) for case in ("rbp", "forgetron self-tuned", "projectron")),
-        ("bsgd", one_pass.KernelPegasos(lam=0.02, project=False)),
+        *((case, one_pass.KernelPegasos(lam=0.02, project=False)) for case in ("bsgd", "bsgd projection")),
         ("norma", one_pass.KernelOGD(eta=0.7)),
         ("norma logit", one_pass.KernelOGD(eta=0.7, loss="logit")),
         *((case, one_pass.OSKL(R=np.inf)) for case in ("oskl", "oskl exponential", "oskl square")),
@@ -160,15 +178,6 @@ def test_what_norma_removes_is_as_small_as_promised(case):
             n_full += 1
             assert 0 < abs(learner.dual_coef_[0]) <= 0.7 * (1 - 0.7 * 0.03) ** 14 * (1 + 1e-12)
     assert n_full > 50
-
-
-@settings(max_examples=30)
-@given(st.integers(1, 40), st.integers(0, 100), st.booleans())
-def test_oskl_with_a_budget_never_has_more(budget, seed, average):
-    X, y = toy(n=300, seed=seed)
-    learner = one_pass.BudgetOSKL(budget=budget, gamma=2.0, random_state=seed, average=average).fit(X, y)
-    assert learner.n_support_ == learner.n_updates_ == learner.last_classifier().n_support_ <= budget
-    np.testing.assert_allclose(learner.predict_proba(X)[:, 1], expit(learner.decision_function(X)))
 
 
 def test_a_step_with_a_full_budget_goes_as_far_down_as_one_support_vector_can():
@@ -231,13 +240,6 @@ def test_removal_probabilities_are_a_distribution(members):
         np.testing.assert_allclose(p, reference.removal_probabilities(a, lengths), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("case", ["bogd", "bogd++"])
-def test_coefficients_stay_within_their_bound(case):
-    X, y = toy(n=500)
-    learner = fitted(case, X, y, 8, gamma=2.0, lam=0.0, gamma_max=1.2)
-    assert np.all(np.abs(learner.dual_coef_) <= learner.eta * 1.2 * (1 + 1e-12))
-
-
 @pytest.mark.parametrize("case", ["projectron", "projectron++"])
 def test_duplicates_take_no_room(case):
     X, y = toy(n=100)
@@ -274,7 +276,7 @@ def test_last_and_average_come_from_one_fit(case):
     np.testing.assert_array_equal(both.decision_function(X), average.decision_function(X))
 
 
-@pytest.mark.parametrize("learner", [*CASES.values(), one_pass.DUOL(), one_pass.NOGD(4), one_pass.NOGD(200)], ids=str)
+@pytest.mark.parametrize("learner", [*CASES.values(), UNLIMITED["duol"], one_pass.NOGD(4), one_pass.NOGD(200)], ids=str)
 def test_values_that_overflow_are_refused(learner):
     X, y = toy(n=100)
     X[:7] *= 1e-3
@@ -288,3 +290,179 @@ def test_values_that_overflow_are_refused(learner):
 def test_a_step_may_not_turn_f_round(cls):
     with pytest.raises(ValueError, match=f"eta \\* lam of {cls.__name__} must be below 1"):
         cls(eta=2.0, lam=0.5).fit(*toy(n=20))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.6, 0.9])
+def test_where_it_makes_no_errors_the_margin_is_that_of_the_theorem(alpha):
+    """Passes until there is no update: the margin is at least 1 - alpha of the largest, by an SVM without slack."""
+    X, y = toy(n=40)
+    learner = one_pass.ALMA(alpha, kernel="rbf", gamma=20.0)
+    for _ in range(1000):
+        before = getattr(learner, "n_updates_", -1)
+        learner.partial_fit(X, y, classes=[-1, 1])
+        if learner.n_updates_ == before:
+            break
+    assert learner.n_updates_ == before
+    K = kernel_matrix(learner.support_vectors_, {"gamma": 20.0})
+    norm = np.sqrt(learner.dual_coef_ @ K @ learner.dual_coef_)
+    assert norm <= 1 + 1e-9
+    signed = y[:, None] * y * kernel_matrix(X, {"gamma": 20.0})
+    L = np.linalg.cholesky(signed + 1e-10 * np.eye(len(y)))
+    a, _ = nnls(L.T, np.linalg.solve(L, np.ones(len(y))))  # the dual problem of the SVM, without slack and intercept
+    largest = 1 / np.sqrt(a @ signed @ a)
+    assert np.min(y * learner.decision_function(X)) / norm >= (1 - alpha) * largest
+
+
+@settings(max_examples=300)
+@given(
+    st.tuples(st.floats(1e-3, 3), st.floats(0, 3), st.floats(0.1, 4), st.floats(0.1, 4)),
+    st.floats(0, 0.995),
+    st.floats(0.01, 5),
+    st.floats(0, 5),
+)
+def test_no_two_steps_are_better(losses_and_lengths, cosine, room_t, room_b):
+    loss_t, loss_b, length_t, length_b = losses_and_lengths
+    w = -cosine * np.sqrt(length_t * length_b)
+    g, d = duol.both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b)
+    expected = reference.both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b)
+    assert 0 <= g <= room_t
+    assert 0 <= d <= room_b
+    np.testing.assert_allclose((g, d), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_the_dual_objective_never_falls():
+    X, y = toy(n=200, empty_rows=False)
+    learner, before = one_pass.DUOL(C=1.0, gamma=2.0), 0.0
+    for t in range(200):
+        a = learner.partial_fit(X[t : t + 1], y[t : t + 1], classes=[-1, 1]).dual_coef_
+        dual = np.abs(a).sum() - a @ kernel_matrix(learner.support_vectors_, {"gamma": 2.0}) @ a / 2
+        assert np.all(np.abs(a) <= 1 + 1e-12)
+        assert dual >= before - 1e-12
+        before = dual
+
+
+@cover(2, kernel=KERNELS, layout=LAYOUTS, lam=[None, 1e-3, 0.1], average=[False, True])
+def test_the_gradient_vanishes_in_the_span_of_the_support_vectors(kernel, layout, lam, average, monkeypatch):
+    """The objective is convex: no other coefficients have a lower one."""
+    X, y = toy(n=200)
+    X = suited(X, layout)
+    rows = laid_out(X, layout, monkeypatch)
+    learner = one_pass.BudgetOSKL(budget=25, refit=True, lam=lam, average=average, random_state=0, **kernel).fit(
+        rows, y
+    )
+    S, a, lam = learner.support_vectors_, learner.dual_coef_, lam or 1 / (10 * len(y))
+    S = S.toarray() if hasattr(S, "toarray") else S
+    K, G = reference.kernel_matrix(X, S, **kernel), reference.kernel_matrix(S, S, **kernel)
+    gradient = K.T @ (-y * expit(-y * (K @ a))) / len(y) + lam * G @ a
+    assert np.abs(gradient).max() <= 2e-5 * np.abs(K).mean(axis=0).max()
+    np.testing.assert_array_equal(learner.last_classifier().dual_coef_, a)
+
+
+def test_equal_support_vectors_share_their_coefficient():
+    X, y = toy(n=40)
+    X, y = np.repeat(X, 5, axis=0), np.repeat(y, 5)
+    learner = one_pass.BudgetOSKL(budget=60, gamma=2.0, refit=True, random_state=0).fit(X, y)
+    assert len(np.unique(learner.support_vectors_, axis=0)) < 60
+    assert np.isfinite(learner.dual_coef_).all()
+    assert np.abs(learner.dual_coef_).max() < 1e3
+
+
+def test_going_on_leaves_it_out_and_so_does_a_fit_that_is_ended():
+    X, y = toy(n=400)
+    refitted, usual = (
+        one_pass.BudgetOSKL(budget=10, gamma=2.0, refit=refit, random_state=0).fit(X, y) for refit in (True, False)
+    )
+    assert np.abs(refitted.dual_coef_ - usual.dual_coef_).max() > 0.01
+    for learner in (refitted, usual):
+        learner.partial_fit(X[:7], y[:7])
+    np.testing.assert_array_equal(refitted.dual_coef_, usual.dual_coef_)
+    for learner in (refitted, usual):
+        learner.fit(X, y, callback=lambda _, t: t > 100)
+    np.testing.assert_array_equal(refitted.dual_coef_, usual.dual_coef_)
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_three_classes(layout, monkeypatch):
+    X, y = toy(n=300)
+    labels = np.where(X[:, 0] > 0.5, "c", np.where(y > 0, "b", "a"))
+    rows = laid_out(X, layout, monkeypatch)
+    learner = one_pass.BudgetOSKL(budget=20, gamma=2.0, refit=True, random_state=0).fit(rows, labels)
+    plain = one_pass.BudgetOSKL(budget=20, gamma=2.0, random_state=0).fit(rows, labels)
+    assert learner.score(rows, labels) > plain.score(rows, labels)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "square"])
+def test_it_is_for_the_logit_loss(loss):
+    X, y = toy(n=20)
+    with pytest.raises(ValueError, match=rf"is for loss='logit'; use refit=False\. Got loss='{loss}'\."):
+        one_pass.BudgetOSKL(G=30.0, loss=loss, refit=True).fit(X, y)
+
+
+TIED = CASES | UNLIMITED
+TIED |= {f"bsgd merging {loss}": one_pass.BSGD(10, 0.02, loss, "merging") for loss in ("hinge", "logit")}
+KINDS = ["grid", "duplicates", "collinear"]
+PERCEPTRONS = ["forgetron", "forgetron self-tuned", "rbp", "projectron"]
+"""Learners whose f is 0 but for rounding between symmetric support vectors, which then decides about a mistake."""
+
+
+def tied(kind, seed, n=150):
+    """Return rows (n, 3), many of which are equally far from others, and labels -1 or +1."""
+    random = np.random.RandomState(seed)
+    if kind == "grid":
+        X = random.randint(-3, 4, (n, 3)).astype(float)
+    elif kind == "duplicates":
+        X = random.standard_normal((25, 3))[random.randint(25, size=n)]
+    else:
+        X = np.outer(random.randint(-4, 5, n), [0.3, -0.7, 0.2])
+    return X, np.where(np.sin(2 * X[:, 0]) + X[:, 2] + 0.5 * random.standard_normal(n) > 0, 1, -1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [(case, kind) for case in TIED for kind in KINDS if kind != "collinear" or case not in PERCEPTRONS],
+)
+def test_cuts_into_calls_do_not_matter(case, kind, dtype):
+    learner = small(clone(TIED[case]), budget=10).set_params(gamma=0.3, average=True, random_state=0)
+    tolerance = 1e-6 if dtype == np.float64 else 1e-3
+    for seed in range(2):
+        X, y = tied(kind, seed)
+        X = X.astype(dtype)
+        whole = clone(learner).partial_fit(X, y, classes=[-1, 1])
+        values = whole.decision_function(X)
+        for size in (1, 7):
+            parts = clone(learner)
+            for start in range(0, len(y), size):
+                parts.partial_fit(X[start : start + size], y[start : start + size], classes=[-1, 1])
+            np.testing.assert_allclose(parts.support_vectors_, whole.support_vectors_, rtol=0, atol=1e-6)
+            atol = tolerance * np.abs(values).max()
+            np.testing.assert_allclose(parts.decision_function(X), values, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", ["oskl", "oskl square", "bsgd", "bsgd logit", "duol"])
+def test_ties_are_those_of_the_reference(case, kind):
+    for dtype, tolerance in ((np.float64, 1e-7), (np.float32, 1e-3)):
+        for seed in range(2):
+            X, y = tied(kind, seed)
+            X = X.astype(dtype)
+            f = expected(case, kernel_matrix(X, {"gamma": 0.3}).astype(dtype), y, 10)
+            for average in (False, True):
+                learner = fitted(case, X, y, 10, gamma=0.3, average=average)
+                assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
+
+
+@pytest.mark.parametrize("m", [1, LANES - 1, LANES, 3 * LANES + 5])
+@pytest.mark.parametrize(("dtype", "equal", "less"), [(np.float64, 5e-10, 2e-9), (np.float32, 1e-5, 4e-5)])
+def test_the_first_of_the_largest(m, dtype, equal, less):
+    random = np.random.RandomState(0)
+    for _ in range(50):
+        values, scales = random.uniform(-0.5, 0.5, m).astype(dtype), random.uniform(0.5, 1.0, m)
+        ties = np.sort(random.randint(m, size=3))
+        signs = random.choice([-1, 1], 3)
+        values[ties] = signs * (1 - equal * random.random_sample(3)) / scales[ties]
+        if ties[0] > 0:
+            values[0] = (1 - less) / scales[0]
+        assert first_of_largest(values, scales) == ties[0]
+    assert first_of_largest(np.zeros(m, dtype), np.ones(m)) == -1
+    assert first_of_largest(np.ones(m, dtype), np.zeros(m)) == -1
