@@ -17,7 +17,7 @@ from klr_bench.estimators.online.state import SCALE, T
 from klr_bench.estimators.online.strategies import EVER, FIRST, N, decide, drop, enter, shrink, strategy
 
 STATES = {"merging": MergingState, "projection": ProjectingState}
-"""How room can be made beside removal, and the states of learners that make it so."""
+"""Ways to make room other than removal, and the states of their learners."""
 
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
@@ -35,12 +35,12 @@ def _least(book):
     """Return the slot with the least |a_i| ||k(x_i, .)||, of equal ones the oldest, and this norm without the scale."""
     coef, length, number = book.coef, book.length, book.number
     least = _least_norm(coef, length, book.counts[FIRST] + len(book.y))
-    found, oldest, most = 0, book.counts[EVER], least * (1.0 + tie(book.values))
+    first, oldest, most = 0, book.counts[EVER], least * (1.0 + tie(book.values))
     for slot in range(book.counts[N]):
         j = book.column[slot]
         if number[j] < oldest and abs(coef[j]) * length[j] <= most:
-            found, oldest = slot, number[j]
-    return found, least
+            first, oldest = slot, number[j]
+    return first, least
 
 
 @strategy

@@ -74,12 +74,12 @@ def least(coef, number):
     smallest = math.inf
     for a in coef:
         smallest = min(smallest, abs(a) if a != 0.0 else math.inf)
-    found = -1
+    first = -1
     for slot in range(len(coef)):
         near = coef[slot] != 0.0 and abs(coef[slot]) <= smallest * (1.0 + TIE)
-        if near and (found < 0 or number[slot] < number[found]):
-            found = slot
-    return found
+        if near and (first < 0 or number[slot] < number[first]):
+            first = slot
+    return first
 
 
 @compiled(fastmath={"reassoc", "contract"})
@@ -113,12 +113,12 @@ def partner(coef, distances, number, m):
         left[slot] = merged(a, abs(coef[slot]), distances[slot])[2]
         if left[slot] < least:
             least, farthest = left[slot], _farthest(left[slot], a)
-    found = -1
+    first = -1
     for slot in range(len(coef)):
-        if left[slot] <= least + _EQUAL * a * a and (found < 0 or number[slot] < number[found]):
-            found = slot
-    h, weight, _ = merged(a, abs(coef[found]), distances[found])
-    return found, h, weight
+        if left[slot] <= least + _EQUAL * a * a and (first < 0 or number[slot] < number[first]):
+            first = slot
+    h, weight, _ = merged(a, abs(coef[first]), distances[first])
+    return first, h, weight
 
 
 @compiled()

@@ -190,8 +190,8 @@ def best_coefficients(operands, support, X, y, lam):
     right = operands.right(support)
     G = operands.values(operands.left(support), right)
     D, V = eigh(G.astype(np.float64))
-    kept = max(np.finfo(G.dtype).eps, RELATIVE) * D[-1] < D
-    transform = V[:, kept] / np.sqrt(D[kept])
+    large = max(np.finfo(G.dtype).eps, RELATIVE) * D[-1] < D
+    transform = V[:, large] / np.sqrt(D[large])
     Z = operands.values(operands.left(operands.rows(X)), right).astype(np.float64) @ transform
     solver = LogisticRegression(C=1.0 / (lam * len(y)), fit_intercept=False, solver="newton-cholesky", tol=TOLERANCE)
     return transform @ solver.fit(Z, y).coef_[0]

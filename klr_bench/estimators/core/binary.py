@@ -43,7 +43,7 @@ class BinaryClassifier(Classifier):
         self._begun_with = {name: getattr(self, name) for name in self._fixed}
 
     def _go_on_with(self, classes):
-        """Prepare a later call of `partial_fit`; refuse other classes, and parameters that cannot change any more."""
+        """Prepare a further call of `partial_fit`; refuse other classes, and changes of fixed parameters."""
         self._validate_params()
         for name, value in getattr(self, "_begun_with", {}).items():
             now = getattr(self, name)
@@ -85,9 +85,9 @@ class BinaryClassifier(Classifier):
 
     def _set_classes(self, y, classes=None):
         """Set the classes, at least two: those given for a first call of `partial_fit`, else those in y."""
-        found = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
-        refuse_single(found, self)
-        self.classes_ = found
+        labels = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
+        refuse_single(labels, self)
+        self.classes_ = labels
 
     def _signs(self, y):
         """Return -1.0 and +1.0 for the two classes, (n,); for M classes a row for each, +1.0 for its own, (M, n)."""

@@ -1,4 +1,4 @@
-"""What every public classifier promises: clear refusals of parameters and labels, weights of rows, finite results."""
+"""Checks that all public classifiers share: labels, weights of rows, finite results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 from klr_bench.estimators.core.threads import single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
-"""Fitted attributes whose numbers must be finite, where an estimator has them."""
+"""Fitted attributes that must be finite, if an estimator has them."""
 PAUSE_S = 1.0
 """Seconds between two lines that a fit prints with verbose=1; with more there is one for each call."""
 
@@ -83,7 +83,7 @@ def checked_decision(method):
 
 
 def distinct_labels(labels, name="y"):
-    """Return the distinct labels, sorted; raise a ValueError that calls them `name` if they are no labels."""
+    """Return the distinct labels, sorted; raise a ValueError, with their `name`, if they are invalid."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or not len(labels):
         message = f"{name}: expected a list of labels, got an array of shape {labels.shape}."

@@ -148,7 +148,7 @@ class Compiled:
         return self.variants.get(tuple(dtypes), self.whole)
 
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
-        """Return the dispatcher for such arguments, and what it takes in place of those that are `Compiled`."""
+        """Return the dispatcher for such arguments, and the replacements of those that are `Compiled`."""
         variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
         functions = {
             place: one.variant(_dtypes(variant.argument_types[place].signature.args)).ready()
@@ -160,7 +160,7 @@ class Compiled:
 
 @typeof_impl.register(Compiled)
 def _typeof(function: Compiled, context: Any) -> Any:
-    """Return what a compiled function sees that calls this one."""
+    """Return the type that a calling compiled function sees."""
     return typeof_impl(function.whole.ready(), context)
 
 

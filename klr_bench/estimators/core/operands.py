@@ -41,7 +41,7 @@ scripts/benchmark/sparse.py and bits.py."""
 
 
 class Packing(NamedTuple):
-    """What compiled code needs to know of the bits of operands."""
+    """The bits of operands, as compiled code needs them."""
 
     n_words: int
     """Words at the beginning of an operand, of each row."""
@@ -169,8 +169,8 @@ class Indexed(_Plain):
 class Packed:
     """Operands whose first columns are words of bits, of the features with two values; the others are as in `Dense`.
 
-    The words have the width of the numbers beside them, so that an operand is one array.  `others` are the operands of
-    the features that have no bits, None where there are none.
+    The words are as wide as the other numbers, so that an operand is one array.  `others` are the operands of the
+    features without bits, or None.
     """
 
     kernel: Kernel

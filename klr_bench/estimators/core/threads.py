@@ -20,7 +20,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
-"""What numpy does not warn of, because the results are checked."""
+"""Settings of numpy's warnings, which are off because results are checked."""
 MOST_THREADS = 256
 
 
@@ -33,17 +33,16 @@ _local = _Local()
 
 
 class _Limit:
-    """One thread for the BLAS libraries while at least one thread works; it is set once, and taken back once.
+    """A limit of one BLAS thread while at least one thread works; set by the first and removed by the last.
 
-    OpenBLAS with threads of its own has one limit for the process, and so have others.  With OpenMP it has one for each
-    thread, which is set and taken back in each.
+    Most libraries have one limit per process.  OpenBLAS with OpenMP has one per thread, set and restored in each.
     """
 
     def __init__(self):
         self._lock, self._inside, self._before = threading.Lock(), 0, []
 
     def enter(self):
-        """Set the limit; return the number of threads that BLAS may use without it, and what `leave` needs."""
+        """Set the limit; return the number of threads that BLAS may use without it, and the argument of `leave`."""
         shared, own = _libraries()
         before = [library.num_threads for library in own]
         _set(own, repeat(1))
@@ -55,7 +54,7 @@ class _Limit:
             return max([*self._before, *before], default=effective_n_jobs(-1)), before
 
     def leave(self, before):
-        """Take the limit back, that of the process if nobody else works."""
+        """Restore the limits of this thread, and that of the process if no other thread works."""
         shared, own = _libraries()
         _set(own, before)
         with self._lock:
@@ -103,7 +102,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def single_threaded_blas(n_jobs=None):
-    """Let `parallel_map` use threads, BLAS one in each of them, and numpy be QUIET, until the end of a `with` block.
+    """Within a `with` block, let `parallel_map` use threads with single-threaded BLAS, and silence numpy as in QUIET.
 
     `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
     the threads of the outer one.

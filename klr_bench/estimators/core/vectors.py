@@ -57,7 +57,7 @@ def dot(coef, values, m):
 def add_scaled(sums, c, values):
     """Add c times values (n,) to sums (n,).
 
-    For a part of a matrix's row, slices are to be handed over: a loop over ``matrix[i, j]`` with j from i + 1 on is not
+    Pass slices for a part of a matrix's row: a loop over ``matrix[i, j]`` with j from i + 1 on is not
     vectorised, and takes 3 to 7 times as long.
     """
     for j in range(len(sums)):

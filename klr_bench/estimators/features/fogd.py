@@ -83,11 +83,11 @@ class FOGD(Progressive, FeatureDescentClassifier):
         return values
 
     def progress(self):
-        """Return what a checkpoint keeps: the share of weights other than 0."""
+        """Return what a checkpoint stores: the share of non-zero weights."""
         return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
 
     def summary(self):
-        """Return the share of weights other than 0, and the updates."""
+        """Return the share of non-zero weights, and the updates."""
         return {**self.progress(), "n_updates": self.n_updates_}
 
     def selected_features(self):

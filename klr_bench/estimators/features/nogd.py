@@ -111,9 +111,9 @@ class NystroemState:
         coef, last = np.hstack([self.coef, np.zeros(y.shape)]), np.zeros(1)
         K = np.ascontiguousarray(features.transform(X))
         done = _insert(loss, eta, K, y, weights, coef, self.budget - n, self.counts, self.t, last)
-        kept = np.r_[:n, n + np.flatnonzero(coef[:, n:].any(axis=0))]
+        places = np.r_[:n, n + np.flatnonzero(coef[:, n:].any(axis=0))]
         late = np.hstack([self.late, coef[:, n:] * np.arange(self.n + 1, self.n + 1 + b)])
-        self.features, self.coef, self.late = features.take(kept), coef[:, kept], late[:, kept]
+        self.features, self.coef, self.late = features.take(places), coef[:, places], late[:, places]
         self.last_value = last[0]
         self.n += done
         self.t += done

@@ -44,9 +44,9 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 
 @estimator
 class AuxiliaryKLR(SoftmaxKernelClassifier):
-    r"""Updates with probability l(z) / h(z), z = y f(x), along the gradient of h, an upper bound of the loss l.
+    r"""Online kernel logistic regression that updates with probability l(z) / h(z), where h is a bound of the loss l.
 
-    l(z) = log(1 + e^-z), and h is one of three upper bounds of l:
+    The steps are along the gradient of h.  With z = y f(x), l(z) is log(1 + e^-z), and h is one of three upper bounds:
 
     - "log_gamma": log(gamma + e^-z);
     - "log_one_plus_gamma": log(1 + gamma e^-z);

@@ -78,14 +78,14 @@ class OnlineKernelClassifier(OnlineClassifier):
         return self._state.support.rows
 
     def for_rows(self, n_samples):
-        """Let a step size of R/sqrt(T) be that of a fit to `n_samples` rows; return self."""
+        """Set T of a step size R/sqrt(T) to `n_samples`; return self."""
         self._rows_of_step = n_samples
         return self
 
     def pass_key(self, n_classes):
-        """Return what learners must have in common to share a pass; None where this one cannot share.
+        """Return a key that is equal for learners that can share a pass, or None if this one cannot.
 
-        A pass is for two classes, and for learners with the `fit` of this class that go through the rows in one order.
+        A pass is for two classes, and for learners with the `fit` of this class and the same order of rows.
         """
         if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
@@ -97,7 +97,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return SharedFit(estimators, X, y, callback)
 
     def _update(self, stream=0):
-        """Return what the engine needs of this learner, which takes its draws from the stream of this number."""
+        """Return the `Update` of this learner, with its stream of draws."""
         parameters, radius = self._rule_arguments()
         return Update(type(self)._rule, parameters, radius, stream)
 

@@ -1,4 +1,4 @@
-"""What the papers prove of NC, Margin, Auxiliary and OSKL: the right-hand sides of their bounds, as plain functions.
+"""The bounds that the papers prove for NC, Margin, Auxiliary and OSKL: their right-hand sides, as plain functions.
 
 Zhang, Jin, Chen, Bu, He (AAAI 2012), theorems 1 to 4; Zhang, Yi, Jin, Lin, He (ICML 2013), theorems 1 and 2.
 
@@ -9,7 +9,7 @@ sum_t l(y_t f(x_t)) and `norm` is ||f||.  A bound minus `loss` bounds the regret
 
 The sequence is arbitrary, but neither it nor f may depend on the learner's draws: a best f in hindsight, which is a
 function of the examples alone, is fine.  The AAAI paper states its theorems for the average classifier and examples
-that are drawn independently; that follows from what stands here, by Jensen's inequality and division by T.  It prints
+that are drawn independently; that follows from the bounds below, by Jensen's inequality and division by T.  It prints
 R^2 where its proofs have ||f - f_1||^2 = ||f||^2, which is smaller and is used here.
 
 Arguments are numbers or arrays, and so are the results.  A bound is infinite where its theorem says nothing.

@@ -122,8 +122,8 @@ class DoubleState(BlockState):
         before = self.t
         self.scalars[LAST] = _block(self.gram, values, labels, f, coef, sums, C, rho, self.counts)
         new = np.flatnonzero(coef[n:])
-        kept = np.r_[np.arange(n), n + new]
-        self.labels, self.f, self.coef, self.sums = labels[kept], f[kept], coef[kept], sums[kept]
+        places = np.r_[np.arange(n), n + new]
+        self.labels, self.f, self.coef, self.sums = labels[places], f[places], coef[places], sums[places]
         self.support.append(X[new])
         self.numbers.append(before + new)
         self._extend(values[new, :n], values[np.ix_(new, n + new)])

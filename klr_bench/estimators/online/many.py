@@ -29,7 +29,7 @@ class Update(NamedTuple):
 
 
 def _but_radius(update):
-    """Return a grouping key: everything but R."""
+    """Return the key of a group: everything but R."""
     return id(update.rule), *update.parameters, update.stream
 
 

@@ -34,7 +34,7 @@ def softmax_gradient_step_by_length(z, r, u, parameters):
 
 @estimator
 class MarginKLR(SoftmaxKernelClassifier):
-    r"""Updates on an example with a probability that decreases with its margin.
+    r"""Online kernel logistic regression that updates with a probability that decreases with the margin.
 
     With the margin z = y f(x), an example is drawn with probability p; only then is there a gradient step on the
     logistic loss, f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ), sigma(z) = 1 / (1 + e^-z):

@@ -16,14 +16,14 @@ from klr_bench.estimators.online import engine
 from klr_bench.protocols import FIRST
 
 SORTED = 50
-"""Rows from which on it is no accident that they come class by class."""
+"""Smallest number of rows for which an order by class is not a coincidence."""
 
 
 @estimator
 class OnlineClassifier(BinaryKernelClassifier):
     """A classifier that learns row by row, in one pass or in several.
 
-    With more than two classes it learns one function f_k for each, which separates it from the others, all in the same
+    With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes.
 
     A subclass has `_new_state(X)`, which returns the state before the first example; `_learning()`, which returns the
@@ -127,11 +127,11 @@ class OnlineClassifier(BinaryKernelClassifier):
         return n_samples * self._passes(n_samples), FIRST
 
     def progress(self):
-        """Return what a checkpoint keeps: the number of support vectors."""
+        """Return what a checkpoint stores: the number of support vectors."""
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the support vectors, the share of the examples seen that are none, and the updates."""
+        """Return the number of support vectors, the share of rows that are not support vectors, and the updates."""
         return {
             "n_support": self.n_support_,
             "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
@@ -184,7 +184,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return self.n_epochs
 
     def _order(self, n):
-        """Return the order in which a pass goes through n rows, (n,), or None for their own."""
+        """Return the order of a pass through n rows, (n,), or None for their own order."""
         return self._random.permutation(n) if self.shuffle else None
 
     def _begin_pass(self):
@@ -198,7 +198,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return None if weights is None else self._checked_weights(weights)
 
     def _checked_weights(self, weights):
-        """Return weights, or refuse those that the rule has no unbiased update for."""
+        """Return the weights; refuse those for which the rule has no unbiased update."""
         return weights
 
     def _end_pass(self):
@@ -212,14 +212,14 @@ class OnlineClassifier(BinaryKernelClassifier):
         return engine.BLOCK
 
     def _refuse(self, t, f):
-        """Raise the error for example t, which the learner refused; `f` was its f(x)."""
+        """Raise the error for example t, with f(x) = f."""
         why = "the update or the norm of f is not finite; use a smaller step, or scale X"
         message = f"{type(self).__name__}: f(x) = {f:g} at example {t}, and {why}."
         raise ValueError(message)
 
 
 def warn_of_order(estimator, y):
-    """Warn where the rows come class by class: a learner that goes through them once forgets the first class."""
+    """Warn if the rows are sorted by class: a learner that goes through them once forgets the first class."""
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
         message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute them."
         warnings.warn(message, stacklevel=4)

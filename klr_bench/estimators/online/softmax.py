@@ -182,7 +182,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
             raise ValueError(message)
 
     def progress(self):
-        """Return what a checkpoint keeps: the number of support vectors and, of the logistic loss, the sum so far."""
+        """Return what a checkpoint stores: the number of support vectors and the cumulative logistic loss, if any."""
         return super().progress() | self._losses()
 
     def summary(self):

@@ -111,8 +111,8 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         self._set_classes(y)
         model = self._linear_model(len(y))
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
-        given = {} if weights is None else {f"{type(model).__name__.lower()}__sample_weight": weights}
-        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X), model).fit(X, y, **given)
+        options = {} if weights is None else {f"{type(model).__name__.lower()}__sample_weight": weights}
+        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X), model).fit(X, y, **options)
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
 
@@ -135,8 +135,8 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         """
         check_is_fitted(self, "pipeline_")
         features, X = self.pipeline_[0], self._validate(X, dtype=self._dtypes())
-        Z, given = features.transform(X), {"gamma": features.gamma, "degree": self.degree, "coef0": self.coef0}
-        return float(np.max(np.abs(Z @ Z.T - pairwise_kernels(X, metric=self.kernel, filter_params=True, **given))))
+        Z, options = features.transform(X), {"gamma": features.gamma, "degree": self.degree, "coef0": self.coef0}
+        return float(np.max(np.abs(Z @ Z.T - pairwise_kernels(X, metric=self.kernel, filter_params=True, **options))))
 
     def stand_in(self) -> ApproximateKernelLR:
         """Return an estimator with the same solver, whose fit loads it."""
@@ -148,11 +148,11 @@ class ApproximateKernelLR(BinaryKernelClassifier):
             frequencies, instead = f"n_components={self.n_components} frequencies", "use features='nystroem'"
             refuse_dense("ApproximateKernelLR", frequencies, X, self.n_components, instead)
             return RBFSampler(gamma=gamma, n_components=self.n_components, random_state=self.random_state)
-        given: dict[str, Any] = {"rbf": {"gamma": gamma}, "linear": {}}.get(
+        options: dict[str, Any] = {"rbf": {"gamma": gamma}, "linear": {}}.get(
             self.kernel, {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         )
         size = min(X.shape[0], self.n_components)
-        return Nystroem(self.kernel, n_components=size, random_state=self.random_state, **given)
+        return Nystroem(self.kernel, n_components=size, random_state=self.random_state, **options)
 
     def _linear_model(self, n: int) -> Any:
         common = {"max_iter": self.max_iter, "random_state": self.random_state}

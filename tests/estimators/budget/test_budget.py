@@ -401,7 +401,7 @@ def test_it_is_for_the_logit_loss(loss):
 TIED = CASES | UNLIMITED
 TIED |= {f"bsgd merging {loss}": one_pass.BSGD(10, 0.02, loss, "merging") for loss in ("hinge", "logit")}
 KINDS = ["grid", "duplicates", "collinear"]
-PERCEPTRONS = ["forgetron", "forgetron self-tuned", "rbp", "projectron"]
+PERCEPTRONS = ["forgetron", "forgetron self-tuned", "rbp", "projectron", "alma perceptron"]
 """Learners whose f is 0 but for rounding between symmetric support vectors, which then decides about a mistake."""
 
 

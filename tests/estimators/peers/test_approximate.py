@@ -135,7 +135,7 @@ def test_the_objectives_agree(solver, features, dtype):
     peer = L1Peer(solver, **shared, tol=tol, max_iter=100_000).fit(ROWS.astype(dtype), LABELS)
     assert peer.objective_ == pytest.approx(own.objective_, rel=1e-6 if dtype == np.float64 else 1e-5)
     assert peer.lambda_max_ == pytest.approx(own.lambda_max_, rel=1e-5)
-    assert 0 <= peer.duality_gap_ < 1e-4
+    assert 0 <= peer.duality_gap_ < (1e-4 if dtype == np.float64 else 1e-3)
     assert peer.coef_.dtype == np.float64
     if features == "linear":
         assert peer.objective_ == pytest.approx(reference.l1_objective(peer.coef_, 0.0, ROWS, SIGNS, LAM), rel=1e-6)
