@@ -40,6 +40,7 @@ class BinaryClassifier(Classifier):
         self._validate_params()
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
+        vars(self).pop("_state", None)
         self._begun_with = {name: getattr(self, name) for name in self._fixed}
 
     def _go_on_with(self, classes):
