@@ -28,7 +28,7 @@ from numba import float64, int64, types
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, grown, refuse_dense
+from klr_bench.estimators.core.rows import Growing, enlarged, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE, dot
 from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay
 
@@ -227,10 +227,9 @@ class MergingState(BlockState):
         slots = min(self.size, self.counts[N] + n + 1)
         if slots > len(self.coef):
             slots = min(self.size, 2 * slots)
-            extra = slots - len(self.coef)
-            self.points = np.pad(self.points, [(0, extra), (0, 0)])
-            for name in ("coef", "average", "since", "number"):
-                setattr(self, name, np.pad(getattr(self, name), (0, extra)))
+            for name in ("points", "coef", "average", "since", "number"):
+                values = getattr(self, name)
+                setattr(self, name, enlarged(values, (slots, *values.shape[1:])))
         self.total = grown(self.total, self.counts[EVER] + 2 * n)
 
     def _distances(self, A, B):

@@ -21,7 +21,7 @@ from numba import float64, int64, types
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, growing_like, grown
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay, settle
 
@@ -222,7 +222,7 @@ class ProjectingState(BlockState):
         places = min(self.budget + 1, self.counts[N] + n + 1)
         if places > len(self.coef):
             places = min(self.budget + 1, 2 * places)
-            extra = places - len(self.coef)
             for name in ("factor", "coef", "average", "since", "length", "number"):
-                setattr(self, name, np.pad(getattr(self, name), (0, extra)))
+                values = getattr(self, name)
+                setattr(self, name, enlarged(values, (places,) * values.ndim))
         self.total = grown(self.total, self.counts[EVER] + n)

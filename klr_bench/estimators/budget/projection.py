@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dtrtri
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, growing_like, grown
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import add_scaled
 
 BLOCK = 128
@@ -230,7 +230,7 @@ class ProjectionState:
     def _grow(self, n):
         self.v, self.v_sum, self.inverses = grown(self.v, n), grown(self.v_sum, n), grown(self.inverses, n)
         if n > len(self.factor):
-            self.factor = np.pad(self.factor, (0, len(self.v) - len(self.factor)))
+            self.factor = enlarged(self.factor, (len(self.v), len(self.v)))
 
     def coefficients(self, *, average):
         """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""

@@ -108,12 +108,16 @@ class GrowingCSR:
         return self.rows[places]
 
 
+def enlarged(array, shape):
+    """Return an array of this shape that starts with `array`; the rest is 0, and takes no memory until it is used."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(map(slice, array.shape))] = array
+    return larger
+
+
 def grown(array, n):
     """Return an array with at least n rows that starts with those of `array`; its size doubles, new rows are 0."""
-    if n <= len(array):
-        return array
-    extra = max(n, 2 * len(array)) - len(array)
-    return np.pad(array, [(0, extra)] + [(0, 0)] * (array.ndim - 1))
+    return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
 def growing_like(X):

@@ -11,7 +11,7 @@ from numba import float64, int64
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, parameter
-from klr_bench.estimators.core.rows import Growing, growing_like
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
@@ -132,7 +132,7 @@ class DoubleState(BlockState):
         """Add kernel values of m new support vectors with the n old ones, (m, n), and with each other, (m, m)."""
         m, n = old.shape
         if n + m > len(self.gram):
-            self.gram = np.pad(self.gram, (0, 2 * (n + m) - len(self.gram)))
+            self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
         new = slice(n, n + m)
         self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, own
 
