@@ -25,7 +25,8 @@ def rates():
     memory = long.nbytes / best(long.sum)
     left, right = (random.randint(0, 2**32, shape, np.uint32) for shape in ((1024, 4), (4, 256)))
     weights = np.ones(1024, dtype=np.float32)
-    bits = best(lambda: sum_exp_of_counts(left, right, 4, -0.05, weights), 50) / (1024 * 256)
+    none = np.empty((0, 0), dtype=np.float32)
+    bits = best(lambda: sum_exp_of_counts(none, left, right, 4, -0.05, weights), 50) / (1024 * 256)
     return products, memory, exponential, bits
 
 

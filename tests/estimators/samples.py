@@ -60,3 +60,9 @@ def toy(n=300, d=4, seed=1, *, empty_rows=True):
     if not empty_rows:
         X[~X.any(axis=1), 0] = 1.0
     return X / np.sqrt(d), y
+
+
+def small(model, **parameters):
+    """Set those of the parameters that a model has, which keep its fit short; return it."""
+    known = model.get_params()
+    return model.set_params(**{name: value for name, value in parameters.items() if name in known})

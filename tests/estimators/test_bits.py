@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klr_bench import OSKL, BOGDPlusPlus, DualCDKLR, Forgetron, NonConservativeKLR, fit_many
+from klr_bench import NOGD, OSKL, BOGDPlusPlus, DualCDKLR, Forgetron, NonConservativeKLR, fit_many
 from klr_bench.estimators.core import operands
 from klr_bench.estimators.core.operands import Dense, Packed
 
@@ -19,6 +19,7 @@ LEARNERS = {
     "oskl": lambda **options: OSKL(gamma=0.1, random_state=0, **options),
     "poly": lambda **options: OSKL(kernel="poly", gamma=0.05, degree=2, random_state=0, **options),
     "forgetron": lambda **options: Forgetron(budget=15, gamma=0.1, random_state=0, **options),
+    "nogd": lambda **options: NOGD(budget=40, gamma=0.1, random_state=0, **options),
     "bogd++": lambda **options: BOGDPlusPlus(budget=15, lam=1e-4, gamma=0.1, random_state=0, **options),
 }
 
@@ -54,21 +55,21 @@ def test_a_later_row_with_another_value_is_learned_like_all_others(name, n_class
     X, y = rows(n_others=n_others, n_classes=n_classes)
     odd = X.copy()
     odd[70, 3], odd[120, 5], odd[121:140, 10:40] = 0.5, -1.0, 7.0
-    parts = [slice(0, 60), slice(60, 61), slice(61, 110), slice(110, 200)]
-    learner = LEARNERS[name]()
-    for part in parts:
-        learner.partial_fit(layout(odd[part]), y[part], classes=np.arange(n_classes))
-    with monkeypatch.context() as patched:
-        by_products(patched)
-        other = LEARNERS[name]()
-        for part in parts:
-            other.partial_fit(layout(odd[part]), y[part], classes=np.arange(n_classes))
-        expected = other.decision_function(layout(X))
+
+    def learned():
+        learner = LEARNERS[name]()
+        for part in np.split(np.arange(200), [60, 61, 110]):
+            learner.partial_fit(layout(odd[part]), y[part], classes=np.arange(n_classes))
+        return learner, learner.decision_function(layout(X))
+
+    learner, values = learned()
+    by_products(monkeypatch)
+    other, expected = learned()
     assert_same(learner, other, layout(odd))
-    np.testing.assert_allclose(learner.decision_function(layout(X)), expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "nogd"])
 def test_rows_of_bits_one_by_one_are_learned_as_bits(name):
     X, y = rows(n_others=0)
     learner = LEARNERS[name]()
@@ -89,34 +90,28 @@ def test_any_rows_are_learned_as_by_products(seed, n_bits, n_others, n, name, pr
     y[:2] = 0, 1
     X = (low + step * X).astype(precision)
     X = sp.csr_matrix(X) if sparse else X
-    gamma = 0.1 / step**2
-    options = {"n_epochs": 2, "gamma": gamma}
-    learner = LEARNERS[name]().set_params(**options).fit(X, y)
+    learner = LEARNERS[name](n_epochs=2).set_params(gamma=0.1 / step**2)
+    found = learner.fit(X, y).decision_function(X)
     with pytest.MonkeyPatch.context() as patched:
         by_products(patched)
-        other = LEARNERS[name]().set_params(**options).fit(X, y)
-        expected = other.decision_function(X)
-    found = learner.decision_function(X)
-    tolerance = 1e-9 if precision == "float64" else 2e-3
+        expected = learner.fit(X, y).decision_function(X)
     if name in ("nc", "oskl") or precision == "float64":  # elsewhere a sign that rounding decides changes what follows
-        scale = np.abs(expected).max()
-        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(scale, 1e-12) * 10)
+        atol = (1e-8 if precision == "float64" else 2e-2) * max(np.abs(expected).max(), 1e-12)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
 
 
 def test_stored_and_shared_fits_keep_bits():
     X, y = rows(400, n_others=0)
-    alone = [OSKL(G=G, gamma=0.1, random_state=0) for G in (1, 4)]
-    for one, together in zip(
-        alone, fit_many([OSKL(G=G, gamma=0.1, random_state=0) for G in (1, 4)], X, y), strict=True
-    ):
-        assert_same(together, one.fit(X, y), X)
-    copy = pickle.loads(pickle.dumps(alone[0]))
-    assert_same(copy, alone[0], X)
-    assert isinstance(copy._state.operands, Packed)
+    alone = OSKL(gamma=0.1, random_state=0).fit(X, y)
+    together = fit_many([OSKL(G=G, gamma=0.1, random_state=0) for G in (1, 4)], X, y)[0]
+    copy = pickle.loads(pickle.dumps(alone))
+    for other in (together, copy):
+        assert_same(other, alone, X)
+        assert isinstance(other._state.operands, Packed)
     copy.partial_fit(X[:50] + 0.5, y[:50])
     assert isinstance(copy._state.operands, Dense)
-    assert copy.t_ == alone[0].t_ + 50
-    assert len(pickle.dumps(alone[0])) < X[: alone[0].n_support_].nbytes / 3
+    assert copy.t_ == alone.t_ + 50
+    assert len(pickle.dumps(alone)) < X[: alone.n_support_].nbytes / 3
 
 
 def test_a_batch_learner_predicts_rows_with_other_values():

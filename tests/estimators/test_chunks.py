@@ -19,8 +19,8 @@ from tests.estimators.linear.test_engine import LEARNERS as LINEAR
 from tests.estimators.linear.test_engine import toy as linear_toy
 from tests.estimators.one_pass import ALMA, BSGD, DUOL, FOGD, NOGD
 from tests.estimators.online.cases import CASES as ONLINE
-from tests.estimators.online.test_multiclass import CASES as SOFTMAX
-from tests.estimators.samples import toy
+from tests.estimators.online.cases import SOFTMAX
+from tests.estimators.samples import small, toy
 
 OTHERS = {
     "alma": ALMA(),
@@ -31,10 +31,10 @@ OTHERS = {
     "sofs": SOFS(3),
 }
 LEARNERS = (
-    {f"online {name}": learner for name, (learner, *_) in ONLINE.items()}
-    | {f"budget {name}": learner for name, (learner, _) in BUDGET.items()}
+    {f"online {name}": learner for name, learner in ONLINE.items()}
+    | {f"budget {name}": learner for name, learner in BUDGET.items()}
     | {f"linear {i}": learner for i, learner in enumerate(LINEAR)}
-    | {f"softmax {name}": learner for name, (learner, *_) in SOFTMAX.items()}
+    | SOFTMAX
     | OTHERS
 )
 
@@ -44,9 +44,7 @@ def prepared(name, n_classes, budget, average):
     X, y = linear_toy(n=400) if name.startswith("linear") else toy(n=400, empty_rows=False)
     y = y if n_classes == 2 else np.digitize(X[:, 0], [-0.3, 0.4])
     given = {"gamma": 0.7, "dtype": "float64", "random_state": 0, "budget": budget, "average": average}
-    learner = clone(LEARNERS[name])
-    known = learner.get_params()
-    return learner.set_params(**{key: value for key, value in given.items() if key in known}), X, y
+    return small(clone(LEARNERS[name]), **given), X, y
 
 
 def assert_same(parts, whole, X, tolerance):

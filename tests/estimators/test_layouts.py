@@ -1,9 +1,10 @@
-"""Every public classifier says the same of the same rows, however they are laid out, and wherever it was kept."""
+"""Every public classifier: layouts change nothing, and sparse rows with a million features take little memory."""
 
 from __future__ import annotations
 
 import itertools
 import pickle
+import tracemalloc
 
 import joblib
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 import scipy.sparse as sp
 
 import klr_bench
+from tests.estimators.samples import small
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning")
 
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6}
 """Of a difference, as a share of the largest decision value."""
@@ -36,31 +38,17 @@ VARIANTS = [
     ("ConfidenceWeighted", {"covariance": "diagonal"}),
     ("KernelOGD", {"kernel": "linear"}),
     ("KernelPegasos", {"kernel": "poly", "degree": 2}),
-    ("L1KLR", {"features": "fourier"}),
-    ("L1KLR", {"features": "linear"}),
+    *(("L1KLR", {"features": features}) for features in ("fourier", "linear")),
     ("L1Peer", {"solver": "celer"}),
-    ("PrototypeKLR", {"solver": "adam"}),
-    ("PrototypeKLR", {"solver": "alternating"}),
-    ("PrototypeKLR", {"kernel": "poly", "degree": 2, "solver": "adam"}),
-    ("PrototypeKLR", {"kernel": "linear", "solver": "adam"}),
+    *(("PrototypeKLR", {"solver": solver}) for solver in ("adam", "alternating")),
+    *(("PrototypeKLR", {"kernel": kernel, "degree": 2, "solver": "adam"}) for kernel in ("poly", "linear")),
     ("PrototypeKLR", {"l1": 1e-3, "solver": "adam"}),
-    ("PrototypeKLR", {"lazy": True}),
-    ("PrototypeKLR", {"lazy": True, "solver": "adam"}),
+    *(("PrototypeKLR", {"lazy": True, "solver": solver}) for solver in ("auto", "adam")),
 ]
 CASES = [
     (name, options, layout, shape)
     for name, options in [*((name, {}) for name in EVERY), *VARIANTS]
-    for layout, shape in [
-        ("dense", "narrow"),
-        ("fortran", "narrow"),
-        ("csr", "narrow"),
-        ("dense", "wide"),
-        ("csr", "wide"),
-        ("dense", "bits"),
-        ("csr", "bits"),
-        ("dense", "mixed"),
-        ("csr", "mixed"),
-    ]
+    for layout, shape in [("fortran", "narrow"), *itertools.product(("dense", "csr"), SHAPES)]
     if layout == "csr" or not options.get("lazy")
 ]
 DEFAULT = [("dense", "narrow"), ("csr", "mixed")]
@@ -89,9 +77,7 @@ def rows(shape, n=60):
 def made(name, options):
     if options.get("solver") == "celer":
         pytest.importorskip("celer")
-    model = getattr(klr_bench, name)(**options)
-    small = {"random_state": 0, "n_components": 20, "max_iter": 50}
-    return model.set_params(**{key: value for key, value in small.items() if key in model.get_params()})
+    return small(getattr(klr_bench, name)(**options), random_state=0, n_components=20, max_iter=50)
 
 
 def decision(model, X):
@@ -101,8 +87,7 @@ def decision(model, X):
 def assert_near(found, expected, *precisions):
     scale = np.abs(expected).max()
     assert scale > 0
-    atol = scale * max(TOLERANCE[precision] for precision in precisions)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=scale * max(TOLERANCE[one] for one in precisions))
 
 
 @pytest.mark.parametrize(
@@ -138,3 +123,86 @@ def test_the_layout_of_later_rows_changes_nothing(name, layouts, precision, shap
         expected.partial_fit(X[part], y[part])
         mixed.partial_fit(ASKED[layout](X[part]), y[part])
     assert_near(decision(mixed, X), decision(expected, X), precision)
+
+
+D = 1_000_000
+MB = 8
+"""What a fit, or predictions, may take: 2,400 kB of rows, and models of some hundred rows."""
+MB_WITH_COEF = 40
+"""The same for a learner with coefficients, variances or counts per feature."""
+
+FULL = ["AROW", "BatchConfidenceWeighted", "ConfidenceWeighted", "NAROW", "SoftConfidenceWeighted"]
+"""Classifiers with a full covariance, which refuse so many features."""
+SPARSE = ["FeatureGeneratingMachine", "PassiveAggressive", "SOFS", "SparDCA", "SparseBatchConfidenceWeighted"]
+PER_FEATURE = [*SPARSE, *FULL]
+SPARSE_VARIANTS = [
+    ("ApproximateKernelLR", {"solver": "sgd"}),
+    ("BSGD", {"maintenance": "projection"}),
+    ("KernelOGD", {"kernel": "linear"}),
+    ("KernelPegasos", {"kernel": "poly", "degree": 2}),
+    ("L1KLR", {"features": "fourier", "n_components": 50}),
+    *(("L1KLR", {"features": "linear", "solver": solver}) for solver in ("prox_newton", "sgd_c")),
+    ("L1Peer", {"features": "linear"}),
+    ("OSKL", {"gamma": "median"}),
+    *(("PrototypeKLR", options) for options in ({"solver": "adam"}, {"lazy": True}, {"init": "kmeans"})),
+    *((name, {"covariance": "diagonal"}) for name in FULL if name != "BatchConfidenceWeighted"),
+]
+WIDE = [(name, {}) for name in EVERY if name not in (*FULL, "SecondOrderPerceptron")] + SPARSE_VARIANTS
+IDS = ["-".join([name, *map(str, options.values())]) for name, options in WIDE]
+
+
+def wide(n, d):
+    """Return CSR rows (n, d) with 20 entries, half of them in 40 features that many rows have, and labels (n,)."""
+    random = np.random.RandomState(0)
+    common = np.array([random.permutation(40)[:10] for _ in range(n)]) * (d // 40)
+    indices = np.hstack([common, random.randint(d, size=(n, 10))])
+    y = np.where(np.arange(n) % 2, 1, -1)
+    values = random.standard_normal(indices.shape) + 0.5 * y[:, None]
+    X = sp.csr_matrix((values.ravel(), indices.ravel(), 20 * np.arange(n + 1)), shape=(n, d))
+    X.sum_duplicates()
+    return X, y
+
+
+def few_steps(name, options):
+    return small(getattr(klr_bench, name)(**options), random_state=0, max_iter=5)
+
+
+def learn_and_predict(model, X, y):
+    model.fit(X, y)
+    model.predict(X)
+    if hasattr(model, "decision_function"):
+        model.decision_function(X)
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(X, y)
+
+
+def peak_mb(name, options, X, y):
+    """Return the most memory that learning from rows and predicting them takes."""
+    learn_and_predict(few_steps(name, options), wide(30, 60)[0], y[:30])  # imports and compiled code take memory, too
+    tracemalloc.start()
+    try:
+        learn_and_predict(few_steps(name, options), X, y)
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("name", "options"), WIDE, ids=IDS)
+def test_memory_grows_with_the_entries(name, options):
+    allowed, (X, y) = MB_WITH_COEF if name in PER_FEATURE or options.get("features") == "linear" else MB, wide(200, D)
+    assert peak_mb(name, options, X, y) <= allowed
+    if name in ("OSKL", "BudgetOSKL", "DualCDKLR"):
+        assert peak_mb(name, options, X, np.arange(200) % 3) <= allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("ApproximateKernelLR", {"features": "fourier"}, "n_components=500 .* 4,000 MB.* features='nystroem'"),
+        ("BSGD", {"maintenance": "merging"}, ".* 3,872 MB.* maintenance='removal'"),
+        *((name, {}, ".* 1,000,000 features .*memory_limit=4000") for name in [*FULL, "SecondOrderPerceptron"]),
+    ],
+)
+def test_what_needs_dense_arrays_of_many_features_is_refused(name, options, message):
+    with pytest.raises(ValueError, match=f"{name}: {message}"):
+        few_steps(name, options).fit(*wide(20, D))

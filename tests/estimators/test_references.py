@@ -11,6 +11,7 @@ import klr_bench
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from tests.estimators.budget.test_budget import CASES as BUDGET_CASES
+from tests.estimators.budget.test_budget import UNLIMITED
 from tests.estimators.online.cases import CASES as ONLINE_CASES
 
 HERE = Path(__file__).parent
@@ -19,7 +20,7 @@ LEARNERS = [
     for name in klr_bench.__all__
     if inspect.isclass(thing := getattr(klr_bench, name)) and issubclass(thing, OnlineKernelClassifier)
 ]
-COMPARED = {type(case[0]).__name__ for case in [*ONLINE_CASES.values(), *BUDGET_CASES.values()]}
+COMPARED = {type(learner).__name__ for learner in [*(ONLINE_CASES | BUDGET_CASES | UNLIMITED).values()]}
 
 
 @pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)

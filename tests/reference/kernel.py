@@ -28,26 +28,20 @@ def kernel_matrix(A, B, kernel="rbf", gamma=1.0, degree=3, coef0=1.0):
 def online(K, y, draws, step, radius=np.inf):
     """Run f <- project(s f + c k_t); step(y, f, u, t) answers (insert, s, c).
 
-    Returns the coefficients of the last and of the average classifier, both of length T with zeros for examples that
-    were not inserted, the mask of those that were, the number of mistakes, y f(x) <= 0, and the sum of the losses
-    log(1 + exp(-y f(x))).
+    The result has the number of mistakes, y f(x) <= 0, and the sum of the losses log(1 + exp(-y f(x))), too.
     """
-    T = len(y)
-    coef, total, inserted, mistakes, losses = np.zeros(T), np.zeros(T), np.zeros(T, dtype=bool), 0, 0.0
-    for t in range(T):
-        total += coef
-        f = np.sum(coef * K[:, t])
-        mistakes += y[t] * f <= 0
-        losses -= log_expit(y[t] * f)
-        insert, s, c = step(y[t], f, draws[t], t + 1)
-        coef *= s
+    f = Budgeted(K)
+    f.mistakes, f.losses = 0, 0.0
+    for t in f:
+        value = f.value(t)
+        f.mistakes += y[t] * value <= 0
+        f.losses -= log_expit(y[t] * value)
+        insert, s, c = step(y[t], value, draws[t], t + 1)
+        f.coef *= s
         if insert:
-            coef[t] = c
-            inserted[t] = True
-        norm = np.sqrt(max(coef @ K @ coef, 0))
-        if norm > radius:
-            coef *= radius / norm
-    return coef, total / T, inserted, mistakes, losses
+            f.insert(t, c)
+        f.coef *= min(1, radius / max(np.sqrt(max(f.coef @ K @ f.coef, 0)), 1e-300))
+    return f
 
 
 def nc(eta):
@@ -55,28 +49,18 @@ def nc(eta):
 
 
 def margin(eta):
+    return lambda y, f, u, t: (u < (2 - eta) / (2 - eta + eta * expit(y * f)), 1, eta * y * expit(-y * f))
+
+
+def auxiliary(eta, h, aux_gamma, aux_delta):
     def step(y, f, u, t):
-        p = (2 - eta) / (2 - eta + eta * expit(y * f))
-        return u < p, 1, eta * y * expit(-y * f)
-
-    return step
-
-
-def auxiliary(eta, h, g, d):
-    def loss(z):
-        return -log_expit(z)
-
-    def step(y, f, u, t):
-        z = y * f
+        z, loss = y * f, -log_expit(y * f)
         if h == "log_gamma":
-            p = loss(z) / np.logaddexp(np.log(g), -z)
-            return u < p, 1, eta * y / (1 + g * np.exp(z))
+            return u < loss / np.logaddexp(np.log(aux_gamma), -z), 1, eta * y / (1 + aux_gamma * np.exp(z))
         if h == "log_one_plus_gamma":
-            p = loss(z) / np.logaddexp(0, np.log(g) - z)
-            return u < p, 1, eta * y * g / (g + np.exp(z))
-        if z <= d:
-            return True, 1, eta * y * expit(-z)
-        return False, 1, 0
+            bound, slope = np.logaddexp(0, np.log(aux_gamma) - z), aux_gamma / (aux_gamma + np.exp(z))
+            return u < loss / bound, 1, eta * y * slope
+        return z <= aux_delta, 1, eta * y * expit(-z)
 
     return step
 
@@ -96,6 +80,8 @@ def loss_derivative(loss, y, f, delta=0.0):
 
 
 def oskl(G, eta, loss, delta):
+    eta = eta or 0.9 / (G * (2 / delta if loss == "square" else 1))
+
     def step(y, f, u, t):
         slope = loss_derivative(loss, y, f, delta)
         assert abs(slope) <= G
@@ -105,10 +91,7 @@ def oskl(G, eta, loss, delta):
 
 
 def pegasos(lam):
-    def step(y, f, u, t):
-        return y * f < 1, 1 - 1 / t, y / (lam * t)
-
-    return step
+    return lambda y, f, u, t: (y * f < 1, 1 - 1 / t, y / (lam * t))
 
 
 def perceptron():
@@ -116,11 +99,7 @@ def perceptron():
 
 
 def ogd(eta, loss):
-    def step(y, f, u, t):
-        slope = loss_derivative(loss, y, f)
-        return slope != 0, 1, -eta * slope
-
-    return step
+    return lambda y, f, u, t: (loss_derivative(loss, y, f) != 0, 1, -eta * loss_derivative(loss, y, f))
 
 
 class Budgeted:
@@ -129,11 +108,9 @@ class Budgeted:
     coef (T,) are its coefficients, total their sum over the steps, inserted who ever was in.
     """
 
-    def __init__(self, K, budget):
-        self.K, self.budget = K, budget
-        self.coef, self.total = np.zeros(len(K)), np.zeros(len(K))
-        self.inserted = np.zeros(len(K), dtype=bool)
-        self.places = []
+    def __init__(self, K, budget=np.inf):
+        self.K, self.budget, self.places = K, budget, []
+        self.coef, self.total, self.inserted = np.zeros(len(K)), np.zeros(len(K)), np.zeros(len(K), dtype=bool)
 
     def value(self, t):
         """f(x_t)."""
@@ -144,8 +121,7 @@ class Budgeted:
         return len(self.places) == self.budget
 
     def insert(self, t, c, place=None):
-        self.coef[t] = c
-        self.inserted[t] = True
+        self.coef[t], self.inserted[t] = c, True
         if place is None:
             self.places.append(t)
         else:
@@ -159,47 +135,39 @@ class Budgeted:
 
 
 def forgetron(K, y, budget, variant):
-    """Return (f, the phi of each shrinking)."""
-    f, phis, mistakes, damages, n = Budgeted(K, budget), [], 0, 0.0, budget + 1
+    """Return f; its phis are the factors by which it shrank."""
+    f, mistakes, damages, n = Budgeted(K, budget), 0, 0.0, budget + 1
+    f.phis = []
     for t in f:
         if y[t] * f.value(t) > 0:
             continue
         mistakes += 1
-        f.coef[t], f.inserted[t] = y[t], True
-        oldest = f.places[0] if f.full else None
+        oldest, phi = f.places.pop(0) if f.full else None, 1.0
+        f.insert(t, y[t])
         if variant == "basic":
-            norm = np.sqrt(f.coef @ K @ f.coef)
-            phis.append(min(n ** (-1 / (2 * n)), np.sqrt(n / np.log(n)) / 4 / norm))
-            f.coef *= phis[-1]
+            phi = min(n ** (-1 / (2 * n)), np.sqrt(n / np.log(n)) / 4 / np.sqrt(f.coef @ K @ f.coef))
         elif oldest is not None:
-            d, mu = abs(f.coef[oldest]), y[oldest] * f.value(oldest)
-
-            def damage(phi, d=d, mu=mu):
-                return (d * phi) ** 2 + 2 * d * phi * (1 - phi * mu)
-
-            allowed = 15 / 32 * mistakes - damages
-            if damage(1.0) <= allowed:
-                phis.append(1.0)
-            else:
-                roots = np.roots([d * d - 2 * d * mu, 2 * d, -allowed])
-                phis.append(max(root.real for root in roots if abs(root.imag) < 1e-12 and 0 <= root.real <= 1))
-            f.coef *= phis[-1]
-            damages += damage(phis[-1])
+            d, mu, allowed = abs(f.coef[oldest]), y[oldest] * f.value(oldest), 15 / 32 * mistakes - damages
+            square, linear = d * d - 2 * d * mu, 2 * d  # of the damage (d phi)^2 + 2 d phi (1 - phi mu)
+            if square + linear > allowed:
+                roots = np.roots([square, linear, -allowed])
+                phi = max(root.real for root in roots if abs(root.imag) < 1e-12 and 0 <= root.real <= 1)
+            damages += square * phi**2 + linear * phi
+        f.coef *= phi
+        f.phis.append(phi)
         if oldest is not None:
-            f.coef[f.places.pop(0)] = 0
-        f.places.append(t)
-    return f, phis
+            f.coef[oldest] = 0
+    return f
 
 
 def rbp(K, y, budget, draws):
     f = Budgeted(K, budget)
     for t in f:
-        if y[t] * f.value(t) > 0:
-            continue
-        place = int(draws[t] * budget) if f.full else None
-        if place is not None:
-            f.coef[f.places[place]] = 0
-        f.insert(t, y[t], place)
+        if y[t] * f.value(t) <= 0:
+            place = int(draws[t] * budget) if f.full else None
+            if f.full:
+                f.coef[f.places[place]] = 0
+            f.insert(t, y[t], place)
     return f
 
 
@@ -249,34 +217,14 @@ def bogd(K, y, budget, draws, eta, gamma_max, lam, *, by_length):
     return f
 
 
-def bsgd(K, y, budget, lam, loss):
-    """BSGD with removal."""
-    f = Budgeted(K, budget)
-    for t in f:
-        slope, eta = loss_derivative(loss, y[t], f.value(t)), 1 / (lam * (t + 1))
-        f.coef *= 1 - eta * lam
-        if slope == 0:
-            continue
-        if not f.full:
-            f.insert(t, -eta * slope)
-            continue
-        f.coef[t] = -eta * slope
-        members = np.array([*f.places, t])
-        norms = np.abs(f.coef[members]) * np.sqrt(np.diag(K)[members])
-        oldest = min(members[norms <= norms.min() * (1 + (2e-5 if K.dtype == np.float32 else 1e-9))])
-        f.coef[oldest] = 0
-        if oldest != t:
-            f.insert(t, -eta * slope, f.places.index(oldest))
-    return f
-
-
-def bsgd_projection(K, y, budget, lam, loss):
-    """BSGD that projects; an example in the span of the support vectors is projected onto them at once."""
+def bsgd(K, y, budget, lam, loss, maintenance):
+    """BSGD with removal or projection; with projection an example in the span of the support vectors needs no room."""
     f = Budgeted(K, budget)
 
-    def project(t):
+    def leave(t):
         members = f.places
-        f.coef[members] += f.coef[t] * np.linalg.solve(K[np.ix_(members, members)], K[members, t])
+        if maintenance == "projection":
+            f.coef[members] += f.coef[t] * np.linalg.solve(K[np.ix_(members, members)], K[members, t])
         f.coef[t] = 0
 
     for t in f:
@@ -285,18 +233,20 @@ def bsgd_projection(K, y, budget, lam, loss):
         if slope == 0:
             continue
         f.coef[t], members = -eta * slope, f.places
-        near = members and K[members, t] @ np.linalg.solve(K[np.ix_(members, members)], K[members, t])
-        if K[t, t] - (near or 0) <= 1e-10 * K[t, t]:
-            project(t)
-            continue
+        if members and maintenance == "projection":
+            near = K[members, t] @ np.linalg.solve(K[np.ix_(members, members)], K[members, t])
+            if K[t, t] - near <= 1e-10 * K[t, t]:
+                leave(t)
+                continue
         f.inserted[t] = True
         f.places.append(t)
         if len(f.places) > budget:
             norms = np.abs(f.coef[f.places]) * np.sqrt(np.diag(K)[f.places])
-            least = next(i for i, norm in zip(f.places, norms, strict=True) if norm <= norms.min() * (1 + 1e-9))
+            most = norms.min() * (1 + (2e-5 if K.dtype == np.float32 else 1e-9))
+            least = next(i for i, norm in zip(f.places, norms, strict=True) if norm <= most)
             f.inserted[t] = least != t  # what leaves at once is not counted
             f.places.remove(least)
-            project(least)
+            leave(least)
     return f
 
 
@@ -313,66 +263,49 @@ def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
 
 
 def duol(K, y, C, rho):
-    """Return the last coefficients, those of the average, and who was inserted."""
-    n = len(y)
-    coef, total, inserted = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
-    for t in range(n):
-        total += coef
-        f = K @ coef
-        loss = 1 - y[t] * f[t]
+    f = Budgeted(K)
+    for t in f:
+        values = K @ f.coef
+        loss = 1 - y[t] * values[t]
         if loss <= 1e-9:
             continue
-        conflicts = {i: y[i] * y[t] * K[i, t] for i in np.flatnonzero(inserted) if y[i] * f[i] <= 1 + 1e-9}
+        conflicts = {i: y[i] * y[t] * K[i, t] for i in f.places if y[i] * values[i] <= 1 + 1e-9}
         most = min(conflicts.values(), default=0)
         b = next((i for i, w in conflicts.items() if w <= most * (1 - 1e-9)), None)
         if b is not None and conflicts[b] <= -rho:
-            room = C - y[b] * coef[b]
-            g, d = both_steps(loss, max(1 - y[b] * f[b], 0), K[t, t], K[b, b], conflicts[b], C, max(room, 0))
-            coef[b] += d * y[b]
+            room = max(C - y[b] * f.coef[b], 0)
+            g, d = both_steps(loss, max(1 - y[b] * values[b], 0), K[t, t], K[b, b], conflicts[b], C, room)
+            f.coef[b] += d * y[b]
         else:
             g = min(C, loss / K[t, t])
-        coef[t], inserted[t] = g * y[t], True
-    return coef, total / n, inserted
+        f.insert(t, g * y[t])
+    return f
 
 
 def alma(K, y, alpha, B, C):
-    """Return the last coefficients, those of the average, and who was inserted."""
-    n, k = len(y), 1
-    coef, total, inserted = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
-    for t in range(n):
-        total += coef
+    f, k = Budgeted(K), 1
+    for t in f:
         length = np.sqrt(K[t, t])
-        if length == 0 or y[t] * (K[t] @ coef) / length > (1 - alpha) * B / np.sqrt(k):
-            continue
-        coef[t], inserted[t] = C / np.sqrt(k) * y[t] / length, True
-        coef = coef / max(1, np.sqrt(coef @ K @ coef))
-        k += 1
-    return coef, total / n, inserted
+        if length > 0 and y[t] * f.value(t) / length <= (1 - alpha) * B / np.sqrt(k):
+            f.insert(t, C / np.sqrt(k) * y[t] / length)
+            f.coef /= max(1, np.sqrt(f.coef @ K @ f.coef))
+            k += 1
+    return f
 
 
 class Points:
-    """A function of at most `budget` points, each its own row; merged points are rows, too.
+    """A function whose points are rows of their own: all that ever were, their coefs, and the sums of these, total."""
 
-    rows and coefs are those of all points that ever were, total the sums of the coefs over the steps.
-    """
-
-    def __init__(self, gamma):
-        self.gamma = gamma
+    def __init__(self):
         self.rows, self.coefs, self.total, self.examples, self.places = [], [], [], [], []
 
-    def value(self, x):
-        """f(x)."""
-        return sum(
-            a * np.exp(-self.gamma * np.sum((row - x) ** 2)) for a, row in zip(self.coefs, self.rows, strict=True)
-        )
-
     def add(self, row, c, example=-1):
-        """Begin a point; return its number."""
-        self.rows.append(row)
-        self.coefs.append(c)
-        self.total.append(0.0)
-        self.examples.append(example)
-        return len(self.rows) - 1
+        """Begin a point, merged or an example; its number is the last of the places."""
+        self.places.append(len(self.rows))
+        for values, value in zip(
+            (self.rows, self.coefs, self.total, self.examples), (row, c, 0.0, example), strict=True
+        ):
+            values.append(value)
 
 
 def merge(a, b, distance):
@@ -390,14 +323,15 @@ def merge(a, b, distance):
 
 
 def bsgd_merging(X, y, budget, lam, loss, gamma):
-    f = Points(gamma)
+    f = Points()
     for t in range(len(y)):
         f.total = [total + a for total, a in zip(f.total, f.coefs, strict=True)]
-        slope, eta = loss_derivative(loss, y[t], f.value(X[t])), 1 / (lam * (t + 1))
+        value = sum(a * np.exp(-gamma * np.sum((row - X[t]) ** 2)) for a, row in zip(f.coefs, f.rows, strict=True))
+        slope, eta = loss_derivative(loss, y[t], value), 1 / (lam * (t + 1))
         f.coefs = [a * (1 - eta * lam) for a in f.coefs]
         if slope == 0:
             continue
-        f.places.append(f.add(X[t], -eta * slope, t))
+        f.add(X[t], -eta * slope, t)
         if len(f.places) <= budget:
             continue
         sizes = np.abs([f.coefs[j] for j in f.places])
@@ -414,7 +348,7 @@ def bsgd_merging(X, y, budget, lam, loss, gamma):
             h, weight, _ = merged[n]
             f.coefs[n] = 0
             f.places.remove(n)
-            f.places.append(f.add(h * f.rows[m] + (1 - h) * f.rows[n], sign * weight))
+            f.add(h * f.rows[m] + (1 - h) * f.rows[n], sign * weight)
     return f
 
 
@@ -544,3 +478,66 @@ def sgd_c(Z, y, lam, order):
                 w[j] = min(0, z + (u - q[j]))
             q[j] += w[j] - z
     return w
+
+
+def fourier_features(X, n_components, gamma, seed):
+    """Z (n, D) of rows X (n, d): products of its rows are about exp(-gamma ||x - x'||^2)."""
+    random = np.random.RandomState(seed)
+    omega = np.sqrt(2 * gamma) * random.standard_normal((X.shape[1], n_components))
+    phase = random.uniform(0, 2 * np.pi, n_components)
+    Z = np.zeros((len(X), n_components))
+    for i, x in enumerate(np.asarray(X, dtype=np.float64)):
+        for j in range(n_components):
+            Z[i, j] = np.sqrt(2 / n_components) * np.cos(np.sum(x * omega[:, j]) + phase[j])
+    return Z
+
+
+def descent(Z, y, eta, loss, weights):
+    """Return the last w, the average of those before each example, and the numbers of mistakes and of steps."""
+    w, total, mistakes, updates = np.zeros(Z.shape[1]), np.zeros(Z.shape[1]), 0, 0
+    for z, label, weight in zip(Z, y, weights, strict=True):
+        total += w
+        f = np.sum(w * z)
+        mistakes += label * f <= 0
+        step = -eta * weight * loss_derivative(loss, label, f)
+        updates += step != 0
+        w = w + step * z
+    return w, total / len(Z), mistakes, updates
+
+
+def nogd(K, Y, budget, rank, eta, loss, weights):
+    """NOGD of several functions, one for each row of labels Y (M, T), on the same support vectors.
+
+    K (T, T) are the kernel values of the examples.  Returns the support vectors' places, the coefficients (M, n) of the
+    last and of the average functions, and the numbers of mistakes and of steps.
+    """
+    places, mistakes, updates, P = [], 0, 0, None
+    a, total = np.zeros(Y.shape), np.zeros(Y.shape)  # coefficients of all examples; their sum over the steps
+    w = None
+    for t in range(len(K)):
+        if P is not None:
+            a[:, places] = w @ P.T
+        total += a
+        f = a @ K[:, t]
+        steps = [-eta * weights[t] * loss_derivative(loss, y, value) for y, value in zip(Y[:, t], f, strict=True)]
+        mistakes += np.sum(Y[:, t] * f <= 0)
+        updates += np.count_nonzero(steps)
+        if P is not None:
+            w = w + np.outer(steps, P.T @ K[places, t])
+        elif np.any(steps):
+            a[:, t] = steps
+            places.append(t)
+            if len(places) == budget:
+                P, inverse = nystroem(K[np.ix_(places, places)], rank)
+                w = a[:, places] @ inverse
+    if P is not None:
+        a[:, places] = w @ P.T
+    return places, a[:, places], total[:, places] / len(K), mistakes, updates
+
+
+def nystroem(K, rank):
+    """Return V_k D_k^-1/2 and V_k D_k^1/2 (B, k) for the largest eigenvalues of K = V D V'."""
+    values, vectors = np.linalg.eigh(K)
+    largest = np.argsort(values)[::-1][:rank]
+    D, V = values[largest], vectors[:, largest]
+    return V / np.sqrt(D), V * np.sqrt(D)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy.linalg import sqrtm
@@ -41,10 +42,7 @@ def arow(r):
 
 def narow(b):
     def step(m, v):
-        if m >= 1 or v <= 1 / b:
-            return None
-        r = v / (b * v - 1)
-        return (1 - m) / (v + r), 1 / (v + r)
+        return arow(v / (b * v - 1))(m, v) if v > 1 / b else None
 
     return step
 
@@ -69,29 +67,22 @@ def cw(confidence, C=math.inf):
     return step
 
 
-def scw2(confidence, C):
-    """SCW-II as published."""
+def scw2(confidence, C, *, libol=False):
+    """SCW-II as published; as LIBOL 0.3 computes it, under the root v^2 is 2 v and the last phi^2 is 2 phi."""
     phi = norm.ppf(confidence)
-    return _scw2(phi, C, lambda m, v: (phi**2 * m**2 * v**2, phi**2))
 
-
-def scw2_of_libol(confidence, C):
-    """SCW-II as LIBOL 0.3 computes it: under the root, v^2 is 2 v and the last phi^2 is 2 phi."""
-    phi = norm.ppf(confidence)
-    return _scw2(phi, C, lambda m, v: (phi**2 * m**2 * 2 * v, 2 * phi))
-
-
-def _scw2(phi, C, under_the_root):
     def step(m, v):
         if phi * math.sqrt(v) <= m:
             return None
-        n = v + 1 / (2 * C)
-        square, last = under_the_root(m, v)
-        gamma = phi * math.sqrt(square + 4 * n * v * (n + v * last))
+        n, square, last = v + 1 / (2 * C), 2 * v if libol else v**2, 2 * phi if libol else phi**2
+        gamma = phi * math.sqrt(phi**2 * m**2 * square + 4 * n * v * (n + v * last))
         alpha = max(0.0, (-(2 * m * n + phi**2 * m * v) + gamma) / (2 * (n**2 + n * v * phi**2)))
         return alpha, _beta(alpha, v, phi)
 
     return step
+
+
+scw2_of_libol = partial(scw2, libol=True)
 
 
 def sop(X, y, a=1.0, *, always=False):

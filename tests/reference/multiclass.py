@@ -8,29 +8,26 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_softmax, softmax
 
+from tests.reference.kernel import Budgeted
+
 
 def online(K, y, n_classes, draws, step, radius=np.inf):
     """Run F <- project(F + C k_t) over examples of the classes y (T,), 0, 1, ...; step(y, f, u) answers C (M,) or None.
 
-    Returns the coefficients of the last and of the average classifier, both (M, T), the mask of those that were
-    inserted, the number of mistakes, and the sum of the losses -log softmax(f)[y].
+    The result is that of `kernel.online`, with coefficients (M, T) and the losses -log softmax(f)[y].
     """
-    T = len(y)
-    coef, total = np.zeros((n_classes, T)), np.zeros((n_classes, T))
-    inserted, mistakes, losses = np.zeros(T, dtype=bool), 0, 0.0
-    for t in range(T):
-        total += coef
-        f = coef @ K[:, t]
-        mistakes += f[y[t]] <= np.max(np.delete(f, y[t]))
-        losses -= log_softmax(f)[y[t]]
-        change = step(y[t], f, draws[t])
+    f = Budgeted(K)
+    f.coef, f.total = np.zeros((2, n_classes, len(y)))
+    f.mistakes, f.losses = 0, 0.0
+    for t in f:
+        values = f.coef @ K[:, t]
+        f.mistakes += values[y[t]] <= np.max(np.delete(values, y[t]))
+        f.losses -= log_softmax(values)[y[t]]
+        change = step(y[t], values, draws[t])
         if change is not None:
-            coef[:, t] = change
-            inserted[t] = True
-        norm = np.sqrt(max(2 * np.trace(coef @ K @ coef.T), 0))
-        if norm > radius:
-            coef *= radius / norm
-    return coef, total / T, inserted, mistakes, losses
+            f.coef[:, t], f.inserted[t] = change, True
+        f.coef *= min(1, radius / max(np.sqrt(max(2 * np.trace(f.coef @ K @ f.coef.T), 0)), 1e-300))
+    return f
 
 
 def gradient(y, f):
@@ -58,6 +55,8 @@ def margin(eta):
 
 
 def oskl(G, eta):
+    eta = eta or 0.9 / G
+
     def step(y, f, u):
         g = gradient(y, f)
         return -eta / 2 * G * g / length(g) if u < length(g) / G else None
@@ -65,17 +64,17 @@ def oskl(G, eta):
     return step
 
 
-def auxiliary(eta, h, gamma, delta):
+def auxiliary(eta, h, aux_gamma, aux_delta):
     def step(y, f, u):
         odds = np.exp(f - f[y])  # against class y
         odds[y] = 0
         loss, others = np.log1p(np.sum(odds)), np.sum(odds)
         if h == "log_gamma":
-            bound, slope = np.log(gamma + others), odds / (gamma + others)
+            bound, slope = np.log(aux_gamma + others), odds / (aux_gamma + others)
         elif h == "log_one_plus_gamma":
-            bound, slope = np.log1p(gamma * others), gamma * odds / (1 + gamma * others)
+            bound, slope = np.log1p(aux_gamma * others), aux_gamma * odds / (1 + aux_gamma * others)
         else:
-            bound, slope = max(loss, np.log1p(np.exp(-delta))), odds / (1 + others)
+            bound, slope = max(loss, np.log1p(np.exp(-aux_delta))), odds / (1 + others)
             if bound > loss:
                 return None
         slope[y] = -np.sum(slope)

@@ -33,13 +33,10 @@ def whitened_weights(z, parts, sigma):
     return w
 
 
-def covariance(X, C):
-    return np.linalg.inv(np.eye(X.shape[1]) + C * X.T @ X)
-
-
 def whiten(X, groups, C, with_covariance):
     """The whitened features, the parts of the groups in them, and the root that leads from w to the weights."""
-    blocks = [sqrtm(covariance(X[:, g], C)).real if with_covariance else np.eye(len(g)) for g in groups]
+    precisions = [np.eye(len(g)) + C * with_covariance * X[:, g].T @ X[:, g] for g in groups]
+    blocks = [sqrtm(np.linalg.inv(precision)).real for precision in precisions]
     ends = np.cumsum([len(g) for g in groups])
     parts = [slice(end - len(g), end) for g, end in zip(groups, ends, strict=True)]
     Z = np.hstack([X[:, g] @ B for g, B in zip(groups, blocks, strict=True)])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 
 
+@estimator
 class BudgetKernelClassifier(OneVsRestKernelClassifier):
     """A binary kernel classifier that learns row by row, with at most `budget` support vectors at any time.
 
-    With more than two classes there is one for each, which tells it from the rest, with a budget of its own.
+    With more than two classes there is one learner per class, which separates it from the others, with a budget of its
+    own.
 
     A subclass sets its compiled strategy, `_strategy`; its `_strategy_arguments()` returns the numbers that the
     strategy gets after the budget.
@@ -24,23 +26,13 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
         Predict with the average of the f_t; otherwise with the last one.  The average is as accurate or more, by up to
         16 points in docs/methods/budget_oskl.md, and where support vectors are replaced it keeps more of them than the
         budget; `last_classifier` returns the last classifier of the same fit.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `OneVsRestKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `OneVsRestKernelClassifier`.
     """
 
+    budget: int = parameter(100, COUNT)
+
     _fixed = (*OneVsRestKernelClassifier._fixed, "budget")
-    _parameter_constraints = OneVsRestKernelClassifier._parameter_constraints | {"budget": [COUNT]}
 
-    def __init__(self, budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.budget = budget
-
-    def _refuse_to_turn(self):
+    def _check_shrinking(self):
         if self.lam is not None and self.eta * self.lam >= 1:
             message = f"eta * lam of {type(self).__name__} must be below 1. Got {self.eta!r} * {self.lam!r}."
             raise ValueError(message)

@@ -8,7 +8,7 @@ import numpy as np
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
 from klr_bench.estimators.online.state import SCALE, SUM
 from klr_bench.estimators.online.strategies import FIRST, N, decide, drop, enter, shrink, strategy
 
@@ -109,6 +109,7 @@ def replace_and_make_up(book, parameters):
     return len(y)
 
 
+@estimator
 class BOGD(BudgetKernelClassifier):
     r"""Gradient steps on the hinge loss; with a full budget a support vector leaves and the others compensate.
 
@@ -130,13 +131,6 @@ class BOGD(BudgetKernelClassifier):
         Regularisation >= 0, with eta lam < 1; None is 1/T^2, T the number of rows of the first call.  1e-5 gives the
         numbers of support vectors that BOGD++ has in Zhang et al., ICML 2013, on all sets, the default on all but
         Covertype.
-    budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`.
 
     References
     ----------
@@ -153,45 +147,23 @@ class BOGD(BudgetKernelClassifier):
     (True, 20, True)
     """
 
+    eta: float = parameter(1.0, POSITIVE)
+    gamma_max: float = parameter(1.0, POSITIVE)
+    lam: float | None = parameter(None, NOT_NEGATIVE, None)
+
     _strategy = replace_and_make_up
     _by_length = False
-    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
-        "eta": [POSITIVE],
-        "gamma_max": [POSITIVE],
-        "lam": [NOT_NEGATIVE, None],
-    }
-
-    def __init__(
-        self,
-        budget=100,
-        eta=1.0,
-        gamma_max=1.0,
-        lam=None,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.eta = eta
-        self.gamma_max = gamma_max
-        self.lam = lam
 
     def _validate_params(self):
         super()._validate_params()
-        self._refuse_to_turn()
+        self._check_shrinking()
 
     def _strategy_arguments(self):
         lam = min(1 / self._n_first**2, 0.5 / self.eta) if self.lam is None else self.lam
         return [self.eta, self.eta * self.gamma_max, 1 - self.eta * lam, self._by_length]
 
 
+@estimator
 class BOGDPlusPlus(BOGD):
     r"""`BOGD` in which support vectors that contribute little are more likely to be removed.
 
@@ -203,18 +175,6 @@ class BOGDPlusPlus(BOGD):
         \quad s = \frac{B - 1}{\sum_{j=1}^B | a_j | \lVert k(x_j, \cdot) \rVert}
 
     Where all coefficients and lengths are equal it is 1/B, that of `BOGD`.
-
-    Parameters
-    ----------
-    budget, eta, gamma_max, lam
-        See `BOGD`.
-    average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`.
 
     References
     ----------

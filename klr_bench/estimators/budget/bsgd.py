@@ -11,13 +11,13 @@ from klr_bench.estimators.budget.merging import MergingState
 from klr_bench.estimators.budget.projecting import ProjectingState
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.core.vectors import tie
 from klr_bench.estimators.online.state import SCALE, T
 from klr_bench.estimators.online.strategies import EVER, FIRST, N, decide, drop, enter, shrink, strategy
 
 STATES = {"merging": MergingState, "projection": ProjectingState}
-"""How room can be made beside removal, and the states of learners that make it so."""
+"""Ways to make room other than removal, and the states of their learners."""
 
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
@@ -35,12 +35,12 @@ def _least(book):
     """Return the slot with the least |a_i| ||k(x_i, .)||, of equal ones the oldest, and this norm without the scale."""
     coef, length, number = book.coef, book.length, book.number
     least = _least_norm(coef, length, book.counts[FIRST] + len(book.y))
-    found, oldest, most = 0, book.counts[EVER], least * (1.0 + tie(book.values))
+    first, oldest, most = 0, book.counts[EVER], least * (1.0 + tie(book.values))
     for slot in range(book.counts[N]):
         j = book.column[slot]
         if number[j] < oldest and abs(coef[j]) * length[j] <= most:
-            found, oldest = slot, number[j]
-    return found, least
+            first, oldest = slot, number[j]
+    return first, least
 
 
 @strategy
@@ -66,6 +66,7 @@ def step_and_remove_least(book, parameters):
     return len(y)
 
 
+@estimator
 class BSGD(BudgetKernelClassifier):
     r"""Pegasos with a budget: it removes, projects or merges the support vector of least norm when there are too many.
 
@@ -97,14 +98,12 @@ class BSGD(BudgetKernelClassifier):
         merging than by removal, by 1.5 to 7.5 points (docs/methods/budget_oskl.md).
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.  With merging it keeps all merged points, too.
-    budget, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`; n_updates_ counts no example that would be removed at once, or is in the span of
-        the support vectors, and no merged point.
+    n_updates_ : int
+        Number of insertions, without examples that would be removed at once or are in the span of the support vectors,
+        and without merged points.
 
     References
     ----------
@@ -126,35 +125,12 @@ class BSGD(BudgetKernelClassifier):
     True
     """
 
+    lam: float = parameter(1e-4, POSITIVE)
+    loss: str = parameter("hinge", StrOptions({"hinge", "logit"}))
+    maintenance: str = parameter("removal", StrOptions({"removal", *STATES}))
+
     _strategy = step_and_remove_least
     _fixed = (*BudgetKernelClassifier._fixed, "maintenance")
-    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
-        "lam": [POSITIVE],
-        "loss": [StrOptions({"hinge", "logit"})],
-        "maintenance": [StrOptions({"removal", *STATES})],
-    }
-
-    def __init__(
-        self,
-        budget=100,
-        lam=1e-4,
-        loss="hinge",
-        maintenance="removal",
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.lam = lam
-        self.loss = loss
-        self.maintenance = maintenance
 
     def _validate_params(self):
         super()._validate_params()

@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.parameters import estimator, parameter
 from klr_bench.estimators.online.state import MISTAKES, SCALE
 from klr_bench.estimators.online.strategies import (
     MEMORY,
@@ -73,6 +74,7 @@ def forget_oldest(book, parameters):
     return len(y)
 
 
+@estimator
 class Forgetron(BudgetKernelClassifier):
     r"""A perceptron within a budget: it shrinks f at mistakes and removes the oldest support vector.
 
@@ -93,13 +95,6 @@ class Forgetron(BudgetKernelClassifier):
     variant : {"basic", "self_tuned"}, default="basic"
         How f shrinks; "basic" is the variant that Zhang et al. (ICML 2013) compare, "self_tuned" shrinks only as much
         as its bound on the mistakes needs.
-    budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`.
 
     References
     ----------
@@ -116,29 +111,10 @@ class Forgetron(BudgetKernelClassifier):
     (True, True)
     """
 
+    variant: str = parameter("basic", StrOptions({"basic", "self_tuned"}))
+
     _strategy = forget_oldest
     _by_age = True
-    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
-        "variant": [StrOptions({"basic", "self_tuned"})],
-    }
-
-    def __init__(
-        self,
-        budget=100,
-        variant="basic",
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.variant = variant
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -28,13 +28,12 @@ from numba import float64, int64, types
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, grown, refuse_dense
-from klr_bench.estimators.core.vectors import TIE
-from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
+from klr_bench.estimators.core.rows import Growing, enlarged, grown, refuse_dense
+from klr_bench.estimators.core.vectors import TIE, dot
+from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay
 
-EVER, FREE, USED = range(REFUSED + 1, REFUSED + 4)
-"""Behind T, MISTAKES and REFUSED in `counts`: points ever in f, the slot for the next, slots in use."""
+FREE = EVER + 1
+"""Place in `counts` of the slot for the next point."""
 _EQUAL = 1e-12
 """What two partners leave behind is equal if it differs by this share of a^2 at most."""
 
@@ -75,20 +74,12 @@ def least(coef, number):
     smallest = math.inf
     for a in coef:
         smallest = min(smallest, abs(a) if a != 0.0 else math.inf)
-    found = -1
+    first = -1
     for slot in range(len(coef)):
         near = coef[slot] != 0.0 and abs(coef[slot]) <= smallest * (1.0 + TIE)
-        if near and (found < 0 or number[slot] < number[found]):
-            found = slot
-    return found
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def _dot(coef, values):
-    total = 0.0
-    for slot in range(len(coef)):
-        total += coef[slot] * values[slot]
-    return total
+        if near and (first < 0 or number[slot] < number[first]):
+            first = slot
+    return first
 
 
 @compiled(fastmath={"reassoc", "contract"})
@@ -122,12 +113,12 @@ def partner(coef, distances, number, m):
         left[slot] = merged(a, abs(coef[slot]), distances[slot])[2]
         if left[slot] < least:
             least, farthest = left[slot], _farthest(left[slot], a)
-    found = -1
+    first = -1
     for slot in range(len(coef)):
-        if left[slot] <= least + _EQUAL * a * a and (found < 0 or number[slot] < number[found]):
-            found = slot
-    h, weight, _ = merged(a, abs(coef[found]), distances[found])
-    return found, h, weight
+        if left[slot] <= least + _EQUAL * a * a and (first < 0 or number[slot] < number[first]):
+            first = slot
+    h, weight, _ = merged(a, abs(coef[first]), distances[first])
+    return first, h, weight
 
 
 @compiled()
@@ -143,15 +134,6 @@ def _retire(slot, coef, average, since, number, total, scalars):
     coef[slot] = 0.0
 
 
-@compiled()
-def _fold(coef, average, since, scalars):
-    for slot in range(len(coef)):
-        average[slot] += coef[slot] * (scalars[SUM] - since[slot])
-        since[slot] = 0.0
-        coef[slot] *= scalars[SCALE]
-    scalars[SCALE], scalars[SUM] = 1.0, 0.0
-
-
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 
 
@@ -161,42 +143,35 @@ _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 ))  # fmt: skip
 def _block(
     loss, lam, gamma, y, X, distances, values, own, own_values, points, coef, average, since,
-    number, total, made, numbers, counts, scalars,
+    number, total, inserted, numbers, counts, scalars,
 ):  # fmt: skip
     """Learn from a block of b examples X (b, d) with labels y (b,); there are S = B + 1 slots.
 
     distances, values (b, S) and own, own_values (b, b): scaled distances and kernel values of the examples from the
     slots and each other.  Per slot: points (S, d), coef, average, since, number
-    (S,), as in `online.strategies.Book`; total, per point that was ever in f, too.  Written: made (2b, d), the new
+    (S,), as in `online.strategies.Book`; total, per point that was ever in f, too.  Written: inserted (2b, d), the new
     points, and numbers (2b,), which examples they are, -1 for a merged one.
     """
     before, S = counts[EVER], len(coef)
     from_m = np.empty(S)
     for i in range(len(y)):
-        value = scalars[SCALE] * _dot(coef, values[i])
-        scalars[LAST] = value
-        counts[T] += 1
-        t = counts[T]
-        if not math.isfinite(value):
-            counts[REFUSED] = t
+        value = scalars[SCALE] * dot(coef, values[i], S)
+        if not count_example(y[i], value, 0.0, counts, scalars):
             return
-        scalars[SUM] += scalars[SCALE]
-        counts[MISTAKES] += y[i] * value <= 0.0
+        t = counts[T]
         if t > 1:  # f_1 = 0 needs no shrinking
-            scalars[SCALE] *= 1.0 - 1.0 / t
-        if scalars[SCALE] < FOLD_BELOW:
-            _fold(coef, average, since, scalars)
+            decay(1.0 - 1.0 / t, S, coef, average, since, scalars)
         slope = derivative(loss, y[i], value, 0.0)
         if slope == 0.0:
             continue
         new = counts[FREE]
-        points[new], made[counts[EVER] - before], numbers[counts[EVER] - before] = X[i], X[i], t - 1
+        points[new], inserted[counts[EVER] - before], numbers[counts[EVER] - before] = X[i], X[i], t - 1
         _place(new, -slope / (lam * t), coef, average, since, number, counts, scalars)
         for r in range(i + 1, len(y)):
             distances[r, new], values[r, new] = own[r, i], own_values[r, i]
-        counts[USED] += 1
-        counts[FREE] = counts[USED]
-        if counts[USED] < S:
+        counts[N] += 1
+        counts[FREE] = counts[N]
+        if counts[N] < S:
             continue
         m = least(coef, number)
         _distances_from(points, m, gamma, from_m)
@@ -207,11 +182,11 @@ def _block(
             for r in range(i + 1, len(y)):
                 distances[r, n] = max(h * distances[r, m] + (1.0 - h) * distances[r, n] - apart, 0.0)
                 values[r, n] = math.exp(-distances[r, n])
-            made[counts[EVER] - before], numbers[counts[EVER] - before] = points[n], -1
+            inserted[counts[EVER] - before], numbers[counts[EVER] - before] = points[n], -1
             _retire(n, coef, average, since, number, total, scalars)
             _place(n, c, coef, average, since, number, counts, scalars)
         _retire(m, coef, average, since, number, total, scalars)
-        counts[USED], counts[FREE] = S - 1, m
+        counts[N], counts[FREE] = S - 1, m
 
 
 class MergingState(BlockState):
@@ -238,24 +213,23 @@ class MergingState(BlockState):
     def _learn_block(self, X, y, loss, lam):
         rows = X.astype(np.float64)
         self._make_room(len(y))
-        made, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
+        inserted, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
         distances, own = self._distances(rows, self.points), self._distances(rows, rows)
         _block(
             loss, lam, self.gamma, y, rows, distances, np.exp(-distances), own, np.exp(-own), self.points, self.coef,
-            self.average, self.since, self.number, self.total, made, numbers, self.counts, self.scalars,
+            self.average, self.since, self.number, self.total, inserted, numbers, self.counts, self.scalars,
         )  # fmt: skip
         new = slice(0, self.counts[EVER] - len(self.support))
-        self.support.append(made[new])
+        self.support.append(inserted[new])
         self.numbers.append(numbers[new])
 
     def _make_room(self, n):
-        """Make room for n examples: as many slots as are needed, B + 1 at most."""
-        slots = min(self.size, self.counts[USED] + n + 1)
+        slots = min(self.size, self.counts[N] + n + 1)
         if slots > len(self.coef):
             slots = min(self.size, 2 * slots)
             for name in ("points", "coef", "average", "since", "number"):
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros((slots - len(old), *old.shape[1:]), old.dtype)]))
+                values = getattr(self, name)
+                setattr(self, name, enlarged(values, (slots, *values.shape[1:])))
         self.total = grown(self.total, self.counts[EVER] + 2 * n)
 
     def _distances(self, A, B):
@@ -266,13 +240,5 @@ class MergingState(BlockState):
         distances += self.gamma * np.einsum("ij,ij->i", B, B)
         return np.maximum(distances, 0.0, out=distances)
 
-    def coefficients(self, *, average):
-        """Return the places in `support` of the points in f and their coefficients, of the average or the last f."""
-        slots = np.flatnonzero(self.coef)
-        number, coef = self.number[slots], self.coef[slots]
-        if not average:
-            order = np.argsort(number)
-            return number[order], self.scalars[SCALE] * coef[order]
-        total = self.total[: len(self.support)].copy()
-        total[number] = self.average[slots] + coef * (self.scalars[SUM] - self.since[slots])
-        return np.arange(len(total)), total / max(self.t, 1)
+    def _slots(self):
+        return np.flatnonzero(self.coef)

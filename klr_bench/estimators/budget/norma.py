@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE
+from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
 from klr_bench.estimators.online.strategies import TURNS, N, decide, drop, enter, shrink, strategy
 
 
@@ -33,6 +33,7 @@ def step_and_truncate(book, parameters):
     return len(y)
 
 
+@estimator
 class NORMA(BudgetKernelClassifier):
     r"""Gradient steps on a regularised loss, truncated to the newest `budget` support vectors.
 
@@ -56,13 +57,6 @@ class NORMA(BudgetKernelClassifier):
     loss : {"hinge", "logit"}, default="hinge"
         max(0, 1 - yf), the soft margin of the paper with rho = 1 and no nu, or log(1 + e^-yf).  Only the second gives
         probabilities, and with it every example is inserted.
-    budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`.
 
     References
     ----------
@@ -80,38 +74,15 @@ class NORMA(BudgetKernelClassifier):
     (True, 30, True)
     """
 
-    _strategy = step_and_truncate
-    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
-        "eta": [POSITIVE],
-        "lam": [NOT_NEGATIVE],
-        "loss": [StrOptions({"hinge", "logit"})],
-    }
+    eta: float = parameter(0.5, POSITIVE)
+    lam: float = parameter(0.01, NOT_NEGATIVE)
+    loss: str = parameter("hinge", StrOptions({"hinge", "logit"}))
 
-    def __init__(
-        self,
-        budget=100,
-        eta=0.5,
-        lam=0.01,
-        loss="hinge",
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.eta = eta
-        self.lam = lam
-        self.loss = loss
+    _strategy = step_and_truncate
 
     def _validate_params(self):
         super()._validate_params()
-        self._refuse_to_turn()
+        self._check_shrinking()
 
     def _strategy_arguments(self):
         return [LOSSES[self.loss], self.eta, 1 - self.eta * self.lam]

@@ -6,6 +6,7 @@ Zhang, Yi, Jin, Lin, He (ICML 2013) announce such a method as future work; this 
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.linalg import eigh
@@ -15,10 +16,10 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE
+from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
-from klr_bench.estimators.online.oskl import step_size
+from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
 from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, T
 from klr_bench.estimators.online.strategies import N, decide, enter, strategy
 
@@ -65,6 +66,7 @@ def sample_then_project(book, parameters):
     return len(y)
 
 
+@estimator
 class BudgetOSKL(Progressive, BudgetKernelClassifier):
     r"""OSKL until there are `budget` support vectors; then each gradient step is projected onto the nearest one.
 
@@ -96,8 +98,13 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         derivatives of the other losses than logit have no bound in advance: an example whose derivative exceeds G
         raises a ValueError, with a full budget too.  The first has 1 (exponential) or 2 (square), and on MAGIC a G of
         10 is enough for the square loss, and with eta = 0.01 for the exponential one.
-    eta, loss, delta
-        See `OSKL`.
+    eta : float or None, default=None
+        Step size > 0; None is 0.9 / (L G), where L, with |l'| <= L l, is 1 for logit and exponential, 2 / delta for
+        square.
+    loss : {"logit", "exponential", "square"}, default="logit"
+        log(1 + e^-yf), e^-yf, or max((y - f)^2, delta^2).  Only the first gives probabilities.
+    delta : float, default=0.1
+        delta > 0 of the square loss: an example with |y - f| < delta changes nothing.
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one, which is the better choice where the rows do
         not come in random order (docs/methods/budget_oskl.md).
@@ -106,13 +113,11 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         They are then those of the average and of the last classifier.  `partial_fit` goes on without them.
     lam : float or None, default=None
         Weight > 0 of the squared norm in `refit`; None is 1 / (10 n_samples), the default of `DualCDKLR`.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`; n_updates_ does not count the steps of a full budget.
+    n_updates_ : int
+        Number of insertions; the steps of a full budget do not count.
 
     References
     ----------
@@ -130,56 +135,26 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     (True, 20, 20)
     """
 
+    G: float = parameter(1.0, AT_LEAST_ONE)
+    eta: float | None = parameter(None, POSITIVE, None)
+    loss: str = parameter("logit", StrOptions(set(SMOOTH_LOSSES)))
+    delta: float = parameter(0.1, POSITIVE)
+    _: KW_ONLY
+    average: bool = parameter(True, "boolean")
+    refit: bool = parameter(False, "boolean")
+    lam: float | None = parameter(None, POSITIVE, None)
+
     grows = False  # what is inserted stays
     _strategy = sample_then_project
-    _parameter_constraints = BudgetKernelClassifier._parameter_constraints | {
-        "G": [AT_LEAST_ONE],
-        "eta": [POSITIVE, None],
-        "loss": [StrOptions({"logit", "exponential", "square"})],
-        "delta": [POSITIVE],
-        "refit": ["boolean"],
-        "lam": [POSITIVE, None],
-    }
-
-    def __init__(
-        self,
-        budget=100,
-        G=1.0,
-        eta=None,
-        loss="logit",
-        delta=0.1,
-        *,
-        average=True,
-        refit=False,
-        lam=None,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.G = G
-        self.eta = eta
-        self.loss = loss
-        self.delta = delta
-        self.refit = refit
-        self.lam = lam
 
     def _complete(self, X, y):
         """With `refit`, find the best coefficients, unless the callback has ended the fit."""
         if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
-            X, y = self._validate(X, y, dtype=self.support_vectors_.dtype)
             lam, operands = self.lam or 1.0 / (10.0 * len(y)), self._state.operands.fitting(X)
             self._refitted = best_coefficients(operands, self.support_vectors_, X, self._signs(y), lam)
             self._publish()
 
-    def _start(self):
-        super()._start()
-        self._refitted = None
+    _refitted = None
 
     def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
         self._refitted = None
@@ -202,11 +177,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):
             super()._refuse(t, f)
-        message = (
-            f"BudgetOSKL: |l'(y, f(x))| of the {self.loss} loss exceeds G = {self.G:g} at example {t}; "
-            "G must be at least the largest derivative that occurs: use a larger G or a smaller eta."
-        )
-        raise ValueError(message)
+        refuse_slope(self, t, "eta")
 
 
 def best_coefficients(operands, support, X, y, lam):
@@ -219,8 +190,8 @@ def best_coefficients(operands, support, X, y, lam):
     right = operands.right(support)
     G = operands.values(operands.left(support), right)
     D, V = eigh(G.astype(np.float64))
-    kept = max(np.finfo(G.dtype).eps, RELATIVE) * D[-1] < D
-    transform = V[:, kept] / np.sqrt(D[kept])
+    large = max(np.finfo(G.dtype).eps, RELATIVE) * D[-1] < D
+    transform = V[:, large] / np.sqrt(D[large])
     Z = operands.values(operands.left(operands.rows(X)), right).astype(np.float64) @ transform
     solver = LogisticRegression(C=1.0 / (lam * len(y)), fit_intercept=False, solver="newton-cholesky", tol=TOLERANCE)
     return transform @ solver.fit(Z, y).coef_[0]

@@ -21,13 +21,10 @@ from numba import float64, int64, types
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, growing_like, grown
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
-from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
+from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay, settle
 
-EVER, USED = REFUSED + 1, REFUSED + 2
-"""Behind T, MISTAKES and REFUSED in `counts`: examples ever inserted, support vectors."""
 _DEPENDENT = 1e-10
 """An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
 
@@ -101,14 +98,6 @@ def without(factor, p, m):
 
 
 @compiled()
-def _settle(m, coef, average, since, scalars):
-    """Bring the contributions of the m support vectors to the average up to date."""
-    for j in range(m):
-        average[j] += coef[j] * (scalars[SUM] - since[j])
-        since[j] = scalars[SUM]
-
-
-@compiled()
 def _least(m, coef, length):
     """Return the first of the m support vectors with the least |a_i| ||k(x_i, .)||, and this norm without the scale."""
     least = math.inf
@@ -147,26 +136,16 @@ def _block(
     first, k, q = values.shape[1] - len(y), np.empty(len(coef)), np.empty(len(coef))
     before = counts[EVER]
     for i in range(len(y)):
-        m, f = counts[USED], 0.0
+        m, f = counts[N], 0.0
         for j in range(m):
             k[j] = values[i, column[j]]
             f += coef[j] * k[j]
         f *= scalars[SCALE]
-        scalars[LAST] = f
-        counts[T] += 1
-        t = counts[T]
-        if not math.isfinite(f + squares[i]):
-            counts[REFUSED] = t
+        if not count_example(y[i], f, squares[i], counts, scalars):
             return
-        scalars[SUM] += scalars[SCALE]
-        counts[MISTAKES] += y[i] * f <= 0.0
+        t = counts[T]
         if t > 1:  # f_1 = 0 needs no shrinking
-            scalars[SCALE] *= 1.0 - 1.0 / t
-        if scalars[SCALE] < FOLD_BELOW:
-            _settle(m, coef, average, since, scalars)
-            coef[:m] *= scalars[SCALE]
-            since[:m] = 0.0
-            scalars[SCALE], scalars[SUM] = 1.0, 0.0
+            decay(1.0 - 1.0 / t, m, coef, average, since, scalars)
         slope = derivative(loss, y[i], f, 0.0)
         if slope == 0.0:
             continue
@@ -180,7 +159,7 @@ def _block(
             p, least = _least(m, coef, length)
             inside = abs(c) * math.sqrt(squares[i]) < least * (1.0 - TIE)  # the new one would leave at once
         if inside:
-            _settle(m, coef, average, since, scalars)
+            settle(m, coef, average, since, scalars)
             backward(factor, m, k)
             for j in range(m):
                 coef[j] += c * k[j]
@@ -190,11 +169,11 @@ def _block(
         number[m], column[m] = counts[EVER], first + i
         entered[counts[EVER] - before] = t - 1
         counts[EVER] += 1
-        counts[USED] += 1
+        counts[N] += 1
         if m < budget:
             continue
-        m = counts[USED]
-        _settle(m, coef, average, since, scalars)
+        m = counts[N]
+        settle(m, coef, average, since, scalars)
         q[:m] = 0.0
         q[p] = 1.0
         forward(factor, p, m, q)
@@ -204,7 +183,7 @@ def _block(
             coef[j] -= share * q[j]
         without(factor, p, m)
         _leave(p, m, coef, average, since, number, column, length, total, scalars)
-        counts[USED] -= 1
+        counts[N] -= 1
 
 
 class ProjectingState(BlockState):
@@ -221,10 +200,10 @@ class ProjectingState(BlockState):
         self.factor, self.total = np.zeros((0, 0)), np.zeros(0)
         self.coef, self.average, self.since, self.length = np.zeros((4, 0))
         self.number = np.zeros(0, dtype=np.int64)
-        self.counts, self.scalars = np.zeros(USED + 1, dtype=np.int64), np.array([1.0, 0.0, 0.0])
+        self.counts, self.scalars = np.zeros(EVER + 1, dtype=np.int64), np.array([1.0, 0.0, 0.0])
 
     def _learn_block(self, X, y, loss, lam):
-        n, before, rows = self.counts[USED], self.t, X.astype(np.float64)
+        n, before, rows = self.counts[N], self.t, X.astype(np.float64)
         self._make_room(len(y))
         left, right = self.operands.left(rows), self.operands.right(rows)
         old = self.operands.right(self.support.rows[self.number[:n]].astype(np.float64))
@@ -240,24 +219,10 @@ class ProjectingState(BlockState):
         self.numbers.append(entered)
 
     def _make_room(self, n):
-        """Make room for n examples: as many places as are needed, B + 1 at most."""
-        places = min(self.budget + 1, self.counts[USED] + n + 1)
+        places = min(self.budget + 1, self.counts[N] + n + 1)
         if places > len(self.coef):
             places = min(self.budget + 1, 2 * places)
-            factor, old = np.zeros((places, places)), len(self.coef)
-            factor[:old, :old] = self.factor
-            self.factor = factor
-            for name in ("coef", "average", "since", "length", "number"):
+            for name in ("factor", "coef", "average", "since", "length", "number"):
                 values = getattr(self, name)
-                setattr(self, name, np.concatenate([values, np.zeros(places - old, values.dtype)]))
+                setattr(self, name, enlarged(values, (places,) * values.ndim))
         self.total = grown(self.total, self.counts[EVER] + n)
-
-    def coefficients(self, *, average):
-        """Return the places in `support` of the examples in f and their coefficients, of the average or the last f."""
-        m = self.counts[USED]
-        number, coef = self.number[:m], self.coef[:m]
-        if not average:
-            return number.copy(), self.scalars[SCALE] * coef
-        total = self.total[: len(self.support)].copy()
-        total[number] = self.average[:m] + coef * (self.scalars[SUM] - self.since[:m])
-        return np.arange(len(total)), total / max(self.t, 1)

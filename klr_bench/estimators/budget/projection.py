@@ -4,8 +4,7 @@ Let K = L L' be the kernel matrix of the support vectors.  In an orthonormal bas
 coordinates, its coefficients a solve L'a = v, and the projection P k(x, .) has the coordinates w with L w = k.  Matrix
 products give w for a block of examples; the updates within the block work on the matrix of the inner products of the w.
 
-While there is room, a Projectron is a kernel perceptron, because a mistake in the span is its own projection: the block
-is then processed by the perceptron, and w is computed for its mistakes only.
+While there is room, a Projectron is a kernel perceptron: w is then computed for the mistakes only.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from scipy.linalg.lapack import dtrtri
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, growing_like, grown
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import add_scaled
 
 BLOCK = 128
@@ -231,9 +230,7 @@ class ProjectionState:
     def _grow(self, n):
         self.v, self.v_sum, self.inverses = grown(self.v, n), grown(self.v_sum, n), grown(self.inverses, n)
         if n > len(self.factor):
-            factor = np.zeros((len(self.v), len(self.v)))
-            factor[: len(self.factor), : len(self.factor)] = self.factor
-            self.factor = factor
+            self.factor = enlarged(self.factor, (len(self.v), len(self.v)))
 
     def coefficients(self, *, average):
         """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""

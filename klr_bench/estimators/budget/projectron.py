@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.budget.projection import ProjectionState
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 
 
+@estimator
 class Projectron(BudgetKernelClassifier):
     r"""A perceptron that, with a full budget, adds the projection of a mistake onto its support vectors.
 
@@ -30,13 +31,6 @@ class Projectron(BudgetKernelClassifier):
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.  The average is several points more accurate,
         and has the same support vectors.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`.
 
     References
     ----------
@@ -55,22 +49,6 @@ class Projectron(BudgetKernelClassifier):
 
     grows = False  # what is inserted stays
 
-    def __init__(
-        self,
-        budget=100,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-
     def _new_state(self, X):
         return ProjectionState(self._kernel(X), X, self.budget)
 
@@ -78,6 +56,7 @@ class Projectron(BudgetKernelClassifier):
         return lambda X, signs, draws, *_: self._state.learn(X, signs, margins=False, eta=1.0)
 
 
+@estimator
 class ProjectronPlusPlus(Projectron):
     r"""A `Projectron` that also learns where 0 < y f(x) < 1.
 
@@ -91,18 +70,9 @@ class ProjectronPlusPlus(Projectron):
 
     Parameters
     ----------
-    budget, average
-        See `Projectron`.
     eta : float, default=0.1
         Largest distance delta > 0 from the span, per unit of the loss, at which it learns: with a larger one it learns
         from more examples of a small margin.  0.1 is that of the project's runs (configs/algorithm/projectronpp.yaml).
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`.
 
     References
     ----------
@@ -119,36 +89,7 @@ class ProjectronPlusPlus(Projectron):
     (True, 6)
     """
 
-    _parameter_constraints = Projectron._parameter_constraints | {"eta": [POSITIVE]}
-
-    def __init__(
-        self,
-        budget=100,
-        eta=0.1,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(
-            budget,
-            average=average,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            random_state=random_state,
-            dtype=dtype,
-            n_epochs=n_epochs,
-            shuffle=shuffle,
-        )
-        self.eta = eta
+    eta: float = parameter(0.1, POSITIVE)
 
     def _learning(self):
         return lambda X, signs, draws, *_: self._state.learn(X, signs, margins=True, eta=self.eta)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.online.strategies import N, decide, drop, enter, strategy
 
 
@@ -25,6 +26,7 @@ def replace_at_random(book, parameters):
     return len(y)
 
 
+@estimator
 class RandomizedBudgetPerceptron(BudgetKernelClassifier):
     r"""A perceptron within a budget: with a full budget a random support vector is removed first.
 
@@ -35,16 +37,6 @@ class RandomizedBudgetPerceptron(BudgetKernelClassifier):
         f \leftarrow f - a_r k(x_r, \cdot) + y k(x, \cdot)
 
     and while there is room y k(x, .) is added.  The coefficients of the last classifier are -1 or +1.
-
-    Parameters
-    ----------
-    budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `BudgetKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `BudgetKernelClassifier`.
 
     References
     ----------
@@ -62,19 +54,3 @@ class RandomizedBudgetPerceptron(BudgetKernelClassifier):
     """
 
     _strategy = replace_at_random
-
-    def __init__(
-        self,
-        budget=100,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(budget, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)

@@ -1,9 +1,8 @@
-"""The scikit-learn interface that binary classifiers share: parameters, validation, prediction.
-
-With more than two classes they are M classifiers, each of which tells one class from the rest.
-"""
+"""The scikit-learn interface that binary classifiers share: parameters, validation, prediction."""
 
 from __future__ import annotations
+
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
@@ -14,12 +13,12 @@ from sklearn.utils.validation import validate_data
 from klr_bench.estimators.core.classifier import Classifier, distinct_labels, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.one_against_rest import fit_classes
-from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED
+from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED, estimator, parameter
 from klr_bench.estimators.core.rows import make_writable, without_duplicates
 
 
 class BinaryClassifier(Classifier):
-    """A classifier for two classes, and for more by one function f_k for each, which tells it from the rest.
+    """A classifier for two classes, and for more by one function f_k per class, which separates it from the others.
 
     With two classes `decision_function` returns f, (n_samples,), otherwise the f_k, (n_samples, n_classes); the class
     with the largest is predicted.  A subclass has `decision_function`, and `fit`: one that learns all f_k itself, or
@@ -45,15 +44,13 @@ class BinaryClassifier(Classifier):
         self._begun_with = {name: getattr(self, name) for name in self._fixed}
 
     def _go_on_with(self, classes):
-        """Prepare a later call of `partial_fit`; refuse other classes, and parameters that cannot change any more."""
+        """Prepare a further call of `partial_fit`; refuse other classes, and changes of fixed parameters."""
         self._validate_params()
         for name, value in getattr(self, "_begun_with", {}).items():
             now = getattr(self, name)
             if now != value:
-                message = (
-                    f"The {name!r} parameter of {type(self).__name__} was {value!r} in the first call and cannot "
-                    f"change. Got {now!r}; call fit to start anew."
-                )
+                label = f"The {name!r} parameter of {type(self).__name__}"
+                message = f"{label} was {value!r} and cannot change to {now!r}; call fit to start anew."
                 raise ValueError(message)
         if classes is not None and not np.array_equal(classes, self.classes_):
             named = distinct_labels(classes, "classes")
@@ -89,9 +86,9 @@ class BinaryClassifier(Classifier):
 
     def _set_classes(self, y, classes=None):
         """Set the classes, at least two: those given for a first call of `partial_fit`, else those in y."""
-        found = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
-        refuse_single(found, self)
-        self.classes_ = found
+        labels = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
+        refuse_single(labels, self)
+        self.classes_ = labels
 
     def _signs(self, y):
         """Return -1.0 and +1.0 for the two classes, (n,); for M classes a row for each, +1.0 for its own, (M, n)."""
@@ -106,17 +103,39 @@ class BinaryClassifier(Classifier):
             raise ValueError(message)
 
 
+@estimator
 class BinaryKernelClassifier(BinaryClassifier):
-    """A `BinaryClassifier` with parameters `kernel`, `gamma`, `degree`, `coef0`, `random_state`, `dtype`."""
+    """A `BinaryClassifier` with the parameters of a kernel.
 
-    _parameter_constraints = {  # noqa: RUF012
-        "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [POSITIVE, StrOptions(set(WIDTHS)), None],
-        "degree": [POSITIVE],
-        "coef0": [NUMBER],
-        "random_state": SEED,
-        "dtype": [StrOptions({"float32", "float64"}), None],
-    }
+    Parameters
+    ----------
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
+        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
+    gamma : float, {"scale", "median"} or None, default="scale"
+        gamma > 0 of the rbf and poly kernels.  "scale" is 1 / (n_features X.var()), None is 1 / n_features, "median" is
+        1 / (2 m^2) with the median distance m of rows; computed from the rows of `fit` or of the first `partial_fit`.
+        Try 0.1, 0.3, 1 and 3 times the value of "scale", the grid of configs/experiment/own_file.yaml.  The papers use
+        1 / (2 s^2) with a percentile s of the distances between training rows: the 20th in Zhang et al., ICML 2013, the
+        5th in Zhang et al., AAAI 2012.
+    degree : float, default=3
+        Degree > 0 of the poly kernel.
+    coef0 : float, default=1.0
+        Constant of the poly kernel; at 0 or above the kernel is positive definite for an integer `degree`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random draws; an integer makes results reproducible.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the kernel values; None keeps float32 rows as they are and converts all others to float64.  float32
+        takes half the time or less.  Coefficients are always float64.
+    """
+
+    _: KW_ONLY
+    kernel: str = parameter("rbf", StrOptions(set(KERNELS)))
+    gamma: float | str | None = parameter("scale", POSITIVE, StrOptions(set(WIDTHS)), None)
+    degree: float = parameter(3, POSITIVE)
+    coef0: float = parameter(1.0, NUMBER)
+    random_state: object = parameter(None, *SEED)
+    dtype: str | None = parameter(None, StrOptions({"float32", "float64"}), None)
 
     def __init__(self, kernel, gamma, degree, coef0, random_state, dtype):
         self.kernel = kernel

@@ -20,7 +20,7 @@ from klr_bench.estimators.core.kernels import exp_of_negative
 from klr_bench.estimators.core.rows import Growing
 
 LOOKED_AT = 1024
-"""Rows that tell which features have two values; a later row may show that one has more."""
+"""Number of rows from which two-valued features are chosen; a later row may have other values."""
 PACKED_AT_ONCE = 4096
 """Rows whose bits are unpacked at a time."""
 SAME_STEP = 1e-6
@@ -116,10 +116,11 @@ class PackedRows:
         return len(self._words)
 
     def append(self, X):
-        """Add the rows X (k, d) at the end."""
+        """Add the rows X (k, d) at the end; return self."""
         self._words.append(self._features.pack(X))
         rest = X[:, self._features.rest]
         self._rest.append(rest.toarray() if sp.issparse(rest) else rest)
+        return self
 
     @property
     def rows(self):
@@ -143,7 +144,7 @@ class PackedRows:
 
 
 def two_valued(X, *, from_zero):
-    """Return the features of rows X (n, d), dense or CSR, that have two values as far as the first rows tell.
+    """Return the features of rows X (n, d), dense or CSR, that have two values in the first rows.
 
     `from_zero`: one of the values must be 0.  A feature with one value, 0 or the step of the others, may get the other
     one later; it is among them unless most are of this kind.
@@ -205,7 +206,7 @@ def _common(row, w, of_a, of_b, of_c, of_d, j):
 def _count(row, right, n_words, differ, counts):
     """Set counts (m,) to the numbers of bits in which words (n_words,) and the columns of `right` (n_words, m) differ.
 
-    Without `differ`, to the numbers of bits that both have.  The loops go over columns, so that they vectorise.
+    Without `differ`, count the bits that both have.  The loops go over columns, so that they vectorise.
     """
     counts[:] = 0
     for w in range(0, n_words, FOUR):
@@ -228,7 +229,7 @@ def _signatures(of):
 
 @compiled(_signatures(lambda real, words: void(words, words, int64, boolean, real[::1], real[:, ::1])))
 def tabulate(left, right, n_words, differ, table, values):
-    """Set the values (n, m) to those that a table has for the counts of words (n, .) and columns of words (., m)."""
+    """Look up the bit counts of words (n, .) and columns of words (., m) in a table; write to `values` (n, m)."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     for i in range(len(left)):
         _count(left[i], right, n_words, differ, counts)
@@ -266,7 +267,7 @@ _WORDS_32 = _words(uint32)
 
 @compiled(fastmath=True)
 def _whole(counts, row, last, of_a, of_b, of_c, of_d, j):
-    """Return, as a float32, how many bits of a row differ from column j: counts[j] before word `last`, and four more.
+    """Return, as a float32, how many bits of a row differ from column j: counts[j], and those of the last four words.
 
     Without a word before them the counts are not read.
     """
@@ -288,9 +289,12 @@ def exp_of_counts(left, right, n_words, per_bit, values):
             row[j] = exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
 
 
-@compiled(float32[::1](_WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
-def sum_exp_of_counts(left, right, n_words, per_bit, weights):
-    """Return sum_i weights[i] e^(per_bit count_ij), (m,), of the bits that differ."""
+@compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
+def sum_exp_of_counts(products, left, right, n_words, per_bit, weights):
+    """Return sum_i weights[i] e^min(products_ij + per_bit count_ij, 0), (m,), of the bits that differ.
+
+    products (n, m), or (0, 0) if all features are bits.
+    """
     counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
     sums = np.zeros(right.shape[1], dtype=np.float32)
     last = n_words - FOUR
@@ -299,22 +303,11 @@ def sum_exp_of_counts(left, right, n_words, per_bit, weights):
         if last > 0:
             _count(left[i], right, last, True, counts)
         weight, of_row = weights[i], left[i]
-        for j in range(len(counts)):
-            sums[j] += weight * exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
-    return sums
-
-
-@compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
-def sum_exp_with_counts(products, left, right, n_words, per_bit, weights):
-    """Return sum_i weights[i] e^min(products_ij + per_bit count_ij, 0), (m,), of the bits that differ."""
-    counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
-    sums = np.zeros(right.shape[1], dtype=np.float32)
-    last = n_words - FOUR
-    a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
-    for i in range(len(left)):
-        if last > 0:
-            _count(left[i], right, last, True, counts)
-        weight, of_row, others = weights[i], left[i], products[i]
-        for j in range(len(counts)):
-            sums[j] += weight * exp_of_negative(others[j] + scale * _whole(counts, of_row, last, a, b, c, d, j))
+        if len(products) > 0:
+            others = products[i]
+            for j in range(len(counts)):
+                sums[j] += weight * exp_of_negative(others[j] + scale * _whole(counts, of_row, last, a, b, c, d, j))
+        else:
+            for j in range(len(counts)):
+                sums[j] += weight * exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
     return sums

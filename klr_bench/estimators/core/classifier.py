@@ -1,4 +1,4 @@
-"""What every public classifier promises: clear refusals of parameters and labels, weights of rows, finite results."""
+"""Checks that all public classifiers share: labels, weights of rows, finite results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 from klr_bench.estimators.core.threads import single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
-"""Fitted attributes whose numbers must be finite, where an estimator has them."""
+"""Fitted attributes that must be finite, if an estimator has them."""
 PAUSE_S = 1.0
 """Seconds between two lines that a fit prints with verbose=1; with more there is one for each call."""
 
@@ -36,10 +36,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def __setstate__(self, state):
         lacking = set(self._get_param_names()) - set(state or {})
         if lacking:
-            message = (
-                f"{type(self).__name__}: the stored state lacks {', '.join(sorted(lacking))}: it is damaged, or was "
-                "stored by another version. Fit again."
-            )
+            names = ", ".join(sorted(lacking))
+            message = f"{type(self).__name__}: the stored state lacks {names}: it is of another version; fit again."
             raise ValueError(message)
         super().__setstate__(state)
 
@@ -62,10 +60,8 @@ def refuse_not_finite(estimator):
     for name in LEARNED:
         value = getattr(estimator, name, 0.0)
         if not np.isfinite(value.data if sp.issparse(value) else value).all():
-            message = (
-                f"{type(estimator).__name__}: {name} is not finite: rows or parameters are too large or too small for "
-                "its precision; scale X, for example to [0, 1], or choose milder parameters."
-            )
+            why = "rows or parameters are too large for its precision; scale X, for example to [0, 1]"
+            message = f"{type(estimator).__name__}: {name} is not finite: {why}."
             raise ValueError(message)
 
 
@@ -79,10 +75,7 @@ def checked_decision(method):
         finite = np.isfinite(values)
         if not finite.all():
             row = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]
-            message = (
-                f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X, for the fit as well, "
-                "or use a kernel or parameters that give smaller values."
-            )
+            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X, for the fit as well."
             raise ValueError(message)
         return values
 
@@ -90,7 +83,7 @@ def checked_decision(method):
 
 
 def distinct_labels(labels, name="y"):
-    """Return the distinct labels, sorted; raise a ValueError that calls them `name` if they are no labels."""
+    """Return the distinct labels, sorted; raise a ValueError, with their `name`, if they are invalid."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or not len(labels):
         message = f"{name}: expected a list of labels, got an array of shape {labels.shape}."
@@ -148,10 +141,8 @@ def row_weights(sample_weight, class_weight, X, y, classes):
 def refuse_balanced(estimator):
     """Raise a ValueError if the weights of an estimator's classes depend on rows that `partial_fit` does not have."""
     if estimator.class_weight == "balanced":
-        message = (
-            f"{type(estimator).__name__}: class_weight='balanced' needs the numbers of all rows, which partial_fit "
-            "does not have; give a dict, or sample_weight."
-        )
+        why = "needs the numbers of all rows, which partial_fit does not have; give a dict, or sample_weight"
+        message = f"{type(estimator).__name__}: class_weight='balanced' {why}."
         raise ValueError(message)
 
 

@@ -1,8 +1,7 @@
 """Feature maps x -> z(x) of length D: the kernel with given centres, random Fourier features, or x itself.
 
-A map is made once from training rows.  `transform(X)` gives features (n, D), those of a kernel in the precision of its
-centres, others in that of X; `take(J)` gives the map of the features J alone, so that a sparse classifier computes only
-what it needs.
+A map is made once from training rows.  `transform(X)` gives features (n, D); `take(J)` gives the map of the features J
+alone, so that a sparse classifier computes only what it needs.
 """
 
 from __future__ import annotations
@@ -173,7 +172,7 @@ class LinearFeatures:
         return LinearFeatures(self.columns[J])
 
     def is_all_of(self, X):
-        """Tell whether z(x) is x for the rows of X (n, d)."""
+        """Return True if z(x) is x for the rows of X (n, d)."""
         return np.array_equal(self.columns, np.arange(X.shape[1]))
 
     def transform(self, X):

@@ -1,13 +1,11 @@
 """Compilation by numba, on first use, with a cache that is always writable and never stale.
 
 A function is compiled for a declared signature, or loaded from the cache, when it is first called with such arguments.
-`compile_all` compiles in advance, so that timings exclude compilation.  numba itself would compile explicit signatures
-at import, and without them compile an engine again for each rule that is passed to it.
+numba itself would compile explicit signatures at import, and without them an engine again for each rule.
 
-Compiled code is stored in ``<base>/<hash of the estimators' source files>``.  The base is the first folder that can be
-written: ``NUMBA_CACHE_DIR``, the user's cache folder, or a temporary folder.  The hash is necessary because numba
-checks only the file of the function itself: after an edit of another file, a cached caller would still run the old code
-of the functions in that file.
+Compiled code is stored in ``<base>/<hash of the estimators' source files>``, where the base is the first folder that
+can be written of ``NUMBA_CACHE_DIR``, the user's cache folder and a temporary folder.  The hash is necessary because
+numba checks only the file of the function itself: a cached caller of a function in another file would run old code.
 """
 
 from __future__ import annotations
@@ -33,9 +31,6 @@ from numba.extending import typeof_impl
 
 logger = logging.getLogger("klr_bench")
 
-ROOM = 2_000_000
-"""Bytes of free space that a cache folder must have."""
-
 
 @cache
 def cache_folder() -> Path:
@@ -51,7 +46,9 @@ def cache_folder() -> Path:
     if os.environ.get("NUMBA_CACHE_DIR"):
         candidates.insert(0, Path(os.environ["NUMBA_CACHE_DIR"]) / name)
     for folder in candidates:
-        if _writable(folder):
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
             return folder
     temporary = Path(tempfile.mkdtemp(prefix="klr-bench-numba-"))
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
@@ -85,7 +82,7 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
 
 def compile_all() -> None:
     """Compile, or load from the cache, all functions of the modules that have been imported, for all signatures."""
-    _unsaid.clear()
+    _messages.clear()
     for variant in _waiting:
         variant.ready()
     _waiting.clear()
@@ -111,7 +108,9 @@ class Variant:
         """Return the dispatcher; at the first call it is compiled, as ``njit(signatures)`` would at once."""
         with global_compiler_lock:  # several threads may need it at once
             if not self.dispatcher.signatures:
-                _say_once()
+                if _messages and is_cold():
+                    logger.warning(_messages[0])
+                _messages.clear()
                 for signature in self._signatures:
                     self.dispatcher.compile(signature)
                 self.dispatcher.disable_compile()
@@ -140,16 +139,16 @@ class Compiled:
         if key not in self._calls:
             self._calls[key] = self._prepare(arguments)
         dispatcher, functions = self._calls[key]
-        return dispatcher(
-            *(functions.get(place, one) for place, one in enumerate(arguments)) if functions else arguments
-        )
+        if functions:
+            return dispatcher(*(functions.get(place, one) for place, one in enumerate(arguments)))
+        return dispatcher(*arguments)
 
     def variant(self, dtypes: Iterable[Any]) -> Variant:
         """Return the variant for arguments with arrays of these dtypes; its dispatcher refuses all if there is none."""
         return self.variants.get(tuple(dtypes), self.whole)
 
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
-        """Return the dispatcher for such arguments, and what it takes in place of those that are `Compiled`."""
+        """Return the dispatcher for such arguments, and the replacements of those that are `Compiled`."""
         variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
         functions = {
             place: one.variant(_dtypes(variant.argument_types[place].signature.args)).ready()
@@ -161,7 +160,7 @@ class Compiled:
 
 @typeof_impl.register(Compiled)
 def _typeof(function: Compiled, context: Any) -> Any:
-    """Return what a compiled function sees that calls this one."""
+    """Return the type that a calling compiled function sees."""
     return typeof_impl(function.whole.ready(), context)
 
 
@@ -186,23 +185,5 @@ def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
 
 _waiting: list[Variant] = []
 """Variants that may not be compiled yet."""
-_unsaid = ["klr-bench compiles what this fit needs, once for this version: it takes a few seconds."]
-
-
-def _say_once() -> None:
-    """Say, in a process that finds nothing compiled, why the first fit takes longer."""
-    if _unsaid:
-        message = _unsaid.pop()
-        if is_cold():
-            logger.warning(message)
-
-
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(ROOM))
-            file.flush()
-            return True
-    except OSError:
-        return False
+_messages = ["klr-bench compiles what this fit needs, once for this version: it takes a few seconds."]
+"""What a process that has nothing compiled yet logs at its first compilation."""

@@ -24,9 +24,9 @@ KERNELS = ("rbf", "poly", "linear")
 RBF, POLY, LINEAR = range(3)
 """The codes of the kernels in compiled code."""
 MULTIPLIED = 64
-"""The largest power that is computed by multiplication."""
+"""Largest power that is computed by multiplication."""
 WIDTHS = ("scale", "median")
-"""Names of a gamma that the training rows tell."""
+"""Values of gamma that depend on the training rows."""
 MEDIAN_ROWS = 1000
 """Rows whose distances have the median."""
 
@@ -85,7 +85,7 @@ def gamma_of(gamma, X):
 
 
 def raise_to(values, degree):
-    """Raise each value to a power, in place; a small whole power by multiplication."""
+    """Raise each value to a power, in place; a small integer power by multiplication."""
     if degree > MULTIPLIED or degree != int(degree):
         np.power(values, degree, out=values)
     elif degree == 2:

@@ -1,8 +1,4 @@
-"""More than two classes with learners for two: one for each class, which tells it from the rest.
-
-A learner whose state has room for many functions learns them all in one pass (`klr_bench.estimators.online`,
-`klr_bench.estimators.batch`).  For all others there is this module: the learner is cloned for each class.
-"""
+"""More than two classes with learners for two: the learner is cloned for each class, to separate it from the rest."""
 
 from __future__ import annotations
 
@@ -21,31 +17,31 @@ SEEDS = 2**31 - 1
 
 
 def one_against_rest(method):
-    """Decorator of the `fit` and `partial_fit` of a `BinaryClassifier`: with more classes, it fits one learner a class.
+    """Decorator of `fit` and `partial_fit` of a `BinaryClassifier`: fit one learner per class for more than two.
 
-    `method` itself is called for two classes only, and with what is no label.
+    `method` itself is called for two classes, and for invalid labels.
     """
     signature = inspect.signature(method)
 
     @wraps(method)
     def fitted(self, *args, **kwargs):
-        given = signature.bind(self, *args, **kwargs).arguments
+        arguments = signature.bind(self, *args, **kwargs).arguments
         going_on = method.__name__ == "partial_fit"
         if going_on and "classes_" in vars(self):
             many = self._has_many()
         else:
-            many = _n_classes(given.get("classes") if given.get("classes") is not None else given["y"]) > 2
+            many = _n_classes(arguments.get("classes") if arguments.get("classes") is not None else arguments["y"]) > 2
         if not many:
             return method(self, *args, **kwargs)
-        del given["self"]
-        (_go_on if going_on else _fit)(self, **given)
+        del arguments["self"]
+        (_go_on if going_on else _fit)(self, **arguments)
         return self
 
     return fitted
 
 
 def _n_classes(labels):
-    """Return the number of different labels, 0 for what is no list of labels."""
+    """Return the number of different labels; 0 for invalid labels."""
     try:
         return len(distinct_labels(column_or_1d(labels)))
     except (TypeError, ValueError):
@@ -72,17 +68,17 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
     if first:
         _begin(self)
     weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
-    given = {} if weights is None else {"sample_weight": weights}
+    options = {"classes": [False, True]} | ({} if weights is None else {"sample_weight": weights})
     for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
         learner.set_params(**_parameters(self))
-        learner.partial_fit(X, y == label, classes=[False, True], **given, **reporting(self, k, X.shape[0], callback))
+        learner.partial_fit(X, y == label, **options, **reporting(self, k, X.shape[0], callback))
     self._gather()
 
 
 def _begin(self, before=()):
-    """Set one learner for each class: those of `before`, if there are as many, else unfitted ones.
+    """Set one learner per class: those of `before` if their number is right, else unfitted ones.
 
-    Those that draw numbers draw the same, and so go through the rows in the same order.
+    All get the same seed, so that they go through the rows in the same order.
     """
     own, self._ended = {}, False
     if "random_state" in self._get_param_names():
@@ -99,7 +95,7 @@ def _parameters(self):
 
 
 def reporting(self, k, n_samples, callback):
-    """Return the arguments by which the fit of the learner of class k calls back; t grows by 1/M of its steps."""
+    """Return the argument `callback` for the fit of the learner of class k; its t grows by 1/M of the steps."""
     if callback is None:
         return {}
     last, n_classes = self.steps(n_samples)[0], len(self.classes_)
@@ -114,20 +110,20 @@ def reporting(self, k, n_samples, callback):
 
 def fit_classes(self, X, ys, weights, callback):
     """Fit one learner after the other to rows with these weights (n,) or None, until the callback asks to stop."""
-    given = {} if weights is None else {"sample_weight": weights}
+    options = {} if weights is None else {"sample_weight": weights}
     for k, (learner, y) in enumerate(zip(self.estimators_, ys, strict=True)):
-        learner.fit(X, y, **given, **reporting(self, k, X.shape[0], callback))
+        learner.fit(X, y, **options, **reporting(self, k, X.shape[0], callback))
         if self._ended:
             return
 
 
 def begun(self):
-    """Return the learners that have learned something; all of them, but for a fit that goes on or was stopped."""
+    """Return the fitted learners: all of them, except during a fit and after a stopped one."""
     return [learner for learner in self.estimators_ if "classes_" in vars(learner)]
 
 
 def spread(self, f):
-    """Return f (n_samples, n_begun) as (n_samples, n_classes), where a class not begun has the least of the others.
+    """Return f (n_samples, n_fitted) as (n_samples, n_classes); unfitted classes get the smallest of the other values.
 
     For two classes it stays f (n_samples,).
     """
@@ -136,9 +132,9 @@ def spread(self, f):
 
 
 def in_common(self):
-    """Return the support vectors of all learners, each row once, and the coefficients of the f_k, (n_begun, n_support).
+    """Return the support vectors of all learners, each row once, and coefficients of the f_k, (n_fitted, n_support).
 
-    The learners' `_numbers` (n_support,) say which rows theirs are, -1 for one that no other learner has.
+    The learners' `_numbers` (n_support,) identify their rows; -1 is a row that no other learner has.
     """
     learners = begun(self)
     rows = [learner.support_vectors_ for learner in learners]
@@ -156,6 +152,6 @@ def in_common(self):
 
 
 def gather(self, names):
-    """Set attributes of these names, arrays with one number or row for each learner that has begun."""
+    """Set attributes of these names: arrays with one entry per fitted learner."""
     for name in names:
         setattr(self, name, np.array([getattr(learner, name) for learner in begun(self)]))

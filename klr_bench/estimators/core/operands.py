@@ -1,14 +1,13 @@
 """How rows become the operands of a kernel: dense, by an inverted index, or with features of two values as bits.
 
-Operands are prepared once and contain everything that a tile of kernel values needs, so that a tile is one product and
-one elementwise function:
+A tile of kernel values is one product of prepared operands and one elementwise function:
 
     rbf     exp(-gamma ||x - z||^2)      [s(x-o), -gamma||x-o||^2, 1] . [s(z-o), 1, -gamma||z-o||^2],  s = sqrt(2 gamma)
     poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
     linear  x'z
 
-The origin o of the rbf kernel of dense rows is the median of some training rows.  The kernel does not depend on it, but
-without it the squared distances of rows far from 0 would be lost in float32.
+The kernel does not depend on the origin o, the median of some training rows, but without it the squared distances of
+rows far from 0 would be lost in float32.
 
 All kinds of operands have the same methods: `left` and `right` prepare rows, `values` and `sums` give kernel values and
 weighted sums of them, `fitting` gives the operands that given rows need.  `operands_of` chooses the kind.
@@ -22,18 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.estimators.core.bits import (
-    WORDS,
-    PackedRows,
-    TwoValued,
-    add_counts,
-    exp_of_counts,
-    sum_exp_of_counts,
-    sum_exp_with_counts,
-    sum_tabulated,
-    tabulate,
-    two_valued,
-)
+from klr_bench.estimators.core import bits
+from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_valued
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel, squared_norms, sum_exp_negative
 from klr_bench.estimators.core.rows import growing_like, in_layout, restricted
@@ -52,7 +41,7 @@ scripts/benchmark/sparse.py and bits.py."""
 
 
 class Packing(NamedTuple):
-    """What compiled code needs to know of the bits of operands."""
+    """The bits of operands, as compiled code needs them."""
 
     n_words: int
     """Words at the beginning of an operand, of each row."""
@@ -64,28 +53,17 @@ class Packing(NamedTuple):
     """The argument where no bit is counted, if all features have two values."""
 
 
-class _Operands:
-    """What all kinds of operands have in common."""
+class _Plain:
+    """Operands without bits; `_arguments(left, right)` are the arguments (n, m) of the elementwise function."""
 
     left_is_rows = False
     """Whether the left operand is the rows themselves, so that one store serves for both."""
+    plain = property(lambda self: self)
+    """The operands without bits."""
 
     def store(self, X):
         """Return an empty store for rows like those of X."""
         return growing_like(X)
-
-    def width(self, X):
-        """Return the number d' of columns of an operand of rows like those of X; 0 if the rows are the operand."""
-        return 0 if self.left_is_rows else self.left(X[:1]).shape[1]
-
-
-class _Plain(_Operands):
-    """Operands without bits; `_arguments(left, right)` are the arguments (n, m) of the elementwise function."""
-
-    @property
-    def plain(self):
-        """The operands without bits."""
-        return self
 
     def fitting(self, X):
         """Return the operands that rows X need: these."""
@@ -188,11 +166,11 @@ class Indexed(_Plain):
 
 
 @dataclass(frozen=True)
-class Packed(_Operands):
+class Packed:
     """Operands whose first columns are words of bits, of the features with two values; the others are as in `Dense`.
 
-    The words have the width of the numbers beside them, so that an operand is one array.  `others` are the operands of
-    the features that have no bits, None where there are none.
+    The words are as wide as the other numbers, so that an operand is one array.  `others` are the operands of the
+    features without bits, or None.
     """
 
     kernel: Kernel
@@ -200,6 +178,7 @@ class Packed(_Operands):
     others: Dense | None
     plain: Dense | Indexed
     """The operands without bits, for rows of which too few features have two values."""
+    left_is_rows = False
 
     @classmethod
     def of(cls, kernel, features, plain, X):
@@ -253,13 +232,13 @@ class Packed(_Operands):
         n_words, differ, per_bit, _ = packing
         if self.others is not None:
             products = left[:, n_words:] @ right[n_words:]
-            add_counts(products, *words, n_words, differ, per_bit)
+            bits.add_counts(products, *words, n_words, differ, per_bit)
             return self.kernel.finish(products)
         values = np.empty((len(left), right.shape[1]), dtype=left.dtype)
         if self._exponential_is_fast(left):
-            exp_of_counts(*words, n_words, per_bit, values)
+            bits.exp_of_counts(*words, n_words, per_bit, values)
         else:
-            tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
+            bits.tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
         return values
 
     def sums(self, left, weights, right):
@@ -269,21 +248,17 @@ class Packed(_Operands):
             return weights @ self.values(left, right)
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
-        if self.others is not None:
-            products = left[:, n_words:] @ right[n_words:]
-            sums = sum_exp_with_counts(products, *words, n_words, per_bit, weights[0])
-        elif fast:
-            sums = sum_exp_of_counts(*words, n_words, per_bit, weights[0])
-        else:
-            sums = sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])
-        return sums[None]
+        if not fast:
+            return bits.sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
+        products = np.empty((0, 0), left.dtype) if self.others is None else left[:, n_words:] @ right[n_words:]
+        return bits.sum_exp_of_counts(products, *words, n_words, per_bit, weights[0])[None]
 
     def _words(self, left, right):
         word = WORDS[left.dtype]
         return self.packing(left.dtype), (left.view(word), right.view(word))
 
     def _exponential_is_fast(self, left):
-        """Tell whether the kernel's values are exponentials that take less time than to look them up in a table."""
+        """Return True if the kernel's values are exponentials that take less time than to look them up in a table."""
         return self.kernel.name == "rbf" and left.dtype == np.float32
 
     def _table(self, packing, dtype):

@@ -1,7 +1,17 @@
-"""What a parameter may be: constraints of scikit-learn for which True and False are not numbers."""
+"""Parameters of estimators: their declaration as annotated attributes, and constraints on their values.
+
+    @estimator
+    class KernelOGD(OnlineKernelClassifier):
+        eta: float = parameter(0.5, POSITIVE)
+
+declares a parameter `eta` with its default and its constraint.  Parameters behind ``_: KW_ONLY`` are keyword-only.
+"""
 
 from __future__ import annotations
 
+import inspect
+import re
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 
 import numpy as np
@@ -23,11 +33,11 @@ SHARE = Number(Real, 0, 1, closed="right")
 """Constraint of a number above 0 and at most 1."""
 AT_LEAST_ONE = Number(Real, 1, None, closed="left")
 COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
-"""Constraint of a positive whole number, at most the largest that compiled libraries take."""
+"""Constraint of a positive integer, at most the largest that compiled libraries take."""
 COMPONENTS = Number(Integral, 1, 1_000_000, closed="both")
 """Constraint of a number of random features."""
 PASSES = Number(Real, 0, 2**31 - 1, closed="right")
-"""Constraint of a number of passes that need not be whole."""
+"""Constraint of a number of passes that need not be an integer."""
 NUMBER = Number(Real, None, None, closed="neither")
 """Constraint of any number but infinity and NaN."""
 SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
@@ -38,3 +48,47 @@ CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 """Constraints of `class_weight`."""
 JOBS = [Number(Integral, None, -1, closed="right"), COUNT, None]
 """Constraints of `n_jobs`, a number of threads."""
+
+
+def parameter(default, *constraints):
+    """Declare a parameter of an estimator by its default and the constraints on its values."""
+    return field(default=default, metadata={"constraints": list(constraints)})
+
+
+def fixed(value):
+    """Declare that an estimator does not have a parameter of its base class, which always has this value."""
+    return field(default=value, init=False)
+
+
+def estimator(cls):
+    """Class decorator: make the constructor and `_parameter_constraints`, and describe inherited parameters.
+
+    The constructor stores the declared parameters, unless the class has one.  The docstring gets the entries of base
+    classes for parameters and attributes that it does not describe itself.
+    """
+    cls = dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
+    declared = [one for one in fields(cls) if one.init]
+    cls._parameter_constraints = {one.name: one.metadata["constraints"] for one in declared}
+    parameters, attributes = {}, {}
+    for base in reversed(cls.__mro__):
+        parameters |= _entries(base, "Parameters")
+        attributes |= _entries(base, "Attributes")
+    names = dict.fromkeys([*inspect.signature(cls).parameters, *_entries(cls, "Parameters")])
+    ordered = [parameters[name] for name in names if name in parameters]
+    text, *others = _sections(cls).items()
+    sections = [text, ("Parameters", "\n".join(ordered)), ("Attributes", "\n".join(attributes.values()))]
+    sections += [section for section in others if section[0] not in dict(sections)]
+    cls.__doc__ = "\n\n".join(f"{name}\n{'-' * len(name)}\n{body}" if name else body for name, body in sections)
+    return cls
+
+
+def _sections(cls):
+    """Return the sections of a class docstring, text by heading; the text before the first heading is that of ""."""
+    text, *parts = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(cls.__doc__ or ""), flags=re.MULTILINE)
+    return {"": text.rstrip()} | {name: body.rstrip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _entries(cls, section):
+    """Return the entries of a section of a class docstring, by name."""
+    entries = re.split(r"^(?=\w)", _sections(cls).get(section, ""), flags=re.MULTILINE)
+    return {entry.split(" ")[0]: entry.rstrip() for entry in entries if entry}

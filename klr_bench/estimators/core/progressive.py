@@ -1,4 +1,4 @@
-"""Learners that say what they would have predicted for each row before they learned from it."""
+"""Learners that return what they would have predicted for each row before they learned from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from klr_bench.estimators.core.classifier import distinct_labels
 
 
 class Progressive:
-    """A classifier whose state keeps f(x) of the rows of a call of `learn`, each by the rows before it: `decided`.
+    """A classifier whose state has f(x) of the rows of a call of `learn`, each by the rows before it: `decided`.
 
     Its `_learn` calls `_note_decided()` after each call of `learn`.
     """
@@ -21,8 +21,8 @@ class Progressive:
     def partial_fit_scores(self, X, y, classes=None):
         """Continue learning from the rows of X, and return f(x) of each by the classifier before it learned from it.
 
-        That is what `decision_function` of a row gives between two calls of `partial_fit` with a row each, up to
-        rounding, for the time of one call.  Not with `average`: the average of the f_t is not known row by row.
+        Up to rounding this is `decision_function` of each row between calls of `partial_fit` with one row each, in the
+        time of one call.  Not with `average`: the average of the f_t is not known row by row.
 
         Parameters
         ----------
@@ -33,9 +33,9 @@ class Progressive:
         -------
         f : array of shape (n_samples,), float64
         """
-        found = getattr(self, "classes_", classes if classes is not None else y)
-        if len(distinct_labels(found)) > 2:
-            message = f"partial_fit_scores of {type(self).__name__} takes two classes; use predict and partial_fit."
+        name = type(self).__name__
+        if len(distinct_labels(getattr(self, "classes_", y if classes is None else classes))) > 2:
+            message = f"partial_fit_scores of {name} takes two classes; use predict and partial_fit."
             raise ValueError(message)
         self._decided = []
         try:
@@ -43,9 +43,7 @@ class Progressive:
         finally:
             del self._decided
         if len(decided) != len(y):
-            message = (
-                f"partial_fit_scores of {type(self).__name__} learns from all rows; give each class a weight above 0."
-            )
+            message = f"partial_fit_scores of {name} learns from all rows; give each class a weight above 0."
             raise ValueError(message)
         return decided
 

@@ -15,8 +15,10 @@ MOST_DENSE_MB = 1000.0
 class Growing:
     """A one- or two-dimensional array with spare room at its end: appending costs O(1) per row on average."""
 
+    _order = "C"
+
     def __init__(self, shape, dtype):
-        self._array = np.empty(shape, dtype=dtype)
+        self._array = np.empty(shape, dtype, self._order)
         self._used = 0
 
     def __len__(self):
@@ -27,18 +29,16 @@ class Growing:
         return self._array.dtype
 
     def append(self, rows):
-        """Add `rows` (k, ...) at the end."""
+        """Add rows (k, ...) at the end; return self."""
         needed = self._used + len(rows)
-        self.reserve(needed)
+        if needed > len(self._array):
+            shape = max(needed, 2 * len(self._array)), *self._array.shape[1:]
+            larger = np.empty(shape, self.dtype, self._order)
+            larger[: self._used] = self.rows
+            self._array = larger
         self._array[self._used : needed] = rows
         self._used = needed
-
-    def reserve(self, n):
-        """Make room for n rows in total."""
-        if n > len(self._array):
-            grown = np.empty((max(n, 2 * len(self._array)), *self._array.shape[1:]), dtype=self._array.dtype)
-            grown[: self._used] = self._array[: self._used]
-            self._array = grown
+        return self
 
     @property
     def rows(self):
@@ -49,38 +49,30 @@ class Growing:
         return self.rows[places]
 
     def __getstate__(self):
-        return {"_array": self.rows.copy(), "_used": self._used}  # without the spare room
+        return {"_array": self.rows.copy(self._order), "_used": self._used}  # without the spare room
 
 
-class GrowingColumns:
+class GrowingColumns(Growing):
     """A matrix that grows by columns at its end; each row is contiguous."""
 
+    _order = "F"
+
     def __init__(self, n_rows, dtype):
-        self._array = np.empty((n_rows, 0), dtype=dtype)
-        self._used = 0
+        super().__init__((0, n_rows), dtype)
 
     def append(self, columns):
-        """Add `columns` (n_rows, k) at the end."""
-        needed = self._used + columns.shape[1]
-        if needed > self._array.shape[1]:
-            grown = np.empty((len(self._array), max(needed, 2 * self._array.shape[1])), dtype=self._array.dtype)
-            grown[:, : self._used] = self.columns
-            self._array = grown
-        self._array[:, self._used : needed] = columns
-        self._used = needed
+        """Add columns (n_rows, k) at the end; return self."""
+        return super().append(columns.T)
 
     @property
     def columns(self):
         """The columns in use, as a view."""
-        return self._array[:, : self._used]
+        return self.rows.T
 
     @property
     def array(self):
         """The whole matrix, with the spare room at its end."""
-        return self._array
-
-    def __getstate__(self):
-        return {"_array": self.columns.copy(), "_used": self._used}
+        return self._array.T
 
 
 class GrowingCSR:
@@ -90,8 +82,7 @@ class GrowingCSR:
         self._n_features = n_features
         self._data = Growing(64, dtype)
         self._indices = Growing(64, np.int32)
-        self._indptr = Growing(64, np.int64)
-        self._indptr.append([0])
+        self._indptr = Growing(64, np.int64).append([0])
 
     def __len__(self):
         return len(self._indptr) - 1
@@ -101,31 +92,32 @@ class GrowingCSR:
         return self._data.dtype
 
     def append(self, rows):
-        """Add the rows of a CSR matrix (k, n_features) at the end."""
+        """Add the rows of a CSR matrix (k, n_features) at the end; return self."""
         self._indptr.append(rows.indptr[1:] + self._indptr.rows[-1])
         self._data.append(rows.data)
         self._indices.append(rows.indices)
+        return self
 
     @property
     def rows(self):
         """The rows in use, as a CSR matrix that shares their memory."""
-        return sp.csr_matrix(
-            (self._data.rows, self._indices.rows, self._indptr.rows),
-            shape=(len(self), self._n_features),
-            copy=False,
-        )
+        arrays = self._data.rows, self._indices.rows, self._indptr.rows
+        return sp.csr_matrix(arrays, shape=(len(self), self._n_features), copy=False)
 
     def take(self, places):
         return self.rows[places]
 
 
+def enlarged(array, shape):
+    """Return an array of this shape that starts with `array`; the rest is 0, and takes no memory until it is used."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(map(slice, array.shape))] = array
+    return larger
+
+
 def grown(array, n):
     """Return an array with at least n rows that starts with those of `array`; its size doubles, new rows are 0."""
-    if n <= len(array):
-        return array
-    larger = np.zeros((max(n, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
-    larger[: len(array)] = array
-    return larger
+    return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
 def growing_like(X):
@@ -133,17 +125,6 @@ def growing_like(X):
     if sp.issparse(X):
         return GrowingCSR(X.shape[1], X.dtype)
     return Growing((0, X.shape[1]), X.dtype)
-
-
-def filled(store, rows):
-    """Append rows to a store, and return it."""
-    store.append(rows)
-    return store
-
-
-def filled_like(rows):
-    """Return a store that holds rows (n, d), dense or CSR."""
-    return filled(growing_like(rows), rows)
 
 
 def in_layout(X, sparse):
@@ -157,18 +138,13 @@ def refuse_dense(name, what, X, n, instead):
     """Raise a ValueError if n dense rows with the features of sparse rows X take too much memory."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
-        message = (
-            f"{name}: {what} of {X.shape[1]:,} features would take {needed:,.0f} MB, more than the limit of "
-            f"{MOST_DENSE_MB:,.0f} MB for sparse rows; {instead}, or reduce X, for example with TruncatedSVD."
-        )
+        size = f"{X.shape[1]:,} features would take {needed:,.0f} MB"
+        message = f"{name}: {what} of {size}, too much for sparse rows; {instead}, or reduce X."
         raise ValueError(message)
 
 
 def make_writable(thing: Any) -> None:
-    """Replace the read-only arrays of an object of this package, and of its parts, by copies.
-
-    Those of a fitted estimator are read-only where it was loaded with memory maps.
-    """
+    """Replace the read-only arrays of an estimator that was loaded with memory maps, and of its parts, by copies."""
     for name, value in vars(thing).items():
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
@@ -180,7 +156,7 @@ def make_writable(thing: Any) -> None:
 
 
 def without_duplicates(X: Any) -> Any:
-    """Return X; a CSR matrix that names a feature of a row twice as a copy with their sum."""
+    """Return X; duplicate entries of a CSR matrix are added, in a copy."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -1,8 +1,8 @@
-"""Work that is shared out to threads, with BLAS in one thread each.
+"""Work that threads share, with BLAS in one thread each.
 
-BLAS would cut every product in parts, one for each core, and wait for the last part in a loop that keeps a core busy:
-beside another process that takes several times as long as one thread.  Here a thread takes one tile after the other,
-and sleeps when there is none.  Products and compiled loops release the interpreter lock.
+BLAS would cut every product in parts, one per core, and wait for the last part in a busy loop: next to another process
+that takes several times as long as one thread.  Here a thread takes one tile after the other, and sleeps when there is
+none.  Products and compiled loops release the interpreter lock.
 """
 
 from __future__ import annotations
@@ -13,42 +13,48 @@ import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import repeat
 
 import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
-"""What numpy does not warn of, because the results are checked."""
+"""Settings of numpy's warnings, which are off because results are checked."""
 MOST_THREADS = 256
 
-_local = threading.local()
+
+class _Local(threading.local):
+    allowed = None
+    """What `single_threaded_blas` has set in this thread: (threads that BLAS may use, n_jobs), or None."""
+
+
+_local = _Local()
 
 
 class _Limit:
-    """One thread for the BLAS libraries while at least one thread works; it is set once, and taken back once.
+    """A limit of one BLAS thread while at least one thread works; set by the first and removed by the last.
 
-    OpenBLAS with threads of its own has one limit for the process, and so have others.  With OpenMP it has one for each
-    thread, which is set and taken back in each.
+    Most libraries have one limit per process.  OpenBLAS with OpenMP has one per thread, set and restored in each.
     """
 
     def __init__(self):
         self._lock, self._inside, self._before = threading.Lock(), 0, []
 
     def enter(self):
-        """Set the limit; return the number of threads that BLAS may use without it, and what `leave` needs."""
+        """Set the limit; return the number of threads that BLAS may use without it, and the argument of `leave`."""
         shared, own = _libraries()
         before = [library.num_threads for library in own]
-        _set(own, [1] * len(own))
+        _set(own, repeat(1))
         with self._lock:
             if self._inside == 0:
                 self._before = [library.num_threads for library in shared]
-                _set(shared, [1] * len(shared))
+                _set(shared, repeat(1))
             self._inside += 1
             return max([*self._before, *before], default=effective_n_jobs(-1)), before
 
     def leave(self, before):
-        """Take the limit back, that of the process if nobody else works."""
+        """Restore the limits of this thread, and that of the process if no other thread works."""
         shared, own = _libraries()
         _set(own, before)
         with self._lock:
@@ -83,14 +89,10 @@ def _set(libraries, numbers):
             clear(force=True)
 
 
-def _begin_thread():
-    _, own = _libraries()
-    _set(own, [1] * len(own))
-
-
 def _start():
     global _limit, _pool
-    _limit, _pool = _Limit(), ThreadPoolExecutor(MOST_THREADS, "klr-bench", _begin_thread)
+    _limit = _Limit()
+    _pool = ThreadPoolExecutor(MOST_THREADS, "klr-bench", lambda: _set(_libraries()[1], repeat(1)))
 
 
 _start()
@@ -100,12 +102,12 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def single_threaded_blas(n_jobs=None):
-    """Let `parallel_map` use threads, BLAS one in each of them, and numpy be QUIET, until the end of a `with` block.
+    """Within a `with` block, let `parallel_map` use threads with single-threaded BLAS, and silence numpy as in QUIET.
 
     `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
     the threads of the outer one.
     """
-    if _allowed() is not None:
+    if _local.allowed is not None:
         yield
         return
     allowed, before = _limit.enter()
@@ -118,20 +120,11 @@ def single_threaded_blas(n_jobs=None):
         _limit.leave(before)
 
 
-def _allowed():
-    """Return what `single_threaded_blas` has set in this thread: (threads that BLAS may use, n_jobs), or None."""
-    return getattr(_local, "allowed", None)
-
-
-def _n_threads():
-    blas, n_jobs = _allowed() or (1, None)
-    return blas if n_jobs is None else effective_n_jobs(n_jobs)
-
-
 def parallel_map(function, items):
     """Return [function(item) for item in items], computed by the threads that `single_threaded_blas` allows."""
     items = list(items)
-    n = min(_n_threads(), len(items), MOST_THREADS)
+    blas, n_jobs = _local.allowed or (1, None)
+    n = min(blas if n_jobs is None else effective_n_jobs(n_jobs), len(items), MOST_THREADS)
     if n <= 1:
         return [function(item) for item in items]
     results, places = [None] * len(items), deque(range(len(items)))

@@ -44,11 +44,20 @@ def first_of_largest(values, scales):
     return first
 
 
+@compiled(fastmath={"reassoc", "contract"})
+def dot(coef, values, m):
+    """Return the sum of the first m products."""
+    total = 0.0
+    for j in range(m):
+        total += coef[j] * values[j]
+    return total
+
+
 @compiled(fastmath={"contract"})
 def add_scaled(sums, c, values):
     """Add c times values (n,) to sums (n,).
 
-    For a part of a matrix's row, slices are to be handed over: a loop over ``matrix[i, j]`` with j from i + 1 on is not
+    Pass slices for a part of a matrix's row: a loop over ``matrix[i, j]`` with j from i + 1 on is not
     vectorised, and takes 3 to 7 times as long.
     """
     for j in range(len(sums)):

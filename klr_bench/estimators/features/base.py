@@ -3,10 +3,7 @@
     w_{t+1} = w_t + c_t z_t,      c_t = -eta q_t l'(y_t, w_t'z_t)  for an example of weight q_t
 
 The features of a chunk of examples are computed at once; the loop over the examples then reads each of them twice while
-they are in the cache.  That takes less time than the matrix Z Z' of a block of examples, from which all values of f in
-the block follow: it has more products than the loop for blocks of more than four examples.
-
-The sum of w_1, ..., w_T is T w_{T+1} - sum_t t c_t z_t, so that the average needs one more product for each chunk.
+they are in the cache.  The sum of w_1, ..., w_T is T w_{T+1} - sum_t t c_t z_t: one more product for each chunk.
 """
 
 from __future__ import annotations
@@ -15,11 +12,10 @@ import math
 
 import numpy as np
 from numba import float32, float64, int64
-from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
+from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.online.engine import BLOCK
 from klr_bench.estimators.online.passes import OnlineClassifier
 
@@ -100,6 +96,7 @@ class Descent:
         self.n = 0
 
 
+@estimator
 class FeatureDescentClassifier(OnlineClassifier):
     r"""A classifier that online gradient descent learns on features z of the rows.
 
@@ -107,12 +104,11 @@ class FeatureDescentClassifier(OnlineClassifier):
 
         f(x) = w^T z(x), \qquad w \leftarrow w - \eta \, \ell'(y, f(x)) \, z(x)
 
-    With more than two classes it learns one f_k for each, which tells it from the rest, on the same features.
+    With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
 
     A subclass has ``_rows_of_chunk()``, the number of rows whose features are computed at once where there is no
-    callback, and ``_new_state``.  The state has ``learn(loss, eta, X, y, weights)``; ``coefficients(average=...)``,
-    which returns (n_functions, n); ``counts``, as below; ``last_value``, the
-    last f; and ``dtype``, the precision of the rows.
+    callback, and ``_new_state``.  The state has ``learn(loss, eta, X, y, weights)``; ``coefficients(average=...)``, (M,
+    n); ``counts``, as below; ``last_value``, the last f; and ``dtype``, the precision of the rows.
 
     Parameters
     ----------
@@ -124,25 +120,15 @@ class FeatureDescentClassifier(OnlineClassifier):
         ``log(1 + exp(-y f))``, ``max(0, 1 - y f)`` or ``(y - f)^2``.  The experiments have "hinge"; probabilities need
         "logit".
     average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.  Where there are several passes the average is
-        that of the last one.
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median" 1 / (2
-        m^2) with the median distance m of rows; by the rows of the fit, or of the first call of ``partial_fit``.  The
-        experiments have 1 / (2 s^2) with the 20th percentile s of the distances.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the order of the rows.
+        Predict with the average of the f_t, after several passes that of the last one; otherwise with the last f_t.
     dtype : {"float32", "float64"} or None, default=None
-        Precision of the features; None follows X: float32 stays float32, all else is float64.  w is always float64.
+        Precision of the features; None keeps float32 rows as they are and converts all others to float64.  w is always
+        float64.
     n_epochs : int, default=1
-        Passes of ``fit`` over the rows, >= 1.  The paper makes one.
-    shuffle, class_weight
-        See `KernelOGD`; class_weight="balanced" is for ``fit`` only: ``partial_fit`` does not have all rows.
+        Passes of `fit` over the rows, >= 1; the paper makes one.
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `KernelOGD`.
     n_updates_ : int
         Number of steps with l'(y, f(x)) other than 0, added over all f_k.
     n_mistakes_ : int
@@ -150,12 +136,6 @@ class FeatureDescentClassifier(OnlineClassifier):
     t_ : int
         Number of rows seen.
     """
-
-    _parameter_constraints = OnlineClassifier._parameter_constraints | {
-        "eta": [POSITIVE],
-        "loss": [StrOptions({"logit", "hinge", "square"})],
-        "class_weight": CLASS_WEIGHT,
-    }
 
     def _dtype_of_rows(self):
         return self._state.dtype

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
-from klr_bench.estimators.core.parameters import COMPONENTS
+from klr_bench.estimators.core.parameters import COMPONENTS, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, rows_of_chunk
 
 
+@estimator
 class FOGD(Progressive, FeatureDescentClassifier):
     r"""Online gradient descent on random Fourier features of the rbf kernel.
 
@@ -27,24 +29,23 @@ class FOGD(Progressive, FeatureDescentClassifier):
     features cos(omega_j'x) and sin(omega_j'x), and does not divide them by the root of the number of the omega_j: its
     step size is our eta divided by that number.
 
-    With more than two classes it learns one f_k for each, which tells it from the rest, on the same features.
+    With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
 
     Parameters
     ----------
     n_components : int, default=500
         Number D of features, 1 to a million.  The error of the kernel falls as 1 / sqrt(D).  In the reference of
         budget_all 414 features are as accurate on Adult as 3,443 (84.5 %).
-    eta, loss, average, gamma, dtype, n_epochs, shuffle, class_weight
-        See `FeatureDescentClassifier`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the features and of the order of the rows.
+    gamma : float, {"scale", "median"} or None, default="scale"
+        gamma > 0 of the kernel.  "scale" is 1 / (n_features X.var()), None is 1 / n_features, "median" is 1 / (2 m^2)
+        with the median distance m of rows; computed from the rows of `fit` or of the first `partial_fit`.  Try 0.1,
+        0.3, 1 and 3 times the value of "scale".  The experiments have 1 / (2 s^2) with the 20th percentile s of the
+        distances between training rows.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_components,), or (n_classes, n_components) for more than two classes, float64
         w, the average of the w_t or the last one.
-    classes_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `FeatureDescentClassifier`.
 
     References
     ----------
@@ -61,37 +62,14 @@ class FOGD(Progressive, FeatureDescentClassifier):
     (True, (100,), 400)
     """
 
-    _fixed = ("n_components", "gamma", "dtype")
-    _parameter_constraints = {
-        name: allowed
-        for name, allowed in FeatureDescentClassifier._parameter_constraints.items()
-        if name not in ("kernel", "degree", "coef0")
-    } | {"n_components": [COMPONENTS]}
+    n_components: int = parameter(500, COMPONENTS)
+    eta: float = parameter(0.5, POSITIVE)
+    loss: str = parameter("logit", StrOptions({"logit", "hinge", "square"}))
 
-    def __init__(
-        self,
-        n_components=500,
-        eta=0.5,
-        loss="logit",
-        *,
-        average=False,
-        gamma="scale",
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-        class_weight=None,
-    ):
-        self.n_components = n_components
-        self.eta = eta
-        self.loss = loss
-        self.average = average
-        self.gamma = gamma
-        self.random_state = random_state
-        self.dtype = dtype
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.class_weight = class_weight
+    kernel: str = fixed("rbf")
+    degree: float = fixed(3)
+    coef0: float = fixed(1.0)
+    _fixed = ("n_components", "gamma", "dtype")
 
     @checked_decision
     def decision_function(self, X):
@@ -105,11 +83,11 @@ class FOGD(Progressive, FeatureDescentClassifier):
         return values
 
     def progress(self):
-        """Return what a checkpoint keeps: the share of weights other than 0."""
+        """Return what a checkpoint stores: the share of non-zero weights."""
         return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
 
     def summary(self):
-        """Return the share of weights other than 0, and the updates."""
+        """Return the share of non-zero weights, and the updates."""
         return {**self.progress(), "n_updates": self.n_updates_}
 
     def selected_features(self):

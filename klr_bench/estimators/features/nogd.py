@@ -1,22 +1,156 @@
-"""Online gradient descent on Nystroem features."""
+"""Kernel online gradient descent up to a number of examples, then descent on the Nystroem features that they span.
+
+Let f = sum_j a_j k(x_j, .) be a sum over B examples, and K = V D V' their kernel matrix.  The functions with the
+coefficients P = V_k D_k^-1/2 (B, k) are orthonormal, and their values z(x) = P'k(x) are the features of x.  The
+projection of f onto their span has the weights w = D_k^1/2 V_k'a; the coefficients of any w'z are P w.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
 
+import numpy as np
+import scipy.sparse as sp
+from numba import float32, float64, int64
+from scipy.linalg import eigh
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.parameters import COUNT
-from klr_bench.estimators.features import nystroem
-from klr_bench.estimators.features.base import FeatureDescentClassifier
+from klr_bench.estimators.core.features import KernelFeatures
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.losses import derivative
+from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
+from klr_bench.estimators.features.base import MISTAKES, REFUSED, UPDATES, Descent, FeatureDescentClassifier
 
 SHARE = 0.2
 """Rank of the kernel matrix per support vector, as in the authors' code."""
+BLOCK = 128
+"""Examples whose kernel values are computed at once, while there is room for support vectors."""
+CHUNK = 1024
+"""Examples whose features are computed at once."""
 
 
+def _signature(real):
+    matrix, numbers = float64[:, ::1], int64[::1]
+    return int64(int64, float64, real[:, ::1], matrix, float64[::1], matrix, int64, numbers, int64, float64[::1])
+
+
+@compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
+def _insert(loss, eta, K, y, factors, coef, room, counts, t, last):
+    """Learn from b examples, from example t + 1 on, until as many as there is `room` for have entered; return how many.
+
+    K (b, n + b) are the kernel values with n support vectors and the examples, coef (M, n + b) the coefficients, y
+    (M, b) the labels, factors (b,) the weights; last (1,) becomes the last f.
+    """
+    b = K.shape[0]
+    n = K.shape[1] - b
+    for i in range(b):
+        entered = False
+        for k in range(coef.shape[0]):
+            f = 0.0
+            for j in range(n + i):
+                f += coef[k, j] * K[i, j]
+            last[0] = f
+            if not math.isfinite(f):
+                counts[REFUSED] = t + i + 1
+                return i + 1
+            counts[MISTAKES] += y[k, i] * f <= 0.0
+            step = -eta * factors[i] * derivative(loss, y[k, i], f, 0.0)
+            if step != 0.0:
+                counts[UPDATES] += 1
+                coef[k, n + i] = step
+                entered = True
+        room -= entered
+        if room == 0:
+            return i + 1
+    return b
+
+
+class NystroemState:
+    """The state between two blocks of rows.
+
+    Attributes: `features`, kernel values with the support vectors; `coef` (M, n), their coefficients while there is
+    room; `late` (M, n), the sum of t c_t over their steps; `n`, the number of examples that the average of this time is
+    over, and `total` (M, n), the sum of the coefficients before each of them, once there is no room; `projection`, P in
+    the precision of the kernel values, and `descent` on the features, None while there is room; `counts`, as in
+    `klr_bench.estimators.features.base`; `last_value`, the last f; `t`, the number of examples.
+    """
+
+    def __init__(self, kernel, X, budget, rank, n_functions):
+        self.budget, self.rank, self.sparse, self.dtype = budget, rank, sp.issparse(X), X.dtype
+        self.features = KernelFeatures(operands_of(kernel, X), X[:0])
+        self.coef, self.late = np.zeros((2, n_functions, 0))
+        self.total = self.projection = self.descent = None
+        self.counts, self.last_value = np.zeros(3, dtype=np.int64), 0.0
+        self.n = self.t = 0
+
+    def learn(self, loss, eta, X, y, weights):
+        """Learn from rows X (b, d) with labels y (M, b), -1.0 or +1.0, and weights (b,)."""
+        start = 0
+        while start < len(weights) and self.descent is None and not self.counts[REFUSED]:
+            rows = slice(start, start + BLOCK)
+            start += self._insert(loss, eta, X[rows], np.ascontiguousarray(y[:, rows]), weights[rows])
+            if self.features.n_features == self.budget:
+                self._project()
+        if start < len(weights) and not self.counts[REFUSED]:
+            Z = self.features.transform(X[start:]) @ self.projection
+            y = np.ascontiguousarray(y[:, start:])
+            self.last_value = self.descent.learn(loss, eta, Z, y, weights[start:], self.counts, self.t)
+            self.t += len(Z)
+
+    def _insert(self, loss, eta, X, y, weights):
+        """Learn from rows until there is no room; return their number."""
+        b, n = len(weights), self.features.n_features
+        rows = [self.features.centres, X]
+        rows = sp.vstack(rows, format="csr") if self.sparse else np.vstack(rows)
+        features = KernelFeatures(self.features.operands.fitting(X), rows)
+        coef, last = np.hstack([self.coef, np.zeros(y.shape)]), np.zeros(1)
+        K = np.ascontiguousarray(features.transform(X))
+        done = _insert(loss, eta, K, y, weights, coef, self.budget - n, self.counts, self.t, last)
+        places = np.r_[:n, n + np.flatnonzero(coef[:, n:].any(axis=0))]
+        late = np.hstack([self.late, coef[:, n:] * np.arange(self.n + 1, self.n + 1 + b)])
+        self.features, self.coef, self.late = features.take(places), coef[:, places], late[:, places]
+        self.last_value = last[0]
+        self.n += done
+        self.t += done
+        return done
+
+    def _project(self):
+        K = self.features.transform(self.features.centres)
+        if not np.isfinite(K).all():
+            self.counts[REFUSED], self.last_value = self.t, math.nan
+            return
+        k = len(K)
+        values, vectors = eigh(K.astype(np.float64), subset_by_index=[k - self.rank, k - 1])
+        least = k * np.finfo(K.dtype).eps * values[-1]
+        roots = np.sqrt(np.where(values > least, values, 0.0))
+        P = vectors * np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0.0)
+        self.projection = P.astype(K.dtype)
+        self.total = self.n * self.coef - self.late
+        self.descent = Descent(np.ascontiguousarray(self.coef @ (vectors * roots)))
+
+    def average_from_here(self):
+        """Let the average be that of the functions from now on."""
+        self.n, self.late = 0, np.zeros_like(self.late)
+        if self.descent is not None:
+            self.total = np.zeros_like(self.total)
+            self.descent.average_from_here()
+
+    def coefficients(self, *, average):
+        """Return the coefficients of the support vectors (M, n), in the average or in the last functions."""
+        if self.descent is None:
+            return (self.n * self.coef - self.late) / max(self.n, 1) if average else self.coef.copy()
+        P = self.projection.T.astype(np.float64)
+        if not average:
+            return self.descent.weights @ P
+        return (self.total + self.descent.sum() @ P) / max(self.n + self.descent.n, 1)
+
+
+@estimator
 class NOGD(FeatureDescentClassifier):
     r"""Kernel online gradient descent until a budget is full, then on the features that its support vectors span.
 
@@ -30,8 +164,8 @@ class NOGD(FeatureDescentClassifier):
     kernel matrix give the features z, and f becomes its projection onto their span.  No support vector is ever
     replaced: memory and the time for a row do not depend on the number of rows.
 
-    With more than two classes it learns one f_k for each, which tells it from the rest, on the same support vectors:
-    the rows at which any of them has a step to make.
+    With more than two classes it learns one f_k per class, which separates it from the others, on the same support
+    vectors: the rows at which any of them has a step to make.
 
     Parameters
     ----------
@@ -41,10 +175,6 @@ class NOGD(FeatureDescentClassifier):
     rank : int or None, default=None
         Number k of features, 1 to B; None is a fifth of B, as in the authors' code.  Eigenvalues that are 0 but for
         rounding give none.
-    eta, loss, average, gamma, random_state, dtype, n_epochs, shuffle, class_weight
-        See `FeatureDescentClassifier`.
-    kernel, degree, coef0
-        See `KernelOGD`.
 
     Attributes
     ----------
@@ -55,8 +185,6 @@ class NOGD(FeatureDescentClassifier):
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_ : int
         Number of support vectors; ``budget``, unless there were fewer such rows.
-    classes_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `FeatureDescentClassifier`.
 
     References
     ----------
@@ -73,39 +201,12 @@ class NOGD(FeatureDescentClassifier):
     (True, 50, 50)
     """
 
-    _fixed = ("budget", "rank", "kernel", "gamma", "degree", "coef0", "dtype")
-    _parameter_constraints = FeatureDescentClassifier._parameter_constraints | {
-        "budget": [COUNT],
-        "rank": [COUNT, None],
-    }
+    budget: int = parameter(100, COUNT)
+    rank: int | None = parameter(None, COUNT, None)
+    eta: float = parameter(0.5, POSITIVE)
+    loss: str = parameter("logit", StrOptions({"logit", "hinge", "square"}))
 
-    def __init__(
-        self,
-        budget=100,
-        rank=None,
-        eta=0.5,
-        loss="logit",
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-        class_weight=None,
-    ):
-        self.budget = budget
-        self.rank = rank
-        self.eta = eta
-        self.loss = loss
-        self.average = average
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.class_weight = class_weight
+    _fixed = ("budget", "rank", "kernel", "gamma", "degree", "coef0", "dtype")
 
     @checked_decision
     def decision_function(self, X):
@@ -117,9 +218,6 @@ class NOGD(FeatureDescentClassifier):
     @property
     def support_vectors_(self):
         """The support vectors, (n_support, n_features)."""
-        if getattr(self, "_state", None) is None:
-            message = f"{type(self).__name__} has no support vectors before a fit."
-            raise AttributeError(message)
         return self._state.features.centres
 
     def last_classifier(self):
@@ -137,18 +235,15 @@ class NOGD(FeatureDescentClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.rank is not None and self.rank > self.budget:
-            message = (
-                f"rank of {type(self).__name__}: expected at most budget={self.budget}, as many features as support "
-                f"vectors span; got {self.rank}."
-            )
+            message = f"rank of NOGD: expected at most budget={self.budget}, one per support vector; got {self.rank}."
             raise ValueError(message)
 
     def _new_state(self, X):
         rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
-        return nystroem.NystroemState(self._kernel(X), X, self.budget, rank, self._n_functions())
+        return NystroemState(self._kernel(X), X, self.budget, rank, self._n_functions())
 
     def _rows_of_chunk(self):
-        return nystroem.CHUNK
+        return CHUNK
 
     def _publish(self):
         self.dual_coef_ = self._coefficients()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.core.parameters import POSITIVE, SHARE
+from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, parameter
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 from klr_bench.estimators.online.strategies import EVER, FIRST, SQUARED, N, decide, enter, shrink, strategy
 
@@ -27,6 +27,7 @@ def step_inside_the_ball(book, parameters):
     return len(y)
 
 
+@estimator
 class ALMA(OneVsRestKernelClassifier):
     r"""Approximate large margin algorithm, p = 2: without errors, its margin is at least 1 - alpha of the largest.
 
@@ -48,15 +49,6 @@ class ALMA(OneVsRestKernelClassifier):
         B > 0; scales the margin up to which an example gives an update.  None is sqrt(8) / alpha, as in the theorem.
     C : float or None, default=None
         C > 0 of the steps; None is sqrt(2), as in the theorem.
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `OneVsRestKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `OneVsRestKernelClassifier`.
 
     References
     ----------
@@ -73,33 +65,11 @@ class ALMA(OneVsRestKernelClassifier):
     (True, True)
     """
 
-    _strategy = step_inside_the_ball
-    _parameter_constraints = OneVsRestKernelClassifier._parameter_constraints | {
-        "alpha": [SHARE],
-        "B": [POSITIVE, None],
-        "C": [POSITIVE, None],
-    }
+    alpha: float = parameter(0.9, SHARE)
+    B: float | None = parameter(None, POSITIVE, None)
+    C: float | None = parameter(None, POSITIVE, None)
 
-    def __init__(
-        self,
-        alpha=0.9,
-        B=None,
-        C=None,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.alpha = alpha
-        self.B = B
-        self.C = C
+    _strategy = step_inside_the_ball
 
     def _strategy_arguments(self):
         B = math.sqrt(8.0) / self.alpha if self.B is None else self.B

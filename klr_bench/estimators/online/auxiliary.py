@@ -8,11 +8,10 @@ from numbers import Real
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid, softplus
-from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, Number
-from klr_bench.estimators.online.base import BY_RADIUS
+from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, Number, estimator, parameter
+from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
-from klr_bench.estimators.online.softmax import rule_of_many
+from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
 """The codes of the auxiliary functions in the compiled rule."""
@@ -43,10 +42,11 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
     return insert, c
 
 
+@estimator
 class AuxiliaryKLR(SoftmaxKernelClassifier):
-    r"""Updates with probability l(z) / h(z), z = y f(x), along the gradient of h, an upper bound of the loss l.
+    r"""Online kernel logistic regression that updates with probability l(z) / h(z), where h is a bound of the loss l.
 
-    l(z) = log(1 + e^-z), and h is one of three upper bounds of l:
+    The steps are along the gradient of h.  With z = y f(x), l(z) is log(1 + e^-z), and h is one of three upper bounds:
 
     - "log_gamma": log(gamma + e^-z);
     - "log_one_plus_gamma": log(1 + gamma e^-z);
@@ -77,13 +77,6 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     aux_delta : float, default=1.0
         delta of the third h; a smaller one gives fewer support vectors.  configs/experiment/oskl_losses_magic.yaml has
         1.
-    R, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        See `SoftmaxKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, cumulative_loss_, t_, n_features_in_
-        See `SoftmaxKernelClassifier`.
 
     References
     ----------
@@ -100,43 +93,14 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     (True, 25, 1000)
     """
 
+    eta: float | str = parameter(3.0, POSITIVE, StrOptions({BY_RADIUS}))
+    R: float = parameter(1e3, RADIUS)
+    h: str = parameter("log_gamma", StrOptions(set(H)))
+    aux_gamma: float = parameter(1.1, Number(Real, 1, None, closed="left"))
+    aux_delta: float = parameter(1.0, NUMBER)
+
     _rule = step_on_auxiliary
     _rule_of_many = softmax_step_on_auxiliary
-    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
-        "eta": [POSITIVE, StrOptions({BY_RADIUS})],
-        "h": [StrOptions(set(H))],
-        "aux_gamma": [Number(Real, 1, None, closed="left")],
-        "aux_delta": [NUMBER],
-    }
-
-    def __init__(
-        self,
-        eta=3.0,
-        R=1e3,
-        h="log_gamma",
-        aux_gamma=1.1,
-        aux_delta=1.0,
-        *,
-        average=True,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=None,
-        shuffle=True,
-        class_weight=None,
-        n_jobs=None,
-    ):
-        super().__init__(
-            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        )
-        self.eta = eta
-        self.R = R
-        self.h = h
-        self.aux_gamma = aux_gamma
-        self.aux_delta = aux_delta
 
     def _rule_arguments(self):
         return [self._step_size(), H[self.h], math.log(self.aux_gamma), self.aux_delta], self.R

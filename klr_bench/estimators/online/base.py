@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.classifier import checked_decision
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, Number
+from klr_bench.estimators.core.parameters import JOBS, Number, estimator, parameter
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.many import SharedFit, Update, grouped, order_key
 from klr_bench.estimators.online.passes import OnlineClassifier
@@ -22,10 +23,11 @@ BY_RADIUS = "R/sqrt(T)"
 """A step size: the radius divided by the square root of the number of rows of the first call."""
 
 
+@estimator
 class OnlineKernelClassifier(OnlineClassifier):
     """A binary kernel classifier that learns row by row, in one pass or in several.
 
-    With more than two classes it learns one function f_k for each, which tells it from the rest, all in the same
+    With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes: each kernel value is computed once for all of them.
 
     A subclass sets its compiled update rule, `_rule`; its `_rule_arguments()` returns the rule's numbers and the radius
@@ -33,47 +35,15 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    average : bool
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
-        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()), "median" 1 / (2
-        m^2) with the median distance m of rows; by the rows of the fit, or of the first call of `partial_fit`.  Worth
-        trying are 0.1, 0.3, 1 and 3 times the value of "scale", the grid of configs/experiment/own_file.yaml.  The
-        papers take 1 / (2 s^2), where s is a percentile of the distances of training rows: the 20th in Zhang et al.,
-        ICML 2013, the 5th in Zhang et al., AAAI 2012.
-    degree : float, default=3
-        Degree > 0 of the poly kernel.
-    coef0 : float, default=1.0
-        Constant of the poly kernel; at 0 or above the kernel is positive definite for a whole `degree`.
-    random_state : int, RandomState instance or None, default=None
-        Seed; one uniform number is drawn per example, also by methods that do not use it.
-    dtype : {"float32", "float64"} or None, default=None
-        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  float32 takes
-        half the time or less.  Coefficients, scale and norm are always float64.
-    n_epochs : int, default=1
-        Passes of `fit` over the rows, at least 1; the papers make one.  A row that is inserted in several passes is one
-        support vector.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes n_k) for
-        n_k rows of class k.
     n_jobs : int or None, default=None
-        Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.  The result does
+        Number of threads that compute kernel values; None uses as many as BLAS would, -1 one per core.  The result does
         not depend on it.
-    shuffle : bool, default=True
-        Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order,
-        as `partial_fit` does.  False is for rows that are in random order already, as in the papers' runs; rows sorted
-        by class need True.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,), dtype of y
-        The classes in sorted order.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features), dtype of the kernel values
-        The examples inserted in f, or in any f_k, in the order of their insertion; after several passes in that of the
-        rows.
+        The examples inserted in f, or in any f_k, in the order of their insertion; after several passes in the order of
+        the rows.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.  After several
         passes the average is that of the f_t of the last one.
@@ -85,24 +55,14 @@ class OnlineKernelClassifier(OnlineClassifier):
         Number of examples with y f_t(x) <= 0 at their own step, added over all f_k.
     t_ : int
         Number of examples seen, T, in all passes.
-    n_features_in_ : int
-        Number of features.
     """
 
-    grows = True
-    """With the support vectors: see `klr_bench.protocols.HasGrowingMemory`."""
-    _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
-    _parameter_constraints = OnlineClassifier._parameter_constraints | {"class_weight": CLASS_WEIGHT, "n_jobs": JOBS}
+    _: KW_ONLY
+    n_jobs: int | None = parameter(None, *JOBS)
 
-    def __init__(
-        self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-    ):
-        self.average = average
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+    grows = True
+    """The support vectors do: see `klr_bench.protocols`."""
+    _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
 
     @checked_decision
     def decision_function(self, X):
@@ -115,20 +75,17 @@ class OnlineKernelClassifier(OnlineClassifier):
     @property
     def support_vectors_(self):
         """The inserted examples, (n_support_, n_features); where they are stored as bits, unpacked at each access."""
-        if getattr(self, "_state", None) is None:
-            message = f"{type(self).__name__} has no support vectors before a fit."
-            raise AttributeError(message)
         return self._state.support.rows
 
     def for_rows(self, n_samples):
-        """Let a step size of R/sqrt(T) be that of a fit to `n_samples` rows; return self."""
+        """Set T of a step size R/sqrt(T) to `n_samples`; return self."""
         self._rows_of_step = n_samples
         return self
 
     def pass_key(self, n_classes):
-        """Return what learners must have in common to share a pass; None where this one cannot share.
+        """Return a key that is equal for learners that can share a pass, or None if this one cannot.
 
-        A pass is for two classes, and for learners with the `fit` of this class that go through the rows in one order.
+        A pass is for two classes, and for learners with the `fit` of this class and the same order of rows.
         """
         if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
@@ -140,7 +97,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return SharedFit(estimators, X, y, callback)
 
     def _update(self, stream=0):
-        """Return what the engine needs of this learner, which takes its draws from the stream of this number."""
+        """Return the `Update` of this learner, with its stream of draws."""
         parameters, radius = self._rule_arguments()
         return Update(type(self)._rule, parameters, radius, stream)
 

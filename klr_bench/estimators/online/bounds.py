@@ -1,4 +1,4 @@
-"""What the papers prove of NC, Margin, Auxiliary and OSKL: the right-hand sides of their bounds, as plain functions.
+"""The bounds that the papers prove for NC, Margin, Auxiliary and OSKL: their right-hand sides, as plain functions.
 
 Zhang, Jin, Chen, Bu, He (AAAI 2012), theorems 1 to 4; Zhang, Yi, Jin, Lin, He (ICML 2013), theorems 1 and 2.
 
@@ -9,7 +9,7 @@ sum_t l(y_t f(x_t)) and `norm` is ||f||.  A bound minus `loss` bounds the regret
 
 The sequence is arbitrary, but neither it nor f may depend on the learner's draws: a best f in hindsight, which is a
 function of the examples alone, is fine.  The AAAI paper states its theorems for the average classifier and examples
-that are drawn independently; that follows from what stands here, by Jensen's inequality and division by T.  It prints
+that are drawn independently; that follows from the bounds below, by Jensen's inequality and division by T.  It prints
 R^2 where its proofs have ||f - f_1||^2 = ||f||^2, which is smaller and is used here.
 
 Arguments are numbers or arrays, and so are the results.  A bound is infinite where its theorem says nothing.
@@ -45,7 +45,7 @@ def nc_loss_bound(T: ArrayLike, loss: ArrayLike, norm: ArrayLike, eta: float) ->
     not say.  Both sum  l(z_t) - l(y_t f(x_t)) <= (||f - f_t||^2 - ||f - f_{t+1}||^2) / (2 eta) + (eta / 2)
     sigma(-z_t)^2,  the first with sigma^2 <= 1, the second with sigma(-z)^2 <= l(z).
     """
-    first = np.asarray(loss) + _squared(norm) / (2 * eta) + eta * np.asarray(T) / 2
+    first = np.asarray(loss) + np.square(norm) / (2 * eta) + eta * np.asarray(T) / 2
     return first if eta >= 2 else np.minimum(first, margin_loss_bound(loss, norm, eta))
 
 
@@ -61,7 +61,7 @@ def margin_loss_bound(loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
     if not 0 < eta < 2:
         message = f"margin_loss_bound: eta: expected 0 < eta < 2, got {eta!r}; theorem 3 says nothing of other steps."
         raise ValueError(message)
-    return 2 / (2 - eta) * np.asarray(loss) + _squared(norm) / (eta * (2 - eta))
+    return 2 / (2 - eta) * np.asarray(loss) + np.square(norm) / (eta * (2 - eta))
 
 
 def auxiliary_loss_bound(T: ArrayLike, h_loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
@@ -75,7 +75,7 @@ def auxiliary_loss_bound(T: ArrayLike, h_loss: ArrayLike, norm: ArrayLike, eta: 
     its unstated eta = R / (M sqrt(T)).  The comparison is with h, not with the loss: h(z) = log(gamma + e^-z) is never
     below log(gamma), so that from gamma = 2 on the bound is above T log(2), the loss of f = 0, whatever T is.
     """
-    return np.asarray(h_loss) + _squared(norm) / (2 * eta) + eta * np.asarray(T) / 2
+    return np.asarray(h_loss) + np.square(norm) / (2 * eta) + eta * np.asarray(T) / 2
 
 
 def auxiliary_values(z: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.0) -> Values:
@@ -124,7 +124,9 @@ def oskl_constant(T: ArrayLike, delta: float, G: float = 1.0, G1: float = 1.0) -
 
     where m = ceil(log2(G1 T^2)).
     """
-    _check_delta(delta)
+    if not 0 < delta < 1:
+        message = f"delta: expected a probability between 0 and 1, got {delta!r}."
+        raise ValueError(message)
     T = np.asarray(T, dtype=np.float64)
     log_m = np.log(np.maximum(np.ceil(np.log2(G1 * np.maximum(T, 1.0) ** 2)), 1.0) / delta)
     c = np.maximum(0.5 + 16 * log_m, 8 / 3 * log_m + 19 / 18 * math.log(1 / delta))
@@ -152,13 +154,10 @@ def oskl_loss_bound(
     """
     gamma = eta * L * G
     if not 0 < gamma < 1:
-        message = (
-            f"oskl_loss_bound: eta L G: expected a number between 0 and 1, got {gamma:g}; use a step below "
-            f"{1 / (L * G):g}."
-        )
+        message = f"eta L G: expected a number between 0 and 1, got {gamma:g}; use a step below {1 / (L * G):g}."
         raise ValueError(message)
     c = oskl_constant(T, delta, G, G1)
-    return (np.asarray(loss) + (eta * G**2 + _squared(R) / eta + R * G) * c) / (1 - gamma) + R * c
+    return (np.asarray(loss) + (eta * G**2 + np.square(R) / eta + R * G) * c) / (1 - gamma) + R * c
 
 
 def oskl_support_bound(
@@ -196,7 +195,7 @@ def few_support_loss(T: ArrayLike, n_points: int) -> Values:
 
 
 def first_below(bound: Callable[[float], Any], level: Callable[[float], Any]) -> int | None:
-    """Return the smallest T with bound(T) < level(T), None where there is none up to MOST_EXAMPLES.
+    """Return the smallest T <= MOST_EXAMPLES with bound(T) < level(T), or None.
 
     Once it is below, the bound must stay below, but for the small steps of `oskl_constant`.
     """
@@ -210,13 +209,3 @@ def first_below(bound: Callable[[float], Any], level: Callable[[float], Any]) ->
         middle = (low + high) // 2
         low, high = (low, middle) if bound(middle) < level(middle) else (middle, high)
     return high
-
-
-def _squared(norm: ArrayLike) -> Values:
-    return np.asarray(norm, dtype=np.float64) ** 2
-
-
-def _check_delta(delta: float) -> None:
-    if not 0 < delta < 1:
-        message = f"delta: expected a probability between 0 and 1, got {delta!r}."
-        raise ValueError(message)

@@ -10,8 +10,8 @@ from numba import float64, int64
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.parameters import POSITIVE, SHARE
-from klr_bench.estimators.core.rows import Growing, growing_like
+from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, parameter
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
@@ -100,8 +100,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
 class DoubleState(BlockState):
     """The state of DUOL between two blocks, in float64.
 
-    Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `gram`, `labels`, `f`, `coef`
-    and `sums`, as in `_block`.
+    Attributes: `support`, the support vectors; `numbers`, their numbers; the rest as in `_block`.
     """
 
     def __init__(self, kernel, X):
@@ -123,8 +122,8 @@ class DoubleState(BlockState):
         before = self.t
         self.scalars[LAST] = _block(self.gram, values, labels, f, coef, sums, C, rho, self.counts)
         new = np.flatnonzero(coef[n:])
-        kept = np.r_[np.arange(n), n + new]
-        self.labels, self.f, self.coef, self.sums = labels[kept], f[kept], coef[kept], sums[kept]
+        places = np.r_[np.arange(n), n + new]
+        self.labels, self.f, self.coef, self.sums = labels[places], f[places], coef[places], sums[places]
         self.support.append(X[new])
         self.numbers.append(before + new)
         self._extend(values[new, :n], values[np.ix_(new, n + new)])
@@ -133,9 +132,7 @@ class DoubleState(BlockState):
         """Add kernel values of m new support vectors with the n old ones, (m, n), and with each other, (m, m)."""
         m, n = old.shape
         if n + m > len(self.gram):
-            gram = np.empty((2 * (n + m), 2 * (n + m)))
-            gram[:n, :n] = self.gram[:n, :n]
-            self.gram = gram
+            self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
         new = slice(n, n + m)
         self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, own
 
@@ -144,6 +141,7 @@ class DoubleState(BlockState):
         return np.arange(len(self.coef)), self.coef - self.sums / max(self.t, 1) if average else self.coef
 
 
+@estimator
 class DUOL(OneVsRestKernelClassifier):
     r"""Double updating: an update changes the coefficient of a conflicting support vector, too.
 
@@ -167,15 +165,11 @@ class DUOL(OneVsRestKernelClassifier):
     rho : float, default=0.1
         Least conflict, in (0, 1], of two examples, for kernels with k(x, x) = 1; with a larger one there are fewer
         double updates.
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `OneVsRestKernelClassifier`.
 
     Attributes
     ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_, estimators_
-        See `OneVsRestKernelClassifier`; n_updates_ does not count changes of a support vector.
+    n_updates_ : int
+        Number of insertions; changes of a support vector do not count.
 
     References
     ----------
@@ -190,26 +184,8 @@ class DUOL(OneVsRestKernelClassifier):
     True
     """
 
-    _parameter_constraints = OneVsRestKernelClassifier._parameter_constraints | {"C": [POSITIVE], "rho": [SHARE]}
-
-    def __init__(
-        self,
-        C=1.0,
-        rho=0.1,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-    ):
-        super().__init__(average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle)
-        self.C = C
-        self.rho = rho
+    C: float = parameter(1.0, POSITIVE)
+    rho: float = parameter(0.1, SHARE)
 
     def _new_state(self, X):
         return DoubleState(self._kernel(X), X)

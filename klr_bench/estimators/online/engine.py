@@ -5,15 +5,13 @@ At step t, with f_1 = 0, a learner sees (x_t, y_t), and its rule answers (insert
     f_{t+1} = project_R( s_t f_t + c_t k(x_t, .) ),      project_R(f) = min(1, R / ||f||) f
     ||s f + c k_t||^2 = s^2 ||f||^2 + 2 s c f(x_t) + c^2 k(x_t, x_t)
 
-Kernel values do not depend on the state, so examples are processed in blocks.  Their kernel values with all support
-vectors are matrix products in tiles that stay in the cache; the recursion then runs on the block's own small kernel
-matrix.  The decisions are those of a loop over single examples.  Learners that see the same examples through the same
-kernel share the tiles: each tile is multiplied by a matrix of coefficients, one row per learner.  Learners that differ
-only in R share their state until the norm exceeds the smaller R.
+The kernel values of a block of examples with all support vectors are matrix products in tiles that stay in the cache;
+the recursion then runs on the block's own kernel matrix, with the decisions of a loop over single examples.  Learners
+with the same examples and kernel share the tiles: a tile is multiplied by a matrix of coefficients, one row per
+learner.  Learners that differ only in R share their state until the norm exceeds the smaller R.
 
 f_t = S_t sum_i a_i k(x_i, .): shrinking and projection only change the scale S.  C is the sum of the scales so far, C_i
-its value when example i was inserted; the weight of example i in the average of the f_t is proportional to a_i (C -
-C_i). S is multiplied into the a_i before it becomes so small that C - C_i would lose digits.
+its value when example i was inserted; its weight in the average of the f_t is proportional to a_i (C - C_i).
 """
 
 from __future__ import annotations
@@ -29,7 +27,8 @@ from klr_bench.estimators.core.expansion import evaluate, expand
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, GrowingColumns, filled, filled_like
+from klr_bench.estimators.core.rows import Growing, GrowingColumns, growing_like
+from klr_bench.estimators.online.state import FOLD_BELOW
 
 BLOCK = 256
 """Examples per block."""
@@ -40,7 +39,6 @@ RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, floa
 rule = compiled(RULE_SIGNATURE)
 """Decorator of the update rule in an algorithm's file."""
 
-FOLD_BELOW = 1e-3
 _SMALLEST = 1e-290  # smaller coefficients become 0: subnormal numbers are slow and do not affect f(x)
 
 
@@ -73,9 +71,8 @@ def _stores(real):
 @compiled()
 def _copy_row(matrices, n, m, own):
     coef, average, since, weights, inserted = matrices
-    for j in range(n):
-        coef[own, j], average[own, j], since[own, j] = coef[m, j], average[m, j], since[m, j]
-        weights[own, j], inserted[own, j] = weights[m, j], inserted[m, j]
+    coef[own, :n], average[own, :n], since[own, :n] = coef[m, :n], average[m, :n], since[m, :n]
+    weights[own, :n], inserted[own, :n] = weights[m, :n], inserted[m, :n]
 
 
 def _signature(real):
@@ -94,9 +91,8 @@ def _recursion(
 ):  # fmt: skip
     """Run the given learners, which all have this rule, through a block of b examples.
 
-    `learners` are their numbers; parameters (len(learners), p) and radii (len(learners),) belong to them, and the
-    example that each of them begins with, at first 0; the labels are y and the draws u, and the steps c are multiplied
-    by the factors, all (n_learners, b).  gram (b, b) and diagonal (b,) are the block's own kernel values.
+    `learners` are their numbers, with parameters (len(learners), p), radii and the example to `begin` with; labels y,
+    draws u and factors of the steps c are (n_learners, b); gram (b, b) and diagonal (b,) are the block's kernel values.
 
     row (n_learners,) gives the row of each learner in all other matrices: f (n_learners, b), the sums so far, without
     the scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples
@@ -149,10 +145,7 @@ def _recursion(
                 row[learners[last]], begin[last] = own, i + 1
                 _copy_row(stores, n_support, m, own)
                 _copy_row(block, len(labels), m, own)
-                for j in range(len(labels)):
-                    f[own, j] = f[m, j]
-                for j in range(counts.shape[1]):
-                    counts[own, j] = counts[m, j]
+                f[own], counts[own] = f[m], counts[m]
                 scalars[own, 0], scalars[own, 1] = scale * radii[last] / norm, scale_sum
                 scalars[own, 2], scalars[own, 3] = radii[last] * radii[last], value
                 scalars[own, 4] = scalars[m, 4]
@@ -165,8 +158,7 @@ def _recursion(
                     coef[m], average[m], since[m], weights[m], counts[m, 1], n_support, scale, scale_sum, tiny
                 )
                 _fold(new_coef[m], new_average[m], new_since[m], new_weights[m], 0, i + 1, scale, scale_sum, tiny)
-                for j in range(i + 1, len(labels)):
-                    sums[j] *= scale
+                sums[i + 1 :] *= scale
                 scale, scale_sum = 1.0, 0.0
         scalars[m, 0], scalars[m, 1], scalars[m, 2] = scale, scale_sum, squared
 
@@ -174,11 +166,9 @@ def _recursion(
 class OnlineState:
     """The state between two blocks of online learners that see the same examples through the same kernel.
 
-    Attributes: `support` and `left`, the examples that any of them has inserted, as rows and as operands of the kernel;
-    `row`, each learner's row in the matrices; `coef`, `average`, `since` (float64) and `weights` (in the kernel's
-    precision); `inserted`, how often each learner has inserted which example; `numbers`, which rows the examples are;
-    `scalars` and `counts`, as in `_recursion`; `t`, the number of examples, and `averaged_from`, those before the
-    average begins.
+    Attributes: `support` and `left`, the examples that any of them has inserted, as rows and operands; `row`, `coef`,
+    `average`, `since`, `weights` (in the kernel's precision), `inserted` (how often), `scalars` and `counts`, as in
+    `_recursion`; `numbers`, which rows the examples are; `t` examples seen, `averaged_from` before the average begins.
     """
 
     def __init__(self, kernel, X, row=(0,)):
@@ -203,8 +193,11 @@ class OnlineState:
         self.t = self.averaged_from = 0
 
     def _hold(self, rows):
-        self.support = filled(self.operands.store(rows), rows)
-        self.left = self.support if self.operands.left_is_rows else filled_like(self.operands.left(rows))
+        self.support = self.operands.store(rows).append(rows)
+        self.left = self.support
+        if not self.operands.left_is_rows:
+            left = self.operands.left(rows)
+            self.left = growing_like(left).append(left)
 
     def learn_block(self, groups, X, y, u, numbers=None, factors=None):
         """Learn from rows X (b, d) with labels y, -1.0 or +1.0, and uniform draws u, (n_learners, b) or (b,) for all.
@@ -225,7 +218,7 @@ class OnlineState:
         f = np.zeros(shape)
         f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)
         stores = (self.coef, self.average, self.since, self.weights, self.inserted)
-        block = tuple(np.zeros(shape, dtype=store.array.dtype) for store in stores)
+        block = tuple(np.zeros(shape, dtype=store.dtype) for store in stores)
         arrays, tiny = tuple(store.array for store in stores), float(np.finfo(X.dtype).tiny)
         factors = np.ones(u.shape) if factors is None else factors
         self._run(groups, y, u, factors, gram, diagonal, f, arrays, block, tiny)
@@ -258,11 +251,11 @@ class OnlineState:
         average = added(self.average.columns + self.coef.columns * (sums - self.since.columns))
         coef, inserted = added(self.coef.columns), added(self.inserted.columns)
         since = np.broadcast_to(sums, coef.shape)
-        weights = np.where(np.abs(coef) >= np.finfo(self.weights.array.dtype).tiny, coef, 0.0)
-        for name, columns in {"coef": coef, "average": average, "since": since, "inserted": inserted}.items():
-            setattr(self, name, filled(GrowingColumns(len(coef), getattr(self, name).array.dtype), columns))
-        self.weights = filled(GrowingColumns(len(coef), self.weights.array.dtype), weights)
-        self.numbers = filled(Growing((0,), np.int64), numbers)
+        weights = np.where(np.abs(coef) >= np.finfo(self.weights.dtype).tiny, coef, 0.0)
+        merged = {"coef": coef, "average": average, "since": since, "weights": weights, "inserted": inserted}
+        for name, columns in merged.items():
+            setattr(self, name, GrowingColumns(len(coef), getattr(self, name).dtype).append(columns))
+        self.numbers = Growing((0,), np.int64).append(numbers)
         self._hold(self.support.take(first))
         self.counts[:, 1] = 0
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -17,8 +16,7 @@ from klr_bench.estimators.online import engine
 from klr_bench.protocols import declares
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(NamedTuple):
     """What the engine needs of a learner: its compiled rule, the rule's parameters, the radius R.
 
     Learners with the same `stream` get the same random draws.
@@ -29,10 +27,10 @@ class Update:
     radius: float
     stream: int = 0
 
-    @property
-    def but_radius(self):
-        """Grouping key: everything but R."""
-        return id(self.rule), *self.parameters, self.stream
+
+def _but_radius(update):
+    """Return the key of a group: everything but R."""
+    return id(update.rule), *update.parameters, update.stream
 
 
 def grouped(updates):
@@ -40,23 +38,21 @@ def grouped(updates):
 
     Learners that differ only in their radius are adjacent, by decreasing radius.
     """
-    order = sorted(range(len(updates)), key=lambda i: (updates[i].but_radius, -updates[i].radius))
-    groups = [list(numbers) for _, numbers in groupby(order, key=lambda i: id(updates[i].rule))]
-    return [
-        (
-            updates[numbers[0]].rule,
-            np.array(numbers),
-            np.array([updates[number].parameters for number in numbers], dtype=np.float64),
-            np.array([updates[number].radius for number in numbers], dtype=np.float64),
+    order = sorted(range(len(updates)), key=lambda i: (_but_radius(updates[i]), -updates[i].radius))
+    groups = []
+    for _, group in groupby(order, key=lambda i: id(updates[i].rule)):
+        numbers = list(group)
+        parameters, radii = ([updates[i][field] for i in numbers] for field in (1, 2))
+        groups.append(
+            (updates[numbers[0]].rule, np.array(numbers), np.array(parameters, float), np.array(radii, float))
         )
-        for numbers in groups
-    ]
+    return groups
 
 
 def shared_rows(updates):
     """Return the first row of each learner, (n_learners,): learners that differ only in their radius share one."""
     rows = {}
-    return [rows.setdefault(update.but_radius, len(rows)) for update in updates]
+    return [rows.setdefault(_but_radius(update), len(rows)) for update in updates]
 
 
 def _streams(learners):
@@ -72,10 +68,9 @@ def fit_many(learners, X, y, sample_weight=None):
 
     The learners may be of any of the classes `OSKL`, `NonConservativeKLR`, `MarginKLR`, `AuxiliaryKLR`,
     `KernelPegasos`, `KernelOGD` and `KernelPerceptron`, mixed, but must share kernel, dtype, n_epochs and class_weight.
-    A grid of dozens of learners takes the time of a few passes.  Each learner gets the result of its own `fit`, up to
-    rounding.
-    If y has more than two classes, or if they do not all go through the rows in one order (those that shuffle do with
-    equal whole numbers as `random_state`), they are fitted one by one.
+    A grid of dozens of learners takes the time of a few passes.  Each gets the result of its own `fit`, up to rounding.
+    If y has more than two classes, or if learners that shuffle do not have the same integer as `random_state`, they are
+    fitted one by one.
 
     Parameters
     ----------
@@ -96,8 +91,7 @@ def fit_many(learners, X, y, sample_weight=None):
     Raises
     ------
     ValueError
-        If there are none, if one is there twice or is no online learner, if they do not share kernel, dtype, n_epochs
-        and class_weight, or if one of them refuses its parameters or a row.
+        If they are not different online learners with one kernel, dtype, n_epochs and class_weight.
 
     Examples
     --------
@@ -132,15 +126,12 @@ def order_key(learner):
 
 
 def _check(learners):
-    if not isinstance(learners, Sequence):
-        message = f"learners: expected a list of online learners, got {type(learners).__name__}; write [learner]."
-        raise ValueError(message)
-    if not learners:
-        message = "learners: expected one online learner or more, got an empty list."
+    if not isinstance(learners, Sequence) or not learners:
+        message = f"learners: expected a list of one online learner or more, got {learners!r:.80}."
         raise ValueError(message)
     for learner in learners:
         if isinstance(learner, type) or not declares(learner, "pass_key"):
-            message = f"learners: expected online learners, which share a pass; got {type(learner).__name__}."
+            message = f"learners: expected online learners, which share a pass; got {learner!r:.80}."
             raise ValueError(message)
     if len({id(learner) for learner in learners}) < len(learners):
         message = "learners: expected different objects, got one of them twice; use sklearn.base.clone."
@@ -155,13 +146,9 @@ class SharedFit:
     """
 
     def __init__(self, learners, X, y, callback=None, sample_weight=None):
-        with single_threaded_blas(learners[0].n_jobs):
-            self._fit(learners, X, y, callback, sample_weight)
-
-    def _fit(self, learners, X, y, callback, sample_weight):
-        for learner in learners:
-            learner._start()
         first = learners[0]
+        for learner in learners:
+            learner._forget()
         X, y = first._validate(X, y, dtype=first._dtypes(), reset=True)
         first._set_classes(y)
         if len(first.classes_) > 2:
@@ -178,10 +165,7 @@ class SharedFit:
             for learner in learners
         }
         if len(shared) > 1:
-            message = (
-                f"the learners must share kernel, dtype, n_epochs and class_weight; got {len(shared)} different "
-                "combinations."
-            )
+            message = f"learners must share kernel, dtype, n_epochs and class_weight; got {len(shared)} combinations."
             raise ValueError(message)
         self.learners = list(learners)
         updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
@@ -189,14 +173,15 @@ class SharedFit:
         self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
         groups, signs = grouped(updates), first._signs(y)
         n_passes = first._passes(len(y))
-        for epoch in range(n_passes):
-            if epoch:
-                self.state.average_from_here()
-            stopped = self._learn(groups, X, signs, epoch, callback)
-            if n_passes > 1:
-                self.state.merge()
-            if stopped:
-                break
+        with single_threaded_blas(first.n_jobs):
+            for epoch in range(n_passes):
+                if epoch:
+                    self.state.average_from_here()
+                stopped = self._learn(groups, X, signs, epoch, callback)
+                if n_passes > 1:
+                    self.state.merge()
+                if stopped:
+                    break
 
     def _learn(self, groups, X, signs, epoch, callback):
         n = len(signs)
@@ -233,14 +218,11 @@ class SharedFit:
 
     def decision_function(self, X):
         """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
-        with single_threaded_blas(self.learners[0].n_jobs):
-            return self._decide(X)
-
-    def _decide(self, X):
         dtype = self.state.support.dtype
         X = self.learners[0]._validate(X, dtype=dtype)
         same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]
         distinct = {key: i for i, key in enumerate(same)}
         weights = [self.state.coefficients(i, average=average) for (_, average), i in distinct.items()]
-        f = self.state.decide(np.array(weights, dtype=dtype), X)
+        with single_threaded_blas(self.learners[0].n_jobs):
+            f = self.state.decide(np.array(weights, dtype=dtype), X)
         return f[[list(distinct).index(key) for key in same]].T

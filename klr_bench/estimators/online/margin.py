@@ -8,11 +8,10 @@ from numbers import Real
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import Number
-from klr_bench.estimators.online.base import BY_RADIUS
+from klr_bench.estimators.core.parameters import Number, estimator, parameter
+from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
-from klr_bench.estimators.online.softmax import rule_of_many
+from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
 
 
 @rule
@@ -33,8 +32,9 @@ def softmax_gradient_step_by_length(z, r, u, parameters):
     return u < (2.0 - eta) / (2.0 - eta + eta * (1.0 - length)), eta * sigmoid(-z)
 
 
+@estimator
 class MarginKLR(SoftmaxKernelClassifier):
-    r"""Updates on an example with a probability that decreases with its margin.
+    r"""Online kernel logistic regression that updates with a probability that decreases with the margin.
 
     With the margin z = y f(x), an example is drawn with probability p; only then is there a gradient step on the
     logistic loss, f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ), sigma(z) = 1 / (1 + e^-z):
@@ -52,13 +52,6 @@ class MarginKLR(SoftmaxKernelClassifier):
     eta : float or "R/sqrt(T)", default=1.0
         Step size in (0, 2); nearer to 2 there are fewer support vectors.  T is the number of rows of the first call.
         The paper compares "R/sqrt(T)" where it is below 2, 0.01, 0.1 and 1; of the three numbers 1 gives the fewest.
-    R, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        See `SoftmaxKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, cumulative_loss_, t_, n_features_in_
-        See `SoftmaxKernelClassifier`.
 
     References
     ----------
@@ -75,34 +68,11 @@ class MarginKLR(SoftmaxKernelClassifier):
     (True, 60, 1000)
     """
 
+    eta: float | str = parameter(1.0, Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}))
+    R: float = parameter(1e3, RADIUS)
+
     _rule = gradient_step_by_margin
     _rule_of_many = softmax_gradient_step_by_length
-    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
-        "eta": [Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS})],
-    }
-
-    def __init__(
-        self,
-        eta=1.0,
-        R=1e3,
-        *,
-        average=True,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=None,
-        shuffle=True,
-        class_weight=None,
-        n_jobs=None,
-    ):
-        super().__init__(
-            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        )
-        self.eta = eta
-        self.R = R
 
     def _rule_arguments(self):
         return [self._step_size()], self.R

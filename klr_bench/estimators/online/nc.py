@@ -5,11 +5,10 @@ from __future__ import annotations
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import POSITIVE
-from klr_bench.estimators.online.base import BY_RADIUS
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
+from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
-from klr_bench.estimators.online.softmax import rule_of_many
+from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
 
 
 @rule
@@ -23,6 +22,7 @@ def softmax_gradient_step(z, r, u, parameters):
     return True, parameters[0] * sigmoid(-z)
 
 
+@estimator
 class NonConservativeKLR(SoftmaxKernelClassifier):
     r"""Stochastic gradient descent on the logistic loss; every example becomes a support vector.
 
@@ -41,13 +41,6 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     eta : float or "R/sqrt(T)", default=2.0
         Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
         one pass; 2 with five passes was chosen for log loss, see docs/methods/defaults.md.
-    R, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        See `SoftmaxKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, cumulative_loss_, t_, n_features_in_
-        See `SoftmaxKernelClassifier`.
 
     References
     ----------
@@ -64,34 +57,11 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     (True, (200, 2), 200)
     """
 
+    eta: float | str = parameter(2.0, POSITIVE, StrOptions({BY_RADIUS}))
+    R: float = parameter(1e3, RADIUS)
+
     _rule = gradient_step
     _rule_of_many = softmax_gradient_step
-    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
-        "eta": [POSITIVE, StrOptions({BY_RADIUS})],
-    }
-
-    def __init__(
-        self,
-        eta=2.0,
-        R=1e3,
-        *,
-        average=True,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=None,
-        shuffle=True,
-        class_weight=None,
-        n_jobs=None,
-    ):
-        super().__init__(
-            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        )
-        self.eta = eta
-        self.R = R
 
     def _rule_arguments(self):
         return [self._step_size()], self.R

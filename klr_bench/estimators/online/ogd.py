@@ -7,7 +7,7 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -19,6 +19,7 @@ def loss_gradient_step(y, f, u, t, parameters):
     return slope != 0.0, 1.0, -eta * slope
 
 
+@estimator
 class KernelOGD(OnlineKernelClassifier):
     r"""Online gradient descent in the kernel's space, on one of five losses.
 
@@ -37,15 +38,6 @@ class KernelOGD(OnlineKernelClassifier):
         max(0, 1 - yf), log(1 + e^-yf), (y - f)^2, max(0, 1 - yf)^2, or the hinge with a parabola for its corner: (1 -
         yf)^2 / 2 where 0 < yf < 1, 1/2 - yf where yf <= 0.  The three hinges leave out examples with yf >= 1 and are
         sparse; logit and square make every example a support vector, and only logit gives probabilities.
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        See `OnlineKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineKernelClassifier`.
 
     References
     ----------
@@ -63,34 +55,10 @@ class KernelOGD(OnlineKernelClassifier):
     (True, 42, 200)
     """
 
-    _rule = loss_gradient_step
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {
-        "eta": [POSITIVE],
-        "loss": [StrOptions({"hinge", "logit", "square", "squared_hinge", "smooth_hinge"})],
-    }
+    eta: float = parameter(0.5, POSITIVE)
+    loss: str = parameter("hinge", StrOptions({"hinge", "logit", "square", "squared_hinge", "smooth_hinge"}))
 
-    def __init__(
-        self,
-        eta=0.5,
-        loss="hinge",
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-        class_weight=None,
-        n_jobs=None,
-    ):
-        super().__init__(
-            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        )
-        self.eta = eta
-        self.loss = loss
+    _rule = loss_gradient_step
 
     def _rule_arguments(self):
         return [LOSSES[self.loss], self.eta], math.inf

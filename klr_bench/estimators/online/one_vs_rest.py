@@ -7,16 +7,16 @@ import copy
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.one_against_rest import begun, in_common, one_against_rest, spread
+from klr_bench.estimators.core.parameters import estimator, fixed
 from klr_bench.estimators.online.base import OnlineKernelClassifier
-from klr_bench.estimators.online.passes import OnlineClassifier
 from klr_bench.estimators.online.state import BLOCK
 from klr_bench.estimators.online.strategies import CHUNK, StrategyState
 
 
+@estimator
 class OneVsRestKernelClassifier(OnlineKernelClassifier):
     """A binary kernel classifier that learns row by row and may change or remove earlier support vectors.
 
@@ -27,16 +27,14 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
 
     Parameters
     ----------
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle
-        See `OnlineKernelClassifier`.
+    n_epochs : int, default=1
+        Passes of `fit` over the rows, >= 1; the papers make one.  The average is that of all passes.
 
     Attributes
     ----------
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features), dtype of the kernel values
         With `average` every example that was ever inserted, otherwise the examples kept at the end; in the order of
-        their insertion.  With more than two classes those of all.
+        their insertion.  With more than two classes those of all learners.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_ : int
@@ -44,23 +42,17 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     n_updates_ : int
         Number of insertions.
     estimators_ : list of estimators
-        For more than two classes the learner of each; with two there is none.
-    classes_, n_mistakes_, t_, n_features_in_
-        See `OnlineKernelClassifier`.
+        One learner per class, if there are more than two classes.
     """
+
+    class_weight: None = fixed(None)
+    n_jobs: None = fixed(None)
 
     pass_key = None
     """These learners share no pass."""
     budget = 2**40
     """Largest number of support vectors at any time; this one is more than there can be examples."""
     _by_age = False
-    _parameter_constraints = OnlineClassifier._parameter_constraints
-
-    def __init__(self, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle):
-        BinaryKernelClassifier.__init__(self, kernel, gamma, degree, coef0, random_state, dtype)
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
 
     @checked_fit
     @one_against_rest
@@ -78,19 +70,14 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
         """
-        super().fit(X, y, callback=callback)
-        self._complete(X, y)
-        return self
-
-    def _complete(self, X, y):
-        """After all passes of a fit to two classes."""
+        return super().fit(X, y, callback=callback)
 
     @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X, in their order, without weights of rows.
 
-        Parameters, returns and result are those of `OnlineKernelClassifier.partial_fit`.
+        Parameters, returns and result are those of `KernelOGD.partial_fit`.
         """
         return super().partial_fit(X, y, classes, callback=callback)
 
@@ -98,10 +85,6 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     def support_vectors_(self):
         """The support vectors, (n_support_, n_features)."""
         return self._support_vectors
-
-    def _start(self):
-        super()._start()
-        vars(self).pop("_support_vectors", None)
 
     def _strategy_arguments(self):
         return []

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
+from klr_bench.estimators.online.base import RADIUS
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.multiclass import SoftmaxKernelClassifier
-from klr_bench.estimators.online.softmax import rule_of_many
+from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
 
 SMOOTH_LOSSES = ("logit", "exponential", "square")
 
@@ -20,6 +20,15 @@ def step_size(learner):
     """Return eta, or where it is None the paper's 0.9 / (L G), with L of its table 1."""
     smoothness = 2.0 / learner.delta if learner.loss == "square" else 1.0
     return 0.9 / (smoothness * learner.G) if learner.eta is None else learner.eta
+
+
+def refuse_slope(learner, t, limit):
+    """Raise the error for example t, whose derivative exceeds G; a smaller `limit` is a parameter that helps."""
+    message = (
+        f"{type(learner).__name__}: |l'(y, f(x))| of the {learner.loss} loss exceeds G = {learner.G:g} at example {t}; "
+        f"G must be at least G1, the largest derivative that occurs: use a larger G or a smaller {limit}."
+    )
+    raise ValueError(message)
 
 
 @rule
@@ -37,6 +46,7 @@ def sampled_direction_step(z, r, u, parameters):
     return u < r * sigmoid(-z) / G, step / r
 
 
+@estimator
 class OSKL(SoftmaxKernelClassifier):
     r"""Online sparse kernel learning: an example becomes a support vector with probability |l'(y, f(x))| / G.
 
@@ -67,14 +77,10 @@ class OSKL(SoftmaxKernelClassifier):
         log(1 + e^-yf), e^-yf, or max((y - f)^2, delta^2).  Only the first gives probabilities.
     delta : float, default=0.1
         delta > 0 of the square loss: an example with |y - f| < delta changes nothing.
-    R, average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        See `SoftmaxKernelClassifier`; with G = 30, an R up to 3 (exponential) or 100 (square) keeps |l'| below G on
-        MAGIC.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, cumulative_loss_, t_, n_features_in_
-        See `SoftmaxKernelClassifier`.
+    R : float, default=1e3
+        Radius > 0 of the ball in the kernel's space that f is projected into; `inf` for no projection.  Zhang et al.
+        choose it among 1, 10, ..., 1e5 by cross-validation, and take 1e5 for RCV1.  With G = 30, an R up to 3
+        (exponential) or 100 (square) keeps |l'| below G on MAGIC.
 
     References
     ----------
@@ -91,44 +97,15 @@ class OSKL(SoftmaxKernelClassifier):
     (True, 56, 2000)
     """
 
+    G: float = parameter(1.0, POSITIVE)
+    eta: float | None = parameter(None, POSITIVE, None)
+    R: float = parameter(1e3, RADIUS)
+    loss: str = parameter("logit", StrOptions(set(SMOOTH_LOSSES)))
+    delta: float = parameter(0.1, POSITIVE)
+
     _rule = sampled_sign_step
     _most_passes = 10
     _rule_of_many = sampled_direction_step
-    _parameter_constraints = SoftmaxKernelClassifier._parameter_constraints | {
-        "G": [POSITIVE],
-        "eta": [POSITIVE, None],
-        "loss": [StrOptions(set(SMOOTH_LOSSES))],
-        "delta": [POSITIVE],
-    }
-
-    def __init__(
-        self,
-        G=1.0,
-        eta=None,
-        R=1e3,
-        loss="logit",
-        delta=0.1,
-        *,
-        average=True,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=None,
-        shuffle=True,
-        class_weight=None,
-        n_jobs=None,
-    ):
-        super().__init__(
-            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        )
-        self.G = G
-        self.eta = eta
-        self.R = R
-        self.loss = loss
-        self.delta = delta
 
     def _validate_params(self):
         super()._validate_params()
@@ -142,11 +119,7 @@ class OSKL(SoftmaxKernelClassifier):
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):
             super()._refuse(t, f)
-        message = (
-            f"OSKL: |l'(y, f(x))| of the {self.loss} loss exceeds G = {self.G:g} at example {t}; "
-            f"G must be at least G1, the largest derivative that occurs: use a larger G or a smaller R."
-        )
-        raise ValueError(message)
+        refuse_slope(self, t, "R")
 
     def _checked_weights(self, weights):
         largest = float(weights.max(initial=0.0))

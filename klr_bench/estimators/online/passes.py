@@ -3,38 +3,62 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit, refuse_balanced, row_weights
-from klr_bench.estimators.core.parameters import COUNT
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, estimator, parameter
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
 from klr_bench.protocols import FIRST
 
 SORTED = 50
-"""Rows from which on it is no accident that they come class by class."""
+"""Smallest number of rows for which an order by class is not a coincidence."""
 
 
+@estimator
 class OnlineClassifier(BinaryKernelClassifier):
     """A classifier that learns row by row, in one pass or in several.
 
-    With more than two classes it learns one function f_k for each, which tells it from the rest, all in the same
+    With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes.
 
     A subclass has `_new_state(X)`, which returns the state before the first example; `_learning()`, which returns the
     function that learns from a block of rows; `_refused_at()`; `_dtype_of_rows()`; and `_publish()`, which sets the
     fitted attributes from the state.  A state has `t`, the number of examples seen, `sparse`, whether rows come as CSR,
     and `average_from_here()`, which begins a new average.
+
+    Parameters
+    ----------
+    average : bool, default=False
+        Predict with the average of the f_t; otherwise with the last one.
+    n_epochs : int, default=1
+        Passes of `fit` over the rows, >= 1; the papers make one.  A row that is inserted in several passes is one
+        support vector.
+    shuffle : bool, default=True
+        Whether `fit` draws an order of the rows for each pass, from `random_state`; otherwise it learns in their order,
+        as `partial_fit` does.  Use False if the rows are in random order already, as in the papers' runs; rows sorted
+        by class need True.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the weights of the rows.  "balanced" is n_samples / (n_classes n_k) for
+        class k with n_k rows, and is for `fit` only.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), dtype of y
+        The classes in sorted order.
+    n_features_in_ : int
+        Number of features.
     """
 
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "n_epochs": [COUNT],
-        "shuffle": ["boolean"],
-        "average": ["boolean"],
-    }
+    _: KW_ONLY
+    average: bool = parameter(False, "boolean")
+    n_epochs: int = parameter(1, COUNT)
+    shuffle: bool = parameter(True, "boolean")
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
@@ -51,7 +75,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
         """
-        self._start()
+        self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
         weights = self._weights(sample_weight, X, y)
@@ -68,7 +92,11 @@ class OnlineClassifier(BinaryKernelClassifier):
                 self._end_pass()
             if stopped:
                 break
+        self._complete(X, y)
         return self
+
+    def _complete(self, X, y):
+        """After all passes of a fit."""
 
     @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
@@ -84,14 +112,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
         """
-        first = getattr(self, "_state", None) is None
-        if first:
-            self._start()
-        else:
-            self._go_on_with(classes)
-        X, y = self._validate(X, y, dtype=self._dtypes() if first else self._dtype_of_rows(), reset=first)
-        if first:
-            self._set_classes(y, classes)
+        X, y = self._next_rows(X, y, classes, first=getattr(self, "_state", None) is None)
         self._refuse_unknown(y)
         self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
         return self
@@ -106,11 +127,11 @@ class OnlineClassifier(BinaryKernelClassifier):
         return n_samples * self._passes(n_samples), FIRST
 
     def progress(self):
-        """Return what a checkpoint keeps: the number of support vectors."""
+        """Return what a checkpoint stores: the number of support vectors."""
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the support vectors, the share of the examples seen that are none, and the updates."""
+        """Return the number of support vectors, the share of rows that are not support vectors, and the updates."""
         return {
             "n_support": self.n_support_,
             "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
@@ -120,9 +141,12 @@ class OnlineClassifier(BinaryKernelClassifier):
     def _is_logistic(self):
         return getattr(self, "loss", None) == "logit"
 
-    def _start(self):
-        self._forget()
+    def _forget(self):
+        super()._forget()
         self._state, self._n_again = None, 0
+
+    def _dtypes(self):
+        return super()._dtypes() if self._state is None else self._dtype_of_rows()
 
     def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
         """Learn from all rows, block by block; return True if the callback asked to stop.
@@ -160,7 +184,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return self.n_epochs
 
     def _order(self, n):
-        """Return the order in which a pass goes through n rows, (n,), or None for their own."""
+        """Return the order of a pass through n rows, (n,), or None for their own order."""
         return self._random.permutation(n) if self.shuffle else None
 
     def _begin_pass(self):
@@ -168,13 +192,13 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     def _weights(self, sample_weight, X, y, *, whole=True):
         """Return the weights of the rows (n,); None where all are 1.  `whole` says whether these are all rows."""
-        if not whole and hasattr(self, "class_weight"):
+        if not whole:
             refuse_balanced(self)
-        weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         return None if weights is None else self._checked_weights(weights)
 
     def _checked_weights(self, weights):
-        """Return weights, or refuse those that the rule has no unbiased update for."""
+        """Return the weights; refuse those for which the rule has no unbiased update."""
         return weights
 
     def _end_pass(self):
@@ -188,19 +212,14 @@ class OnlineClassifier(BinaryKernelClassifier):
         return engine.BLOCK
 
     def _refuse(self, t, f):
-        """Raise the error for example t, which the learner refused; `f` was its f(x)."""
-        message = (
-            f"{type(self).__name__}: f(x) = {f:g} at example {t}, and the update or the norm of f is not finite; "
-            "use a smaller step, or scale X."
-        )
+        """Raise the error for example t, with f(x) = f."""
+        why = "the update or the norm of f is not finite; use a smaller step, or scale X"
+        message = f"{type(self).__name__}: f(x) = {f:g} at example {t}, and {why}."
         raise ValueError(message)
 
 
 def warn_of_order(estimator, y):
-    """Warn where the rows come class by class: a learner that goes through them once forgets the first class."""
+    """Warn if the rows are sorted by class: a learner that goes through them once forgets the first class."""
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
-        message = (
-            f"{type(estimator).__name__}: the rows are sorted by class, and what is learned last counts most. Use "
-            "shuffle=True, or permute them."
-        )
+        message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute them."
         warnings.warn(message, stacklevel=4)

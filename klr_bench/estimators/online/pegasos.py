@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -16,6 +16,7 @@ def hinge_step(y, f, u, t, parameters):
     return y * f < 1.0, shrink, y / (lam * t)
 
 
+@estimator
 class KernelPegasos(OnlineKernelClassifier):
     r"""Pegasos with a kernel: stochastic subgradient descent on the objective of the support vector machine.
 
@@ -39,13 +40,6 @@ class KernelPegasos(OnlineKernelClassifier):
         numbers of support vectors are those of Zhang et al., ICML 2013.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one, which is what the papers judge.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        See `OnlineKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineKernelClassifier`.
 
     References
     ----------
@@ -61,31 +55,10 @@ class KernelPegasos(OnlineKernelClassifier):
     (True, 40, 200)
     """
 
-    _rule = hinge_step
-    _parameter_constraints = OnlineKernelClassifier._parameter_constraints | {"lam": [POSITIVE], "project": ["boolean"]}
+    lam: float = parameter(1e-4, POSITIVE)
+    project: bool = parameter(True, "boolean")
 
-    def __init__(
-        self,
-        lam=1e-4,
-        project=True,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-        class_weight=None,
-        n_jobs=None,
-    ):
-        super().__init__(
-            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        )
-        self.lam = lam
-        self.project = project
+    _rule = hinge_step
 
     def _rule_arguments(self):
         return [self.lam], 1.0 / math.sqrt(self.lam) if self.project else math.inf

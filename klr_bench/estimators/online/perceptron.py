@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
 
@@ -13,6 +14,7 @@ def step_on_mistake(y, f, u, t, parameters):
     return y * f <= 0.0, 1.0, y
 
 
+@estimator
 class KernelPerceptron(OnlineKernelClassifier):
     r"""The kernel perceptron: each mistake becomes a support vector.
 
@@ -23,18 +25,6 @@ class KernelPerceptron(OnlineKernelClassifier):
         f \leftarrow f + y k(x, \cdot)
 
     There is no step size: a factor would change f and no decision.
-
-    Parameters
-    ----------
-    average : bool, default=False
-        Predict with the average of the f_t; otherwise with the last one.
-    kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        See `OnlineKernelClassifier`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineKernelClassifier`.
 
     References
     ----------
@@ -52,25 +42,6 @@ class KernelPerceptron(OnlineKernelClassifier):
     """
 
     _rule = step_on_mistake
-
-    def __init__(
-        self,
-        *,
-        average=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        n_epochs=1,
-        shuffle=True,
-        class_weight=None,
-        n_jobs=None,
-    ):
-        super().__init__(
-            average, kernel, gamma, degree, coef0, random_state, dtype, n_epochs, shuffle, class_weight, n_jobs
-        )
 
     def _rule_arguments(self):
         return [], math.inf

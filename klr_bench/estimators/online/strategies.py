@@ -1,20 +1,15 @@
 """The engine of strategies, exact, in blocks: support vectors are inserted, removed and rescaled.
 
-At step t a learner sees (x_t, y_t).  Its strategy may insert x_t, remove another example, shrink f, or change each
-coefficient.  None of this changes a kernel value.  The kernel values of the next examples, with the support vectors and
-with each other, are therefore one matrix product with one row per example; f(x) is the product of such a row with the
-coefficients.
+A strategy is a compiled function of a `Book`.  It goes through the examples of a block with `decide`, `enter`, `drop`
+and `shrink`, and returns how many it has processed.  None of this changes a kernel value: those of a block, with the
+support vectors and with each other, are one matrix product, and f(x) is the product of a row with the coefficients.
 
     columns  0 ... n-1      the n <= B support vectors at the start of the block, one slot each
              n ... n+b-1    the b examples of the block; an inserted example keeps its coefficient here until the end
                             of the block
 
-Coefficients share a scale, so that shrinking is one multiplication.  The sum C of the scales so far gives the average
-of the f_t: an example that entered at C_i, and is removed or changes its coefficient a_i at C, has contributed
-a_i (C - C_i) to the sum of the f_t.
-
-A strategy is a compiled function of a `Book`.  It goes through the examples of a block with `decide`, `enter`,
-`drop` and `shrink`, and returns how many it has processed.
+An example that entered when the sum of the scales was C_i, and is removed or changes its coefficient a_i at C, has
+contributed a_i (C - C_i) to the sum of the f_t.
 """
 
 from __future__ import annotations
@@ -32,8 +27,20 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, finish
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, growing_like, grown
-from klr_bench.estimators.online.engine import FOLD_BELOW
-from klr_bench.estimators.online.state import BLOCK, LAST, MISTAKES, REFUSED, SCALE, SUM, BlockState, T
+from klr_bench.estimators.core.vectors import dot
+from klr_bench.estimators.online.state import (
+    BLOCK,
+    EVER,
+    LAST,
+    REFUSED,
+    SCALE,
+    SUM,
+    BlockState,
+    N,
+    T,
+    count_example,
+    decay,
+)
 
 CHUNK = 4096
 """Rows whose operands are prepared at once."""
@@ -52,11 +59,11 @@ slot                    per column that is in f: its slot
 column (B,)             per slot: its column
 total                   per inserted example: its contribution to the sum, once it is removed
 entered                 numbers of the inserted examples of the chunk
-counts                  T, MISTAKES, REFUSED, N, TURNS, EVER, FIRST
+counts                  T, MISTAKES, REFUSED, N, EVER, TURNS, FIRST
 scalars                 SCALE, SUM, LAST, SQUARED, and two for the strategy
 """
-N, TURNS, EVER, FIRST = range(REFUSED + 1, REFUSED + 5)
-"""Slots in use, support vectors replaced, inserted ever; the first column of the block."""
+TURNS, FIRST = EVER + 1, EVER + 2
+"""Further places in `counts`: support vectors replaced; the first column of the block."""
 SQUARED, MEMORY = LAST + 1, LAST + 2
 """The squared norm of f, and the first of the strategy's own scalars."""
 
@@ -75,33 +82,18 @@ strategy = compiled([_strategy(float32), _strategy(float64)])
 """Decorator of a strategy: ``strategy(book, parameters) -> examples dealt with``."""
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def _dot(coef, values, m):
-    total = 0.0
-    for j in range(m):
-        total += coef[j] * values[j]
-    return total
-
-
 @compiled()
 def f_at(book, row, i):
     """Return f at the example of a row of `values`, before example i of the block can be inserted."""
-    return book.scalars[SCALE] * _dot(book.coef, book.values[row], book.counts[FIRST] + i)
+    return book.scalars[SCALE] * dot(book.coef, book.values[row], book.counts[FIRST] + i)
 
 
 @compiled()
 def decide(book, i):
     """Begin the step of example i: return f(x_i); if it is not finite, return nan, which ends the learning."""
-    counts, scalars = book.counts, book.scalars
     value = f_at(book, i, i)
-    book.f[i] = scalars[LAST] = value
-    counts[T] += 1
-    if not math.isfinite(value):
-        counts[REFUSED] = counts[T]
-        return math.nan
-    scalars[SUM] += scalars[SCALE]
-    counts[MISTAKES] += book.y[i] * value <= 0.0
-    return value
+    book.f[i] = value
+    return value if count_example(book.y[i], value, 0.0, book.counts, book.scalars) else math.nan
 
 
 @compiled()
@@ -132,17 +124,8 @@ def drop(book, column):
 @compiled()
 def shrink(book, phi):
     """Multiply f by phi > 0."""
-    scalars = book.scalars
-    scalars[SCALE] *= phi
-    scalars[SQUARED] *= phi * phi
-    if scalars[SCALE] >= FOLD_BELOW:
-        return
-    scale, total = scalars[SCALE], scalars[SUM]
-    for column in range(book.counts[FIRST] + len(book.y)):
-        book.average[column] += book.coef[column] * (total - book.since[column])
-        book.since[column] = 0.0
-        book.coef[column] *= scale
-    scalars[SCALE], scalars[SUM] = 1.0, 0.0
+    book.scalars[SQUARED] *= phi * phi
+    decay(phi, book.counts[FIRST] + len(book.y), book.coef, book.average, book.since, book.scalars)
 
 
 @compiled()
@@ -245,9 +228,8 @@ class StrategyState(BlockState):
     """The state of a learner with a strategy between two chunks of examples.
 
     Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
-    rows of all inserted examples, in order, and their `numbers` among all; `total`, the
-    contributions of removed ones to the sum of the f_t; `left` and `right`, the operands of slots and columns, if
-    dense; the rest as in `Book`.
+    rows of all inserted examples, in order, and their `numbers` among all; `left` and `right`, the operands of slots
+    and columns, if dense; the rest as in `Book`.
     """
 
     def __init__(self, kernel, X, budget, *, by_age):
@@ -256,7 +238,7 @@ class StrategyState(BlockState):
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X)
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
-        self.left, self.right = np.empty((2, 0, self.operands.width(X)), dtype=X.dtype)
+        self.left, self.right = np.empty((2, 0, self._width(X)), dtype=X.dtype)
         self.decided, self.coef, self.average, self.since, self.length, self.total = np.zeros((6, 0))
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
@@ -280,13 +262,17 @@ class StrategyState(BlockState):
             self.support.append(X[entered - before])
             self.numbers.append(entered)
 
+    def _width(self, X):
+        """Return the number of columns of an operand; 0 if the rows are the operand."""
+        return 0 if self.operands.left_is_rows else self.operands.left(X[:1]).shape[1]
+
     def _fit_operands(self, X):
         """Let the operands be those that rows X need, and prepare the support vectors anew if they change."""
         operands = self.operands.fitting(X)
         if operands is self.operands:
             return
         self.operands = operands
-        n, width = self.counts[N], operands.width(X)
+        n, width = self.counts[N], self._width(X)
         rows = self.support.rows[self.number[:n]]
         self.left, self.right = (np.zeros((len(old), width), dtype=old.dtype) for old in (self.left, self.right))
         if width:
@@ -325,15 +311,3 @@ class StrategyState(BlockState):
         done = strategy(book, parameters)
         _commit(book, self.right, self.left, self.right[first : first + b])
         return done
-
-    def coefficients(self, *, average):
-        """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""
-        counts, (scale, scale_sum) = self.counts, self.scalars[[SCALE, SUM]]
-        slots = slice(0, counts[N])
-        number, coef = self.number[slots], self.coef[slots]
-        if not average:
-            order = np.argsort(number)
-            return number[order], scale * coef[order]
-        total = self.total[: counts[EVER]].copy()
-        total[number] = self.average[slots] + coef * (scale_sum - self.since[slots])
-        return np.arange(counts[EVER]), total / max(self.t, 1)

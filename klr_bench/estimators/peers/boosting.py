@@ -20,11 +20,6 @@ class GradientBoosting(HistGradientBoostingClassifier):
 
     Of sparse rows with more than 8,192 features it gets the columns that occur in the fit: it cannot split at others.
     Parameters, attributes and results are those of the base class, but for `n_features_in_` of such rows.
-
-    Raises
-    ------
-    ValueError
-        If sparse rows have more than LARGEST numbers as dense ones.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GradientBoosting:
@@ -56,9 +51,7 @@ class GradientBoosting(HistGradientBoostingClassifier):
         if not sp.issparse(X):
             return X
         if X.shape[0] * X.shape[1] > LARGEST:
-            message = (
-                f"gradient boosting: {X.shape[0]} sparse rows of {X.shape[1]} features are too many to make them "
-                "dense; leave it out."
-            )
+            size = f"{X.shape[0]} sparse rows of {X.shape[1]} features"
+            message = f"GradientBoosting: {size} are too many to make them dense; leave it out."
             raise ValueError(message)
         return X.toarray()

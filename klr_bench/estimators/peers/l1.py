@@ -46,7 +46,7 @@ class L1Peer(L1KLR):
         needs 1e-5 of liblinear, 1e-4 of saga and of celer, and 3e-7 of skglm (configs/algorithm/l1_liblinear.yaml and
         its neighbours).
     max_iter : int, default=10000
-        The library's own limit of iterations, >= 1; ``converged_`` tells whether it was enough.
+        The library's own limit of iterations, >= 1; ``converged_`` is False if it was reached.
 
     Attributes
     ----------
@@ -109,11 +109,11 @@ class L1Peer(L1KLR):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings about renamed parameters and about convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
-            given = {} if (problem.weights == 1).all() else {"sample_weight": problem.weights}
-            if given and self.solver not in ("liblinear", "saga"):
+            options = {} if (problem.weights == 1).all() else {"sample_weight": problem.weights}
+            if options and self.solver not in ("liblinear", "saga"):
                 message = f"L1Peer: {self.solver} takes no weights; use liblinear or saga."
                 raise ValueError(message)
-            model.fit(Z, problem.y.astype(Z.dtype), **given)
+            model.fit(Z, problem.y.astype(Z.dtype), **options)
         self.n_iter_ = int(np.max(getattr(model, "n_iter_", 0)))  # celer does not report it
         w = np.ravel(model.coef_).astype(np.float64)
         return Iterate(problem, w, problem.products(w)), True
@@ -137,8 +137,8 @@ def library_model(solver, lam, n_samples, tol, max_iter, random=None):
     if solver in ("liblinear", "saga"):
         from sklearn.linear_model import LogisticRegression
 
-        given = {"tol": tol, "max_iter": max_iter, "random_state": random}
-        return LogisticRegression(penalty="l1", solver=solver, C=1 / lam, fit_intercept=False, **given)
+        options = {"tol": tol, "max_iter": max_iter, "random_state": random}
+        return LogisticRegression(penalty="l1", solver=solver, C=1 / lam, fit_intercept=False, **options)
     try:
         if solver == "skglm":
             from skglm import SparseLogisticRegression

@@ -1,98 +1,94 @@
-"""The learners with a budget: equal to the reference, and true to their definitions."""
+"""The learners that keep their support vectors in slots: equal to the reference, and true to their definitions."""
 
 from __future__ import annotations
 
+import inspect
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 from scipy.special import expit
 from sklearn.base import clone
 
 from klr_bench.estimators.budget import projecting, projection
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
-from klr_bench.estimators.online import strategies
+from klr_bench.estimators.core.vectors import LANES, first_of_largest
+from klr_bench.estimators.online import duol, strategies
 from tests.cover import cover
-from tests.estimators.one_pass import (
-    BOGD,
-    BSGD,
-    NORMA,
-    OSKL,
-    BOGDPlusPlus,
-    BudgetOSKL,
-    Forgetron,
-    KernelOGD,
-    KernelPegasos,
-    KernelPerceptron,
-    Projectron,
-    ProjectronPlusPlus,
-    RandomizedBudgetPerceptron,
-)
-from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, suited, toy
+from tests.estimators import one_pass
+from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, small, suited, toy
 from tests.reference import kernel as reference
 
 CASES = {
-    "forgetron": (Forgetron(), lambda K, y, B: reference.forgetron(K, y, B, "basic")[0]),
-    "forgetron self-tuned": (
-        Forgetron(variant="self_tuned"),
-        lambda K, y, B: reference.forgetron(K, y, B, "self_tuned")[0],
-    ),
-    "rbp": (RandomizedBudgetPerceptron(), lambda K, y, B: reference.rbp(K, y, B, draws(len(y)))),
-    "bogd": (
-        BOGD(eta=0.7, lam=0.01, gamma_max=1.5),
-        lambda K, y, B: reference.bogd(K, y, B, draws(len(y)), 0.7, 1.5, 0.01, by_length=False),
-    ),
-    "bogd++": (
-        BOGDPlusPlus(eta=0.5, lam=0.02, gamma_max=3.0),
-        lambda K, y, B: reference.bogd(K, y, B, draws(len(y)), 0.5, 3.0, 0.02, by_length=True),
-    ),
-    "oskl": (BudgetOSKL(G=1.5, eta=0.4), lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 1.5, 0.4)),
-    "oskl exponential": (
-        BudgetOSKL(G=5.0, eta=0.03, loss="exponential"),
-        lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 5.0, 0.03, "exponential"),
-    ),
-    "oskl square": (
-        BudgetOSKL(G=6.0, loss="square", delta=0.5),
-        lambda K, y, B: reference.budget_oskl(K, y, B, draws(len(y)), 6.0, 0.9 / (4.0 * 6.0), "square", 0.5),
-    ),
-    "bsgd": (BSGD(lam=0.02), lambda K, y, B: reference.bsgd(K, y, B, 0.02, "hinge")),
-    "bsgd logit": (BSGD(lam=0.05, loss="logit"), lambda K, y, B: reference.bsgd(K, y, B, 0.05, "logit")),
-    "bsgd projection": (
-        BSGD(lam=0.02, maintenance="projection"),
-        lambda K, y, B: reference.bsgd_projection(K, y, B, 0.02, "hinge"),
-    ),
-    "bsgd projection logit": (
-        BSGD(lam=0.05, loss="logit", maintenance="projection"),
-        lambda K, y, B: reference.bsgd_projection(K, y, B, 0.05, "logit"),
-    ),
-    "norma": (NORMA(eta=0.7, lam=0.03), lambda K, y, B: reference.norma(K, y, B, 0.7, 0.03, "hinge")),
-    "norma logit": (
-        NORMA(eta=0.7, lam=0.03, loss="logit"),
-        lambda K, y, B: reference.norma(K, y, B, 0.7, 0.03, "logit"),
-    ),
-    "projectron": (Projectron(), lambda K, y, B: reference.projectron(K, y, B)),
-    "projectron++": (ProjectronPlusPlus(eta=0.8), lambda K, y, B: reference.projectron(K, y, B, eta=0.8)),
+    "forgetron": one_pass.Forgetron(),
+    "forgetron self-tuned": one_pass.Forgetron(variant="self_tuned"),
+    "rbp": one_pass.RandomizedBudgetPerceptron(),
+    "bogd": one_pass.BOGD(eta=0.7, lam=0.01, gamma_max=1.5),
+    "bogd++": one_pass.BOGDPlusPlus(eta=0.5, lam=0.02, gamma_max=3.0),
+    "oskl": one_pass.BudgetOSKL(G=1.5, eta=0.4),
+    "oskl exponential": one_pass.BudgetOSKL(G=5.0, eta=0.03, loss="exponential"),
+    "oskl square": one_pass.BudgetOSKL(G=6.0, eta=0.04, loss="square", delta=0.5),
+    "bsgd": one_pass.BSGD(lam=0.02),
+    "bsgd logit": one_pass.BSGD(lam=0.05, loss="logit"),
+    "bsgd projection": one_pass.BSGD(lam=0.02, maintenance="projection"),
+    "bsgd projection logit": one_pass.BSGD(lam=0.05, loss="logit", maintenance="projection"),
+    "norma": one_pass.NORMA(eta=0.7, lam=0.03),
+    "norma logit": one_pass.NORMA(eta=0.7, lam=0.03, loss="logit"),
+    "projectron": one_pass.Projectron(),
+    "projectron++": one_pass.ProjectronPlusPlus(eta=0.8),
 }
+UNLIMITED = {
+    "alma": one_pass.ALMA(B=np.sqrt(8) / 0.9, C=np.sqrt(2)),
+    "alma small margin": one_pass.ALMA(0.3, B=1.0, C=0.4),
+    "alma perceptron": one_pass.ALMA(1.0, B=1.0, C=np.sqrt(2)),
+    "duol": one_pass.DUOL(),
+    "duol small": one_pass.DUOL(0.3, 0.6),
+    "duol large": one_pass.DUOL(20.0, 0.05),
+}
+REFERENCES = {
+    "ALMA": reference.alma,
+    "DUOL": reference.duol,
+    "Forgetron": reference.forgetron,
+    "RandomizedBudgetPerceptron": reference.rbp,
+    "BOGD": partial(reference.bogd, by_length=False),
+    "BOGDPlusPlus": partial(reference.bogd, by_length=True),
+    "BudgetOSKL": reference.budget_oskl,
+    "BSGD": reference.bsgd,
+    "NORMA": reference.norma,
+    "Projectron": reference.projectron,
+    "ProjectronPlusPlus": reference.projectron,
+}
+"""By the names of the classes; they take the parameters of a learner that they name."""
 PROJECTING = [case for case in CASES if "project" in case]
 REPLACING = [case for case in CASES if case not in PROJECTING]
 
 
 def fitted(case, X, y, budget, *, average=False, **parameters):
-    learner = clone(CASES[case][0]).set_params(budget=budget, average=average, random_state=0, **parameters)
-    return learner.fit(X, y)
+    learner = small(clone((CASES | UNLIMITED)[case]), budget=budget)
+    return learner.set_params(average=average, random_state=0, **parameters).fit(X, y)
+
+
+def expected(case, K, y, budget):
+    """Return f by the reference, for kernel values K; in float32 they stand for a learner in single precision."""
+    learner = (CASES | UNLIMITED)[case]
+    function, options = REFERENCES[type(learner).__name__], learner.get_params() | {"draws": draws(len(y))}
+    names, options = inspect.signature(function).parameters, options | {"budget": budget}
+    return function(K, y, **{name: options[name] for name in names if name in options})
 
 
 def assert_same_learner(learner, X, f, *, rtol, atol=1e-12):
     """Compare with the reference: who was ever in, who is left, and every coefficient."""
     dense = learner.support_vectors_.toarray() if sp.issparse(learner.support_vectors_) else learner.support_vectors_
     members = f.inserted if learner.average else np.isin(np.arange(len(X)), f.places)
-    expected = (f.total / len(X) if learner.average else f.coef)[members]
+    coef = (f.total / len(X) if learner.average else f.coef)[members]
     assert learner.n_support_ == len(dense) == members.sum()
     np.testing.assert_array_equal(dense, X[members].astype(dense.dtype))
-    np.testing.assert_allclose(learner.dual_coef_, expected, rtol=rtol, atol=atol)
+    np.testing.assert_allclose(learner.dual_coef_, coef, rtol=rtol, atol=atol)
     assert learner.n_updates_ == f.inserted.sum()
 
 
@@ -102,7 +98,7 @@ def kernel_matrix(X, kernel):
 
 @cover(
     3,
-    case=list(CASES),
+    case=[*CASES, *UNLIMITED],
     budget=[1, 2, 9, 40],
     kernel=KERNELS,
     layout=[layout for layout in LAYOUTS if layout not in ("bits", "csr as bits")],  # where f is 0 but for rounding
@@ -111,14 +107,20 @@ def kernel_matrix(X, kernel):
 )
 def test_equals_the_reference_in_double(case, budget, kernel, layout, block, average, monkeypatch):
     monkeypatch.setattr(strategies, "BLOCK", block)
+    monkeypatch.setattr(strategies, "LARGE", 10)  # shorter blocks for a budget of 40
+    monkeypatch.setattr(strategies, "SHORT", min(block, 32))
+    monkeypatch.setattr(duol.DoubleState, "block", block)
     monkeypatch.setattr(projecting.ProjectingState, "block", block)
     monkeypatch.setattr(projection, "BLOCK", block)
     monkeypatch.setattr(projection, "AHEAD", block)
-    X, y = toy(n=150)
+    X, y = toy(n=150, empty_rows="duol" not in case)
+    kernel = KERNELS["rbf"] if "duol" in case and kernel["kernel"] == "linear" else kernel
     X = suited(X, layout)
     learner = fitted(case, laid_out(X, layout, monkeypatch), y, budget, average=average, **kernel)
-    f = CASES[case][1](kernel_matrix(X, kernel), y, budget)
-    tolerance = 1e-10 if case in REPLACING else 1e-5  # a matrix that is close to singular is solved with
+    f = expected(case, kernel_matrix(X, kernel), y, budget)
+    tolerance = (
+        1e-5 if case in PROJECTING or "duol" in case else 1e-10
+    )  # a matrix that is close to singular is solved with
     assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
 
 
@@ -128,141 +130,65 @@ def test_equals_the_reference_for_any_budget_and_length(case, budget, n, seed, a
     X, y = toy(n=n, seed=seed)
     y[0] = -y[1]
     learner = fitted(case, X, y, budget, average=average, gamma=2.0)
-    f = CASES[case][1](kernel_matrix(X, {"gamma": 2.0}), y, budget)
+    f = expected(case, kernel_matrix(X, {"gamma": 2.0}), y, budget)
     tolerance = 1e-9 if case in REPLACING else 1e-4
     assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
-    size = len(f.places)
-    assert learner.last_classifier().n_support_ == size <= budget
+    assert learner.last_classifier().n_support_ == len(f.places) <= budget
 
 
 @pytest.mark.parametrize("case", REPLACING)
 def test_in_single_precision_up_to_rounding(case):
-    X, y = toy(n=400)
+    X, y = toy(n=300)
     learner = fitted(case, X.astype(np.float32), y, 30, gamma=2.0, average=True)
     assert learner.support_vectors_.dtype == np.float32
-    f = CASES[case][1](kernel_matrix(X.astype(np.float32), {"gamma": 2.0}).astype(np.float32), y, 30)
+    f = expected(case, kernel_matrix(X.astype(np.float32), {"gamma": 2.0}).astype(np.float32), y, 30)
     assert_same_learner(learner, X, f, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_large_budget_with_short_blocks_is_the_same(case, monkeypatch):
-    X, y = toy(n=500)
-    usual = fitted(case, X, y, 60, gamma=2.0, average=True)
-    monkeypatch.setattr(strategies, "LARGE", 10)
-    short = fitted(case, X, y, 60, gamma=2.0, average=True)
-    np.testing.assert_array_equal(short.support_vectors_, usual.support_vectors_)
-    np.testing.assert_allclose(short.dual_coef_, usual.dual_coef_, rtol=1e-9)
-
-
-@pytest.mark.parametrize("case", ["rbp", "forgetron self-tuned", "projectron"])
 @pytest.mark.parametrize("average", [False, True])
-def test_a_budget_for_all_is_the_perceptron(case, average):
+@pytest.mark.parametrize(
+    ("case", "free"),
+    [
+        *((case, one_pass.KernelPerceptron()) for case in ("rbp", "forgetron self-tuned", "projectron")),
+        *((case, one_pass.KernelPegasos(lam=0.02, project=False)) for case in ("bsgd", "bsgd projection")),
+        ("norma", one_pass.KernelOGD(eta=0.7)),
+        ("norma logit", one_pass.KernelOGD(eta=0.7, loss="logit")),
+        *((case, one_pass.OSKL(R=np.inf)) for case in ("oskl", "oskl exponential", "oskl square")),
+    ],
+)
+def test_a_budget_for_all_is_the_learner_without(case, free, average):
     X, y = toy(n=300)
-    learner = fitted(case, X, y, 300, gamma=2.0, average=average)
-    perceptron = KernelPerceptron(gamma=2.0, average=average).fit(X, y)
+    learner = fitted(case, X, y, 300, gamma=2.0, average=average, **({"lam": 0.0} if "norma" in case else {}))
+    options = {name: value for name, value in learner.get_params().items() if name in ("G", "loss", "delta")}
+    options = options | {"eta": learner.eta, "random_state": 0} if "oskl" in case else {}
+    free = clone(free).set_params(gamma=2.0, average=average, **options).fit(X, y)
     if case in REPLACING:  # a Projectron leaves out what lies in the span of others
-        np.testing.assert_array_equal(learner.support_vectors_, perceptron.support_vectors_)
-        np.testing.assert_allclose(learner.dual_coef_, perceptron.dual_coef_, rtol=1e-10)
-    np.testing.assert_allclose(learner.decision_function(X), perceptron.decision_function(X), rtol=1e-8, atol=1e-9)
-
-
-@pytest.mark.parametrize("case", ["bogd", "bogd++"])
-def test_a_budget_for_all_is_gradient_descent_with_the_same_shrinking(case):
-    X, y = toy(n=300)
-    learner = fitted(case, X, y, 300, gamma=2.0)
-    eta, lam = learner.eta, learner.lam
-
-    def step(y, f, u, t):
-        return y * f < 1, 1 - eta * lam, eta * y
-
-    last, average, inserted, *_ = reference.online(kernel_matrix(X, {"gamma": 2.0}), y, draws(300), step)
-    np.testing.assert_allclose(learner.dual_coef_, last[inserted], rtol=1e-10)
-    learner = fitted(case, X, y, 300, gamma=2.0, average=True)
-    np.testing.assert_allclose(learner.dual_coef_, average[inserted], rtol=1e-10)
-
-
-@pytest.mark.parametrize("case", ["bsgd", "norma", "norma logit"])
-@pytest.mark.parametrize("average", [False, True])
-def test_a_budget_for_all_is_the_learner_without(case, average):
-    X, y = toy(n=300)
-    learner = fitted(case, X, y, 300, gamma=2.0, average=average, **({} if case == "bsgd" else {"lam": 0.0}))
-    if case == "bsgd":
-        free = KernelPegasos(lam=0.02, project=False, gamma=2.0, average=average).fit(X, y)
-    else:
-        free = KernelOGD(eta=0.7, loss=learner.loss, gamma=2.0, average=average).fit(X, y)
-    np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
-    np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-10)
-
-
-@pytest.mark.parametrize("case", ["bsgd", "norma", "norma logit"])
-def test_the_newest_stay(case):
-    X, y = toy(n=300)
-    learner = fitted(case, X, y, 20, gamma=2.0)
-    ever = fitted(case, X, y, 20, gamma=2.0, average=True).support_vectors_
-    assert len(ever) > 40
-    np.testing.assert_array_equal(learner.support_vectors_, ever[-20:])
-
-
-def test_bsgd_removes_the_least_of_all():
-    X, y = toy(n=200, empty_rows=False)
-    parameters = {"kernel": "poly", "gamma": 0.5, "degree": 2}
-    for n in range(100, 200):
-        before, after = (fitted("bsgd logit", X[:m], y[:m], 10, **parameters) for m in (n, n + 1))
-        slope = -y[n] * expit(-y[n] * before.decision_function(X[n : n + 1])[0])
-        rows = np.vstack([before.support_vectors_, X[n]])
-        coef = np.r_[before.dual_coef_ * n / (n + 1), -slope / (0.05 * (n + 1))]
-        norms = np.abs(coef) * np.sqrt(np.diag(reference.kernel_matrix(rows, rows, **parameters)))
-        stay = np.arange(11) != np.argmin(norms)
-        np.testing.assert_array_equal(after.support_vectors_, rows[stay])
-        np.testing.assert_allclose(after.dual_coef_, coef[stay])
+        np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
+        np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-10)
+    np.testing.assert_allclose(learner.decision_function(X), free.decision_function(X), rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("case", ["norma", "norma logit"])
 def test_what_norma_removes_is_as_small_as_promised(case):
     X, y = toy(n=200)
-    learner, going = clone(CASES[case][0]).set_params(budget=15, gamma=2.0), 0
+    learner, n_full = clone(CASES[case]).set_params(budget=15, gamma=2.0), 0
     for n in range(200):
         learner.partial_fit(X[n : n + 1], y[n : n + 1], classes=[-1, 1])
         if learner.n_support_ == 15:
-            going += 1
+            n_full += 1
             assert 0 < abs(learner.dual_coef_[0]) <= 0.7 * (1 - 0.7 * 0.03) ** 14 * (1 + 1e-12)
-    assert going > 50
-
-
-@pytest.mark.parametrize("case", ["oskl", "oskl exponential", "oskl square"])
-def test_a_budget_for_all_is_oskl_without_a_ball(case):
-    X, y = toy(n=300)
-    for average in (False, True):
-        learner = fitted(case, X, y, 300, gamma=2.0, average=average)
-        common = {name: getattr(learner, name) for name in ("G", "eta", "loss", "delta", "gamma")}
-        free = OSKL(R=np.inf, random_state=0, average=average, **common).fit(X, y)
-        assert 0 < learner.n_support_ < 300
-        np.testing.assert_array_equal(learner.support_vectors_, free.support_vectors_)
-        np.testing.assert_allclose(learner.dual_coef_, free.dual_coef_, rtol=1e-10)
-
-
-@settings(max_examples=30)
-@given(st.integers(1, 40), st.integers(0, 100), st.booleans())
-def test_oskl_with_a_budget_never_has_more(budget, seed, average):
-    X, y = toy(n=300, seed=seed)
-    learner = BudgetOSKL(budget=budget, gamma=2.0, random_state=seed, average=average).fit(X, y)
-    assert learner.n_support_ == learner.n_updates_ == min(budget, learner.n_updates_)
-    assert learner.last_classifier().n_support_ == learner.n_support_
-    proba = learner.predict_proba(X)
-    np.testing.assert_allclose(proba[:, 1], expit(learner.decision_function(X)))
+    assert n_full > 50
 
 
 def test_a_step_with_a_full_budget_goes_as_far_down_as_one_support_vector_can():
     """Of all multiples of one support vector, the projection of the gradient is the nearest to it."""
     X, y = toy(n=61)
     before, after = (fitted("oskl", X[:n], y[:n], 5, gamma=2.0) for n in (60, 61))
-    assert before.n_support_ == 5
     moved = after.dual_coef_ - before.dual_coef_
     (j,) = np.flatnonzero(moved)
     k = reference.kernel_matrix(before.support_vectors_, X[60:], gamma=2.0)[:, 0]
     slope = -y[60] * expit(-y[60] * before.decision_function(X[60:])[0])
-    left = [0.4 * slope * 0.4 * slope * (1 - value**2) for value in k]  # of the squared length of the gradient
-    assert j == np.argmin(left)
+    assert j == np.argmin(1 - k**2)  # what is left of the squared length of the gradient
     assert moved[j] == pytest.approx(-0.4 * slope * k[j])
 
 
@@ -271,52 +197,28 @@ def test_a_step_with_a_full_budget_goes_as_far_down_as_one_support_vector_can():
 def test_oskl_with_a_budget_refuses_a_derivative_above_its_bound(loss, budget):
     """With room for all and with a full budget: the example at which the reference first exceeds G."""
     X, y = toy(n=300)
-    G, eta, first = 2.0, 0.9 if loss == "exponential" else 0.3, None
-    K, u = kernel_matrix(X, {"gamma": 2.0}), draws(300)
-    for n in range(1, 301):
+    K, u, eta = kernel_matrix(X, {"gamma": 2.0}), draws(300), 0.9 if loss == "exponential" else 0.3
+    for first in range(1, 301):
         try:
-            reference.budget_oskl(K[:n, :n], y[:n], budget, u[:n], G, eta, loss)
+            f = reference.budget_oskl(K[:first, :first], y[:first], budget, u, 2.0, eta, loss)
         except AssertionError:
-            first = n
             break
-    assert first is not None
-    size = len(reference.budget_oskl(K[: first - 1, : first - 1], y[: first - 1], budget, u, G, eta, loss).places)
-    assert (size == budget) == (budget == 1)
-    learner = BudgetOSKL(budget, G, eta, loss, gamma=2.0, random_state=0)
+    assert first < 300
+    assert (len(f.places) == budget) == (budget == 1)
+    learner = one_pass.BudgetOSKL(budget, 2.0, eta, loss, gamma=2.0, random_state=0)
     learner.partial_fit(X[: first - 1], y[: first - 1], classes=[-1, 1])
-    assert learner.n_support_ == size
+    assert learner.n_support_ == len(f.places)
     with pytest.raises(ValueError, match=f"of the {loss} loss exceeds G = 2 at example {first}; G must be at least"):
         learner.fit(X, y)
-
-
-def test_oskl_with_a_budget_and_delta():
-    """Of the square loss: where |y - f| < delta nothing changes, whether there is room or not."""
-    X = np.array([[0.0], [0.0], [0.0], [0.0]])
-    learner = BudgetOSKL(budget=1, G=2.0, eta=0.25, loss="square", delta=0.6, average=False, gamma=1.0, random_state=0)
-    for t, f in enumerate([0.5, 0.5, 0.5]):  # |l'| = 2 = G at first: drawn for sure, with coefficient eta G
-        learner.partial_fit(X[t : t + 1], [1], classes=[-1, 1])
-        assert learner.decision_function(X[:1]) == pytest.approx(f)
-    learner.set_params(delta=0.4).partial_fit(X[3:], [1])
-    assert learner.decision_function(X[:1]) == pytest.approx(0.5 + 0.25 * 2 * 0.5)
-
-
-def test_the_basic_forgetron_shrinks_at_any_finite_budget():
-    X, y = toy(n=300)
-    learner = fitted("forgetron", X, y, 10_000, gamma=2.0)
-    perceptron = KernelPerceptron(gamma=2.0).fit(X, y)
-    assert learner.n_support_ < learner.budget
-    assert np.all(np.abs(learner.dual_coef_) < 1)
-    assert np.all(np.abs(perceptron.dual_coef_) == 1)
 
 
 @settings(max_examples=60)
 @given(st.integers(1, 20), st.integers(0, 1000), st.sampled_from([0.1, 1.0, 10.0]))
 def test_the_self_tuned_forgetron_never_grows(budget, seed, gamma):
     X, y = toy(n=200, seed=seed)
-    _, phis = reference.forgetron(kernel_matrix(X, {"gamma": gamma}), y, budget, "self_tuned")
-    assert all(0 < phi <= 1 for phi in phis)
-    learner = fitted("forgetron self-tuned", X, y, budget, gamma=gamma)
-    assert np.all(np.abs(learner.dual_coef_) <= 1)
+    f = reference.forgetron(kernel_matrix(X, {"gamma": gamma}), y, budget, "self_tuned")
+    assert all(0 < phi <= 1 for phi in f.phis)
+    assert np.all(np.abs(fitted("forgetron self-tuned", X, y, budget, gamma=gamma).dual_coef_) <= 1)
 
 
 @settings(max_examples=200)
@@ -325,9 +227,8 @@ def test_the_self_tuned_forgetron_never_grows(budget, seed, gamma):
 )
 @example([(1.8e8, 0.0, -1), (1.8e8, 5e-324, -1)])
 def test_removal_probabilities_are_a_distribution(members):
-    a = np.array([sign * size for size, _, sign in members])
-    lengths = np.array([length for _, length, _ in members])
-    weighted = np.sum(np.abs(a) * lengths)
+    sizes, lengths, signs = np.array(members).T
+    a, weighted = signs * sizes, np.sum(sizes * lengths)
     s = removal_scale(len(a), weighted)
     weights = np.array([removal_weight(*pair, s) for pair in zip(a, lengths, strict=True)])
     assert np.all(weights >= 0)
@@ -339,21 +240,6 @@ def test_removal_probabilities_are_a_distribution(members):
         np.testing.assert_allclose(p, reference.removal_probabilities(a, lengths), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("case", ["bogd", "bogd++"])
-def test_coefficients_stay_within_their_bound(case):
-    X, y = toy(n=500)
-    learner = fitted(case, X, y, 8, gamma=2.0, lam=0.0, gamma_max=1.2)
-    assert np.all(np.abs(learner.dual_coef_) <= learner.eta * 1.2 * (1 + 1e-12))
-
-
-def test_who_leaves_is_uniform_where_all_are_equal():
-    X, y = toy(n=4000)
-    learner = fitted("bogd++", X, y, 10, gamma=2.0, eta=1.0, lam=0.0, gamma_max=1.0)
-    other = fitted("bogd", X, y, 10, gamma=2.0, eta=1.0, lam=0.0, gamma_max=1.0)
-    np.testing.assert_array_equal(learner.support_vectors_, other.support_vectors_)
-    np.testing.assert_allclose(learner.dual_coef_, other.dual_coef_)
-
-
 @pytest.mark.parametrize("case", ["projectron", "projectron++"])
 def test_duplicates_take_no_room(case):
     X, y = toy(n=100)
@@ -362,7 +248,7 @@ def test_duplicates_take_no_room(case):
     assert learner.n_support_ <= 100
     assert np.all(np.isfinite(learner.dual_coef_))
     if case == "projectron":
-        perceptron = KernelPerceptron(gamma=2.0).fit(X, y)
+        perceptron = one_pass.KernelPerceptron(gamma=2.0).fit(X, y)
         np.testing.assert_allclose(learner.decision_function(X), perceptron.decision_function(X), atol=1e-6)
 
 
@@ -376,7 +262,7 @@ def test_panels_of_the_factor_change_nothing(case, repeated, panel, monkeypatch)
     if repeated:
         X, y = np.vstack([X, X[:200]]), np.r_[y, -y[:200]]
     learner = fitted(case, X, y, 120, gamma=4.0, average=True)
-    f = CASES[case][1](kernel_matrix(X, {"gamma": 4.0}), y, 120)
+    f = expected(case, kernel_matrix(X, {"gamma": 4.0}), y, 120)
     assert learner.n_support_ == 120
     assert_same_learner(learner, X, f, rtol=1e-5, atol=1e-5 * np.abs(f.coef).max())
 
@@ -384,35 +270,199 @@ def test_panels_of_the_factor_change_nothing(case, repeated, panel, monkeypatch)
 @pytest.mark.parametrize("case", CASES)
 def test_last_and_average_come_from_one_fit(case):
     X, y = toy(n=300)
-    both = fitted(case, X, y, 20, gamma=2.0, average=True)
-    last, alone = both.last_classifier(), fitted(case, X, y, 20, gamma=2.0)
-    np.testing.assert_array_equal(last.decision_function(X), alone.decision_function(X))
-    assert both.average
-    assert not last.average
-    average = fitted(case, X, y, 20, gamma=2.0, average=True)
+    both, average, last = (fitted(case, X, y, 20, gamma=2.0, average=average) for average in (True, True, False))
+    np.testing.assert_array_equal(both.last_classifier().decision_function(X), last.decision_function(X))
+    assert (both.average, both.last_classifier().average) == (True, False)
     np.testing.assert_array_equal(both.decision_function(X), average.decision_function(X))
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_values_that_overflow_are_refused(case):
+@pytest.mark.parametrize("learner", [*CASES.values(), UNLIMITED["duol"], one_pass.NOGD(4), one_pass.NOGD(200)], ids=str)
+def test_values_that_overflow_are_refused(learner):
     X, y = toy(n=100)
     X[:7] *= 1e-3
     X[7:] *= 1e200
+    learner = clone(learner).set_params(kernel="poly", gamma=1.0, degree=3)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
-        fitted(case, X, y, 10, kernel="poly", gamma=1.0, degree=3)
+        learner.fit(X, y)
 
 
-def test_other_parameters_are_checked():
+@pytest.mark.parametrize("cls", [one_pass.NORMA, one_pass.BOGD])
+def test_a_step_may_not_turn_f_round(cls):
+    with pytest.raises(ValueError, match=f"eta \\* lam of {cls.__name__} must be below 1"):
+        cls(eta=2.0, lam=0.5).fit(*toy(n=20))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.6, 0.9])
+def test_where_it_makes_no_errors_the_margin_is_that_of_the_theorem(alpha):
+    """Passes until there is no update: the margin is at least 1 - alpha of the largest, by an SVM without slack."""
+    X, y = toy(n=40)
+    learner = one_pass.ALMA(alpha, kernel="rbf", gamma=20.0)
+    for _ in range(1000):
+        before = getattr(learner, "n_updates_", -1)
+        learner.partial_fit(X, y, classes=[-1, 1])
+        if learner.n_updates_ == before:
+            break
+    assert learner.n_updates_ == before
+    K = kernel_matrix(learner.support_vectors_, {"gamma": 20.0})
+    norm = np.sqrt(learner.dual_coef_ @ K @ learner.dual_coef_)
+    assert norm <= 1 + 1e-9
+    signed = y[:, None] * y * kernel_matrix(X, {"gamma": 20.0})
+    L = np.linalg.cholesky(signed + 1e-10 * np.eye(len(y)))
+    a, _ = nnls(L.T, np.linalg.solve(L, np.ones(len(y))))  # the dual problem of the SVM, without slack and intercept
+    largest = 1 / np.sqrt(a @ signed @ a)
+    assert np.min(y * learner.decision_function(X)) / norm >= (1 - alpha) * largest
+
+
+@settings(max_examples=300)
+@given(
+    st.tuples(st.floats(1e-3, 3), st.floats(0, 3), st.floats(0.1, 4), st.floats(0.1, 4)),
+    st.floats(0, 0.995),
+    st.floats(0.01, 5),
+    st.floats(0, 5),
+)
+def test_no_two_steps_are_better(losses_and_lengths, cosine, room_t, room_b):
+    loss_t, loss_b, length_t, length_b = losses_and_lengths
+    w = -cosine * np.sqrt(length_t * length_b)
+    g, d = duol.both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b)
+    expected = reference.both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b)
+    assert 0 <= g <= room_t
+    assert 0 <= d <= room_b
+    np.testing.assert_allclose((g, d), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_the_dual_objective_never_falls():
+    X, y = toy(n=200, empty_rows=False)
+    learner, before = one_pass.DUOL(C=1.0, gamma=2.0), 0.0
+    for t in range(200):
+        a = learner.partial_fit(X[t : t + 1], y[t : t + 1], classes=[-1, 1]).dual_coef_
+        dual = np.abs(a).sum() - a @ kernel_matrix(learner.support_vectors_, {"gamma": 2.0}) @ a / 2
+        assert np.all(np.abs(a) <= 1 + 1e-12)
+        assert dual >= before - 1e-12
+        before = dual
+
+
+@cover(2, kernel=KERNELS, layout=LAYOUTS, lam=[None, 1e-3, 0.1], average=[False, True])
+def test_the_gradient_vanishes_in_the_span_of_the_support_vectors(kernel, layout, lam, average, monkeypatch):
+    """The objective is convex: no other coefficients have a lower one."""
+    X, y = toy(n=200)
+    X = suited(X, layout)
+    rows = laid_out(X, layout, monkeypatch)
+    learner = one_pass.BudgetOSKL(budget=25, refit=True, lam=lam, average=average, random_state=0, **kernel).fit(
+        rows, y
+    )
+    S, a, lam = learner.support_vectors_, learner.dual_coef_, lam or 1 / (10 * len(y))
+    S = S.toarray() if hasattr(S, "toarray") else S
+    K, G = reference.kernel_matrix(X, S, **kernel), reference.kernel_matrix(S, S, **kernel)
+    gradient = K.T @ (-y * expit(-y * (K @ a))) / len(y) + lam * G @ a
+    assert np.abs(gradient).max() <= 2e-5 * np.abs(K).mean(axis=0).max()
+    np.testing.assert_array_equal(learner.last_classifier().dual_coef_, a)
+
+
+def test_equal_support_vectors_share_their_coefficient():
+    X, y = toy(n=40)
+    X, y = np.repeat(X, 5, axis=0), np.repeat(y, 5)
+    learner = one_pass.BudgetOSKL(budget=60, gamma=2.0, refit=True, random_state=0).fit(X, y)
+    assert len(np.unique(learner.support_vectors_, axis=0)) < 60
+    assert np.isfinite(learner.dual_coef_).all()
+    assert np.abs(learner.dual_coef_).max() < 1e3
+
+
+def test_going_on_leaves_it_out_and_so_does_a_fit_that_is_ended():
+    X, y = toy(n=400)
+    refitted, usual = (
+        one_pass.BudgetOSKL(budget=10, gamma=2.0, refit=refit, random_state=0).fit(X, y) for refit in (True, False)
+    )
+    assert np.abs(refitted.dual_coef_ - usual.dual_coef_).max() > 0.01
+    for learner in (refitted, usual):
+        learner.partial_fit(X[:7], y[:7])
+    np.testing.assert_array_equal(refitted.dual_coef_, usual.dual_coef_)
+    for learner in (refitted, usual):
+        learner.fit(X, y, callback=lambda _, t: t > 100)
+    np.testing.assert_array_equal(refitted.dual_coef_, usual.dual_coef_)
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_three_classes(layout, monkeypatch):
+    X, y = toy(n=300)
+    labels = np.where(X[:, 0] > 0.5, "c", np.where(y > 0, "b", "a"))
+    rows = laid_out(X, layout, monkeypatch)
+    learner = one_pass.BudgetOSKL(budget=20, gamma=2.0, refit=True, random_state=0).fit(rows, labels)
+    plain = one_pass.BudgetOSKL(budget=20, gamma=2.0, random_state=0).fit(rows, labels)
+    assert learner.score(rows, labels) > plain.score(rows, labels)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "square"])
+def test_it_is_for_the_logit_loss(loss):
     X, y = toy(n=20)
-    with pytest.raises(ValueError, match="eta \\* lam of NORMA must be below 1"):
-        NORMA(eta=2.0, lam=0.5).fit(X, y)
-    with pytest.raises(ValueError, match="'loss' parameter of BudgetOSKL"):
-        BudgetOSKL(loss="hinge").fit(X, y)
-    with pytest.raises(ValueError, match="'delta' parameter of BudgetOSKL"):
-        BudgetOSKL(loss="square", delta=0.0).fit(X, y)
-    with pytest.raises(ValueError, match="'loss' parameter of BSGD"):
-        BSGD(loss="square").fit(X, y)
-    with pytest.raises(ValueError, match="eta \\* lam of BOGD must be below 1"):
-        BOGD(eta=2.0, lam=0.5).fit(X, y)
-    with pytest.raises(ValueError, match="'variant' parameter of Forgetron"):
-        Forgetron(variant="lazy").fit(X, y)
+    with pytest.raises(ValueError, match=rf"is for loss='logit'; use refit=False\. Got loss='{loss}'\."):
+        one_pass.BudgetOSKL(G=30.0, loss=loss, refit=True).fit(X, y)
+
+
+TIED = CASES | UNLIMITED
+TIED |= {f"bsgd merging {loss}": one_pass.BSGD(10, 0.02, loss, "merging") for loss in ("hinge", "logit")}
+KINDS = ["grid", "duplicates", "collinear"]
+PERCEPTRONS = ["forgetron", "forgetron self-tuned", "rbp", "projectron", "alma perceptron"]
+"""Learners whose f is 0 but for rounding between symmetric support vectors, which then decides about a mistake."""
+
+
+def tied(kind, seed, n=150):
+    """Return rows (n, 3), many of which are equally far from others, and labels -1 or +1."""
+    random = np.random.RandomState(seed)
+    if kind == "grid":
+        X = random.randint(-3, 4, (n, 3)).astype(float)
+    elif kind == "duplicates":
+        X = random.standard_normal((25, 3))[random.randint(25, size=n)]
+    else:
+        X = np.outer(random.randint(-4, 5, n), [0.3, -0.7, 0.2])
+    return X, np.where(np.sin(2 * X[:, 0]) + X[:, 2] + 0.5 * random.standard_normal(n) > 0, 1, -1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [(case, kind) for case in TIED for kind in KINDS if kind != "collinear" or case not in PERCEPTRONS],
+)
+def test_cuts_into_calls_do_not_matter(case, kind, dtype):
+    learner = small(clone(TIED[case]), budget=10).set_params(gamma=0.3, average=True, random_state=0)
+    tolerance = 1e-6 if dtype == np.float64 else 1e-3
+    for seed in range(2):
+        X, y = tied(kind, seed)
+        X = X.astype(dtype)
+        whole = clone(learner).partial_fit(X, y, classes=[-1, 1])
+        values = whole.decision_function(X)
+        for size in (1, 7):
+            parts = clone(learner)
+            for start in range(0, len(y), size):
+                parts.partial_fit(X[start : start + size], y[start : start + size], classes=[-1, 1])
+            np.testing.assert_allclose(parts.support_vectors_, whole.support_vectors_, rtol=0, atol=1e-6)
+            atol = tolerance * np.abs(values).max()
+            np.testing.assert_allclose(parts.decision_function(X), values, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", ["oskl", "oskl square", "bsgd", "bsgd logit", "duol"])
+def test_ties_are_those_of_the_reference(case, kind):
+    for dtype, tolerance in ((np.float64, 1e-7), (np.float32, 1e-3)):
+        for seed in range(2):
+            X, y = tied(kind, seed)
+            X = X.astype(dtype)
+            f = expected(case, kernel_matrix(X, {"gamma": 0.3}).astype(dtype), y, 10)
+            for average in (False, True):
+                learner = fitted(case, X, y, 10, gamma=0.3, average=average)
+                assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
+
+
+@pytest.mark.parametrize("m", [1, LANES - 1, LANES, 3 * LANES + 5])
+@pytest.mark.parametrize(("dtype", "equal", "less"), [(np.float64, 5e-10, 2e-9), (np.float32, 1e-5, 4e-5)])
+def test_the_first_of_the_largest(m, dtype, equal, less):
+    random = np.random.RandomState(0)
+    for _ in range(50):
+        values, scales = random.uniform(-0.5, 0.5, m).astype(dtype), random.uniform(0.5, 1.0, m)
+        ties = np.sort(random.randint(m, size=3))
+        signs = random.choice([-1, 1], 3)
+        values[ties] = signs * (1 - equal * random.random_sample(3)) / scales[ties]
+        if ties[0] > 0:
+            values[0] = (1 - less) / scales[0]
+        assert first_of_largest(values, scales) == ties[0]
+    assert first_of_largest(np.zeros(m, dtype), np.ones(m)) == -1
+    assert first_of_largest(np.ones(m, dtype), np.zeros(m)) == -1

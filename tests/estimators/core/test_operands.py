@@ -1,37 +1,32 @@
-"""Operands of kernels: every kind gives the values of the formula, and suits the rows."""
+"""Kernels, their operands and feature maps: every kind gives the values of the formula, and suits the rows."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sklearn.svm import SVC
 
-from klr_bench.estimators.core import bits
+from klr_bench import L1KLR, ApproximateKernelLR, DualCDKLR, ImportVectorMachine
+from klr_bench.estimators.core import bits, features, kernels
 from klr_bench.estimators.core.bits import two_valued
+from klr_bench.estimators.core.features import LARGEST_ANGLE, DrawnRows, FourierFeatures, KernelFeatures, cosine
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
-from klr_bench.estimators.core.kernels import Kernel
+from klr_bench.estimators.core.kernels import Kernel, exp_negative, finish, gamma_of, sum_exp_negative
 from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
 from klr_bench.estimators.core.rows import occurring
-from tests.estimators.samples import spread_out
+from tests.estimators import samples
+from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR
+from tests.estimators.samples import spread_out, toy
+from tests.reference import kernel as reference
+from tests.reference.kernel import kernel_matrix
 
 KERNELS = [Kernel("rbf", 0.05), Kernel("poly", 0.1, 3, 0.5), Kernel("poly", 0.1, 2.5, 1.0), Kernel("linear")]
 TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
-
-
-def formula(kernel, X, Z):
-    """Return the kernel values (n, m) of rows X (n, d) and Z (m, d), one at a time, in float64."""
-    X, Z = (np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64) for rows in (X, Z))
-    values = np.empty((len(X), len(Z)))
-    for i, x in enumerate(X):
-        for j, z in enumerate(Z):
-            values[i, j] = {
-                "rbf": np.exp(-kernel.gamma * np.sum((x - z) ** 2)),
-                "poly": (kernel.gamma * (x @ z) + kernel.coef0) ** kernel.degree,
-                "linear": x @ z,
-            }[kernel.name]
-    return values
 
 
 def binary(n, d, seed=0, share=0.3, step=1.0):
@@ -56,11 +51,14 @@ def packed(kernel, X):
 
 
 def check(operands, X, Z, dtype):
+    """Compare values and sums with those of the reference, in float64."""
     kernel = operands.kernel
     left, right = operands.left(X), operands.right(Z)
-    expected = formula(kernel, X, Z)
-    scale = np.abs(expected).max()
-    values = operands.values(left, right)
+    options = {name: getattr(kernel, name) for name in ("gamma", "degree", "coef0")}
+    expected = kernel_matrix(
+        *(rows.toarray() if sp.issparse(rows) else rows for rows in (X, Z)), kernel.name, **options
+    )
+    scale, values = np.abs(expected).max(), operands.values(left, right)
     assert values.dtype == dtype
     np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype] * scale)
     weights = np.random.RandomState(5).standard_normal((3, len(expected))).astype(dtype)
@@ -95,12 +93,20 @@ def test_other_features_stand_beside_the_bits(kernel, step, dtype):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_distances_need_no_zero(dtype):
+def test_which_features_may_be_bits(dtype):
     X = (2 * binary(50, 40) - 1 + np.arange(40) % 3).astype(dtype)
     operands = packed(KERNELS[0], X)
     assert len(operands.features.columns) == 40
     check(operands, X[:30], X[30:], dtype)
     assert len(packed(KERNELS[1], X).features.columns) < 40  # of products the zero has to be one of the values
+    X = binary(50, 60).astype(dtype)
+    X[:, 7], X[:, 8] = 0, 1  # which may get the other value later
+    operands = operands_of(KERNELS[0], X)
+    assert len(operands.features.columns) == 60
+    Z = X.copy()
+    Z[3, 7], Z[3, 8] = 1, 0
+    assert operands.fitting(Z) is operands
+    check(operands, X, Z, dtype)
 
 
 @settings(max_examples=60, deadline=None)
@@ -138,67 +144,36 @@ def test_bits_of_sparse_rows_fall_back_to_the_inverted_index(layout, wrong):
     check(needed, sp.csr_matrix(X), layout(Z), "float64")
 
 
-def test_a_feature_with_one_value_may_get_the_other():
-    X = binary(50, 60).astype(np.float32)
-    X[:, 7] = 0
-    X[:, 8] = 1
-    operands = operands_of(KERNELS[0], X)
-    assert len(operands.features.columns) == 60
-    Z = X.copy()
-    Z[3, 7], Z[3, 8] = 1, 0
-    assert operands.fitting(Z) is operands
-    check(operands, X, Z, "float32")
-
-
 def test_the_kind_suits_the_rows():
     random = np.random.RandomState(0)
-    rbf = KERNELS[0]
-
-    def kind(X):
-        return type(operands_of(rbf, X))
-
-    def sparse(n, d, density):
-        return sp.random(n, d, density=density, format="csr", random_state=random)
-
-    assert kind(sparse(300, 100, 0.3)) is Dense
-    assert kind(sparse(300, 5000, 0.01)) is Indexed
-    assert kind(sp.csr_matrix((300, 10_000))) is Indexed
-    assert kind(random.standard_normal((300, 20))) is Dense
-    assert kind(with_others(binary(300, 8), 10)) is Dense  # too few to pay
-    assert kind(binary(300, 123)) is Packed
-    assert kind(sp.csr_matrix(binary(300, 123, share=0.1))) is Packed
-    assert kind(with_others(binary(300, 44), 10)) is Packed
     few = random.random_sample((300, 784)) * (random.random_sample(784) < 0.6)
     few[:, :3] = binary(300, 3)
-    assert kind(few) is Dense  # features that never vary tell nothing
+    for X, kind in (
+        (sp.random(300, 100, density=0.3, format="csr", random_state=random), Dense),
+        (sp.random(300, 5000, density=0.01, format="csr", random_state=random), Indexed),
+        (sp.csr_matrix((300, 10_000)), Indexed),
+        (random.standard_normal((300, 20)), Dense),
+        (with_others(binary(300, 8), 10), Dense),  # too few to pay
+        (binary(300, 123), Packed),
+        (sp.csr_matrix(binary(300, 123, share=0.1)), Packed),
+        (with_others(binary(300, 44), 10), Packed),
+        (few, Dense),  # features that never vary tell nothing
+    ):
+        assert type(operands_of(KERNELS[0], X)) is kind
 
 
-@settings(max_examples=30)
-@given(
-    n=st.integers(1, 20), m=st.integers(1, 20), d=st.integers(1, 30), density=st.floats(0, 1), seed=st.integers(0, 99)
-)
-def test_products_by_index_are_the_products(n, m, d, density, seed):
-    random = np.random.RandomState(seed)
-    left, right = (sp.random(k, d, density=density, format="csr", random_state=random) for k in (n, m))
-    np.testing.assert_allclose(sparse_products(left, right.T.tocsr()), (left @ right.T).toarray(), rtol=1e-12)
-
-
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(n=st.integers(0, 20), m=st.integers(0, 20), kernel=st.sampled_from(KERNELS), seed=st.integers(0, 99))
-def test_few_entries_in_many_features_have_the_same_kernel_values(n, m, kernel, seed):
+def test_products_by_index(n, m, kernel, seed):
+    """They are the products, and the same for few entries in many features."""
     random = np.random.RandomState(seed)
-    narrow = [sp.random(k, 60, density=0.1, format="csr", random_state=random) for k in (n, m)]
-    left, right = map(spread_out, narrow)
+    left, right = (sp.random(k, 60, density=0.1, format="csr", random_state=random) for k in (n, m))
+    np.testing.assert_allclose(sparse_products(left, right.T.tocsr()), (left @ right.T).toarray(), rtol=1e-12)
     operands = Indexed(kernel)
-    assert isinstance(operands.right(right), CompactIndex)
-    expected = operands.values(narrow[0], narrow[1].T.tocsr())
-    np.testing.assert_array_equal(operands.values(operands.left(left), operands.right(right)), expected)
-
-
-def test_bits_can_be_unpacked():
-    X = (2 * binary(50, 40) - 1).astype(np.float32)
-    features = two_valued(X, from_zero=False)
-    np.testing.assert_array_equal(features.unpack(features.pack(X)), X)
+    wide = operands.right(spread_out(right))
+    assert isinstance(wide, CompactIndex)
+    expected = operands.values(left, right.T.tocsr())
+    np.testing.assert_array_equal(operands.values(operands.left(spread_out(left)), wide), expected)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
@@ -211,17 +186,140 @@ def test_packed_rows_come_back_as_they_were(n_others, layout, monkeypatch):
     assert store.rows.shape == (0, 40 + n_others)
     for part in (slice(0, 3), slice(3, 3), slice(3, 50)):
         store.append(X[part])
-    assert len(store) == 50
-    assert sp.issparse(store.rows) == sp.issparse(X)
-    assert store.rows.dtype == store.dtype == np.float32
+    assert (len(store), sp.issparse(store.rows), store.rows.dtype, store.dtype) == (
+        50,
+        sp.issparse(X),
+        X.dtype,
+        X.dtype,
+    )
     np.testing.assert_array_equal(store.rows.toarray() if sp.issparse(X) else store.rows, rows)
 
 
-def test_columns_that_occur():
-    X = sp.csr_matrix([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 3.0]])
-    columns, there = occurring(X)
-    assert columns.tolist() == [1, 3]
-    np.testing.assert_array_equal(there.toarray(), [[2.0, 1.0], [0.0, 3.0]])
-    columns, there = occurring(X.toarray())
-    assert columns.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(there.toarray(), X.toarray())
+@pytest.mark.parametrize(("layout", "columns"), [(sp.csr_matrix, [1, 3]), (np.asarray, [0, 1, 2, 3])])
+def test_columns_that_occur(layout, columns):
+    X = np.array([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 3.0]])
+    found, there = occurring(layout(X))
+    assert found.tolist() == columns
+    np.testing.assert_array_equal(there.toarray(), X[:, columns])
+
+
+def test_the_exponential_of_single_precision():
+    x = -np.concatenate([np.linspace(0, 87, 100_001), np.logspace(-30, 0, 1001)]).astype(np.float32)
+    y = x[None].copy()
+    exp_negative(y)
+    np.testing.assert_allclose(y[0], np.exp(x.astype(np.float64)), rtol=3e-7)
+    edges = np.array([[0.0, 1e-6, 5.0, -87.5, -1e4, -np.inf]], dtype=np.float32)
+    exp_negative(edges)
+    np.testing.assert_array_equal(edges[0, :3], 1)
+    assert (edges[0, 3:] < 2e-38).all()
+    weights, exponents = np.array([1.0, -2.0], dtype=np.float32), np.stack([x, x / 2])
+    expected = weights @ np.exp(exponents.astype(np.float64))
+    np.testing.assert_allclose(sum_exp_negative(exponents, weights), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "kernel", [*samples.KERNELS.values(), *({"kernel": "poly", "degree": d} for d in (1, 3, 5, 2.5))]
+)
+def test_compiled_kernel_values_are_those_of_the_kernel(kernel, dtype):
+    X = np.random.RandomState(0).standard_normal((20, 3)).astype(dtype)
+    function = Kernel(kernel["kernel"], kernel.get("gamma", 0.1), kernel.get("degree", 3), 2.0)
+    operands = Dense(function, np.zeros(3, dtype))
+    left, right = operands.left(X), operands.right(X)
+    values = np.ascontiguousarray(left @ right)
+    finish(values, kernels.KERNELS.index(kernel["kernel"]), float(kernel.get("degree", 3)))
+    np.testing.assert_allclose(values, operands.values(left, right), rtol=1e-6)
+    options = {"gamma": function.gamma, "degree": function.degree, "coef0": 2.0}
+    np.testing.assert_allclose(values, kernel_matrix(X, X, function.name, **options), rtol=1e-4, atol=1e-5)
+
+
+RANDOM = np.random.RandomState(3)
+ROWS = RANDOM.standard_normal((80, 4)) * [1, 2, 5, 0.1] + 3
+LABELS = np.where(ROWS[:, 0] > 3, "b", "a")
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_a_gamma_by_name_is_that_of_the_rows(layout):
+    rows = np.where(RANDOM.random_sample(ROWS.shape) < 0.4, 0, ROWS)
+    X = layout(rows)
+    assert gamma_of("scale", X) == pytest.approx(SVC(gamma="scale").fit(X, LABELS)._gamma)
+    distances = [np.linalg.norm(rows[i] - rows[j]) for i in range(80) for j in range(i)]
+    assert gamma_of("median", X) == pytest.approx(1 / (2 * np.median(distances) ** 2))
+    assert gamma_of(None, X) == 1 / 4
+    assert gamma_of(0.3, X) == 0.3
+    assert gamma_of("scale", layout(np.ones((5, 4)))) == gamma_of("median", layout(np.ones((5, 4)))) == 1 / 4
+    assert gamma_of("median", layout(rows[:1])) == gamma_of("scale", layout(rows[:1]))
+
+
+def test_the_median_is_that_of_a_thousand_rows_from_all_over():
+    X = np.sort(RANDOM.standard_normal((30_000, 1)), axis=0)
+    sample = np.abs(np.subtract.outer(X[::29, 0], X[::29, 0]))[np.triu_indices(len(X[::29]), k=1)]
+    assert gamma_of("median", X) == pytest.approx(1 / (2 * np.median(sample) ** 2), rel=0.02)
+
+
+BY_GAMMA = [NonConservativeKLR(), OSKL(random_state=0), Forgetron(9), DualCDKLR(random_state=0), ImportVectorMachine()]
+BY_GAMMA += [L1KLR(), L1KLR(features="fourier", random_state=0), ApproximateKernelLR("fourier", random_state=0)]
+
+
+@pytest.mark.parametrize("name", ["scale", "median"])
+@pytest.mark.parametrize("estimator", BY_GAMMA, ids=lambda value: repr(value)[:30])
+def test_a_fit_with_a_gamma_by_name_is_that_with_the_number(estimator, name):
+    by_name = estimator.set_params(gamma=name).fit(ROWS, LABELS).decision_function(ROWS)
+    number = estimator.set_params(gamma=gamma_of(name, ROWS)).fit(ROWS, LABELS).decision_function(ROWS)
+    np.testing.assert_array_equal(by_name, number)
+
+
+def test_fourier_features_estimate_the_kernel():
+    X, _ = toy()
+    Z = FourierFeatures.of(X, 20_000, 0.7, np.random.RandomState(0)).transform(X)
+    np.testing.assert_allclose(Z @ Z.T, reference.kernel_matrix(X, X, gamma=0.7), atol=0.05)
+
+
+@pytest.mark.parametrize("J", [[7, 2, 3], []])
+def test_maps_take_features(J):
+    X, _ = toy()
+    J = np.array(J, dtype=np.intp)
+    kernel = KernelFeatures.of(X, Kernel("rbf", 0.7))
+    for drawn in (kernel, FourierFeatures.of(X, 20, 0.7, np.random.RandomState(0))):
+        np.testing.assert_allclose(drawn.take(J).transform(X), drawn.transform(X)[:, J], rtol=1e-10)
+    np.testing.assert_allclose(kernel.transform(X), reference.kernel_matrix(X, X, gamma=0.7), rtol=1e-9)
+
+
+@pytest.mark.parametrize("at_once", [1, 60, 2**18])
+def test_rows_of_omega_can_be_drawn_when_needed(at_once, monkeypatch):
+    monkeypatch.setattr(features, "MOST_STORED", 0)
+    monkeypatch.setattr(features, "DRAWN_AT_ONCE", at_once)
+    X, _ = toy()
+    X = sp.csr_matrix(X)
+    drawn = FourierFeatures.of(X, 2000 if at_once > 60 else 60, 0.7, np.random.RandomState(0))
+    assert isinstance(drawn.omega, DrawnRows)
+    Z, J = drawn.transform(X), np.array([7, 2, 3])
+    if at_once > 60:
+        np.testing.assert_allclose(Z @ Z.T, reference.kernel_matrix(X.toarray(), X.toarray(), gamma=0.7), atol=0.15)
+    np.testing.assert_allclose(drawn.take(J).transform(X), Z[:, J], rtol=1e-12, atol=1e-15)
+    for rows in (X[:5], X[:5].toarray()):
+        np.testing.assert_allclose(drawn.transform(rows), Z[:5], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(drawn.transform(X.astype(np.float32)), Z, atol=1e-5)
+
+
+ZEROS = [k * math.pi / 2 for k in (0, 1, -1, 2, 1000, -99_999, 300_000)]
+NEAR = [value for zero in ZEROS for value in (zero, np.nextafter(zero, -9e9), np.nextafter(zero, 9e9), zero + 1e-9)]
+
+
+@given(st.lists(st.floats(-2 * LARGEST_ANGLE, 2 * LARGEST_ANGLE), min_size=1, max_size=20))
+@example(NEAR)
+@example([1e300])
+def test_the_cosine_equals_that_of_numpy(values):
+    matrix = np.array([values])
+    cosine(matrix)
+    np.testing.assert_allclose(matrix[0], np.cos(values), rtol=0, atol=3e-16)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_cosine_leaves_the_rest_to_numpy(dtype):
+    values = np.array([[1.0, math.nan, math.inf]], dtype=dtype)
+    with np.errstate(invalid="ignore"):
+        expected = np.cos(values)
+        cosine(values)
+    np.testing.assert_array_equal(values, expected)
+    cosine(np.empty((0, 3), dtype))

@@ -1,60 +1,74 @@
-"""The online learners in two classes, each with its rule as the reference has it and the radius of its ball."""
+"""The online learners in two classes and in four, with parameters at which something happens, and their references."""
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
-from tests.estimators.one_pass import (
-    OSKL,
-    AuxiliaryKLR,
-    KernelOGD,
-    KernelPegasos,
-    KernelPerceptron,
-    MarginKLR,
-    NonConservativeKLR,
-)
+from tests.estimators import one_pass
 from tests.reference import kernel as reference
+from tests.reference import multiclass
 
 CASES = {
-    "nc": (NonConservativeKLR(eta=0.5), reference.nc(0.5), 1e3),
-    "nc small ball": (NonConservativeKLR(eta=1.0, R=1.0), reference.nc(1.0), 1.0),
-    "margin": (MarginKLR(eta=1.2, R=5.0), reference.margin(1.2), 5.0),
-    "margin small ball": (MarginKLR(eta=1.0, R=1.0), reference.margin(1.0), 1.0),
-    "auxiliary log_gamma": (AuxiliaryKLR(R=5.0), reference.auxiliary(1.0, "log_gamma", 2.0, 1.0), 5.0),
-    "auxiliary log_one_plus_gamma": (
-        AuxiliaryKLR(eta=0.3, h="log_one_plus_gamma", aux_gamma=5.0),
-        reference.auxiliary(0.3, "log_one_plus_gamma", 5.0, 1.0),
-        1e3,
-    ),
-    "auxiliary hard_cutoff": (
-        AuxiliaryKLR(h="hard_cutoff", aux_delta=0.5, R=2.0),
-        reference.auxiliary(1.0, "hard_cutoff", 2.0, 0.5),
-        2.0,
-    ),
-    "oskl logit": (OSKL(G=2.0), reference.oskl(2.0, 0.45, "logit", 0.1), 1e3),
-    "oskl small ball": (OSKL(G=1.0, R=1.0), reference.oskl(1.0, 0.9, "logit", 0.1), 1.0),
-    "oskl exponential": (
-        OSKL(G=20.0, loss="exponential", R=2.0, eta=0.02),
-        reference.oskl(20.0, 0.02, "exponential", 0.1),
-        2.0,
-    ),
-    "oskl square": (
-        OSKL(G=30.0, loss="square", delta=0.5, R=2.0),
-        reference.oskl(30.0, 0.9 / (4.0 * 30.0), "square", 0.5),
-        2.0,
-    ),
-    "pegasos": (KernelPegasos(lam=1e-2, average=True), reference.pegasos(1e-2), 10.0),
-    "pegasos tiny lambda": (KernelPegasos(lam=1e-7), reference.pegasos(1e-7), 1e-7**-0.5),
-    "pegasos tiny lambda, average": (
-        KernelPegasos(lam=1e-7, average=True),
-        reference.pegasos(1e-7),
-        1e-7**-0.5,
-    ),
-    "pegasos without projection": (KernelPegasos(lam=1e-3, project=False), reference.pegasos(1e-3), np.inf),
-    "perceptron": (KernelPerceptron(), reference.perceptron(), np.inf),
-    "ogd hinge": (KernelOGD(eta=0.45), reference.ogd(0.45, "hinge"), np.inf),  # whose sums are never 1
-    "ogd logit": (KernelOGD(loss="logit", average=True), reference.ogd(0.5, "logit"), np.inf),
-    "ogd squared hinge": (KernelOGD(loss="squared_hinge", eta=0.23), reference.ogd(0.23, "squared_hinge"), np.inf),
-    "ogd smooth hinge": (KernelOGD(loss="smooth_hinge", average=True), reference.ogd(0.5, "smooth_hinge"), np.inf),
-    "ogd square": (KernelOGD(loss="square", eta=0.05), reference.ogd(0.05, "square"), np.inf),
+    "nc": one_pass.NonConservativeKLR(eta=0.5),
+    "nc small ball": one_pass.NonConservativeKLR(eta=1.0, R=1.0),
+    "margin": one_pass.MarginKLR(eta=1.2, R=5.0),
+    "margin small ball": one_pass.MarginKLR(eta=1.0, R=1.0),
+    "auxiliary log_gamma": one_pass.AuxiliaryKLR(R=5.0),
+    "auxiliary log_one_plus_gamma": one_pass.AuxiliaryKLR(eta=0.3, h="log_one_plus_gamma", aux_gamma=5.0),
+    "auxiliary hard_cutoff": one_pass.AuxiliaryKLR(h="hard_cutoff", aux_delta=0.5, R=2.0),
+    "oskl logit": one_pass.OSKL(G=2.0),
+    "oskl small ball": one_pass.OSKL(G=1.0, R=1.0),
+    "oskl exponential": one_pass.OSKL(G=20.0, loss="exponential", R=2.0, eta=0.02),
+    "oskl square": one_pass.OSKL(G=30.0, loss="square", delta=0.5, R=2.0),
+    "pegasos": one_pass.KernelPegasos(lam=1e-2, average=True),
+    "pegasos tiny lambda": one_pass.KernelPegasos(lam=1e-7),
+    "pegasos tiny lambda, average": one_pass.KernelPegasos(lam=1e-7, average=True),
+    "pegasos without projection": one_pass.KernelPegasos(lam=1e-3, project=False),
+    "perceptron": one_pass.KernelPerceptron(),
+    "ogd hinge": one_pass.KernelOGD(eta=0.45),  # whose sums are never 1
+    "ogd logit": one_pass.KernelOGD(loss="logit", average=True),
+    "ogd squared hinge": one_pass.KernelOGD(loss="squared_hinge", eta=0.23),
+    "ogd smooth hinge": one_pass.KernelOGD(loss="smooth_hinge", average=True),
+    "ogd square": one_pass.KernelOGD(loss="square", eta=0.05),
 }
+SOFTMAX = {
+    "softmax nc": one_pass.NonConservativeKLR(eta=0.5),
+    "softmax nc small ball": one_pass.NonConservativeKLR(R=1.0),
+    "softmax margin": one_pass.MarginKLR(eta=1.2, R=5.0),
+    "softmax auxiliary log_gamma": one_pass.AuxiliaryKLR(R=5.0),
+    "softmax auxiliary log_one_plus_gamma": one_pass.AuxiliaryKLR(eta=0.3, h="log_one_plus_gamma", aux_gamma=5.0),
+    "softmax auxiliary hard_cutoff": one_pass.AuxiliaryKLR(h="hard_cutoff", aux_delta=-0.5, R=2.0),
+    "softmax oskl": one_pass.OSKL(G=2.0),
+    "softmax oskl small ball": one_pass.OSKL(R=1.0),
+    "softmax oskl long steps": one_pass.OSKL(eta=9.0, R=20.0),
+}
+STEPS = {
+    "NonConservativeKLR": "nc",
+    "MarginKLR": "margin",
+    "AuxiliaryKLR": "auxiliary",
+    "OSKL": "oskl",
+    "KernelPegasos": "pegasos",
+    "KernelPerceptron": "perceptron",
+    "KernelOGD": "ogd",
+}
+"""The functions of the references, by class; they take the parameters of a learner that they name."""
+
+
+def step_of(learner, *, many=False):
+    """Return the step of a learner by the reference, and the radius of its ball."""
+    function, parameters = (
+        getattr(multiclass if many else reference, STEPS[type(learner).__name__]),
+        learner.get_params(),
+    )
+    step = function(**{name: parameters[name] for name in inspect.signature(function).parameters})
+    return step, learner.lam**-0.5 if parameters.get("project") else parameters.get("R", np.inf)
+
+
+def toy(n=300, n_classes=4, d=4, seed=1):
+    """Overlapping classes; some features are 0."""
+    random = np.random.RandomState(seed)
+    X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < 0.7)
+    values = np.sin(2 * X) @ random.standard_normal((d, n_classes)) + 0.3 * random.standard_normal((n, n_classes))
+    return X / np.sqrt(d), np.argmax(values, axis=1)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
+from sklearn.base import clone
 
 from klr_bench import fit_many
 from klr_bench.datasets.synthetic import moons, repeated_points
@@ -16,6 +17,7 @@ from klr_bench.estimators.batch.hindsight import BestInHindsight
 from klr_bench.estimators.online import bounds
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 
+X, Y = moons(400, 0.3, 0)
 DELTA = 0.05
 SEEDS = 100
 GAMMA = 8.0
@@ -72,18 +74,15 @@ def test_h_is_an_upper_bound_of_the_loss_with_a_slope_of_at_most_one(z, gamma, d
         assert value >= bounds.auxiliary_values(np.inf, h, gamma, delta)
 
 
-def test_from_gamma_two_on_auxiliary_is_not_known_to_beat_zero():
+@pytest.mark.parametrize("gamma", [2.0, 1.9])
+def test_from_gamma_two_on_auxiliary_is_not_known_to_beat_zero(gamma):
     """h >= log(gamma), so theorem 4 never falls below the loss of f = 0."""
-    least = bounds.auxiliary_values(np.inf, "log_gamma", 2.0)
-    assert least == pytest.approx(bounds.LOG_2)
-    none = bounds.first_below(
-        lambda T: bounds.auxiliary_loss_bound(T, least * T, 0.0, 1e-6), lambda T: T * bounds.LOG_2
+    least = bounds.auxiliary_values(np.inf, "log_gamma", gamma)
+    assert least == pytest.approx(math.log(gamma))
+    first = bounds.first_below(
+        lambda T: bounds.auxiliary_loss_bound(T, least * T, gamma < 2, 1e-3), lambda T: T * bounds.LOG_2
     )
-    assert none is None
-    least = bounds.auxiliary_values(np.inf, "log_gamma", 1.9)
-    assert bounds.first_below(
-        lambda T: bounds.auxiliary_loss_bound(T, least * T, 1.0, 1e-3), lambda T: T * bounds.LOG_2
-    ) == math.ceil(500 / (bounds.LOG_2 - math.log(1.9) - 5e-4))
+    assert first == (None if gamma == 2 else math.ceil(500 / (bounds.LOG_2 - math.log(1.9) - 5e-4)))
 
 
 @given(start=st.integers(1, 10**12))
@@ -92,31 +91,22 @@ def test_the_first_number_below(start):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("function", "arguments", "message"),
     [
-        (lambda: bounds.margin_loss_bound(1, 1, 2.0), "eta: expected 0 < eta < 2, got 2.0"),
-        (
-            lambda: bounds.oskl_loss_bound(9, 1, 1, 0.5, 2.0, DELTA),
-            "expected a number between 0 and 1, got 1; use a st",
-        ),
-        (lambda: bounds.oskl_support_bound(9, 1, 1.0, 1.5), "delta: expected a probability between 0 and 1, got 1.5"),
-        (lambda: bounds.auxiliary_values(1.0, "log"), "h: expected log_gamma, log_one_plus_gamma, hard_cutoff, got"),
+        (bounds.margin_loss_bound, (1, 1, 2.0), "eta: expected 0 < eta < 2, got 2.0"),
+        (bounds.oskl_loss_bound, (9, 1, 1, 0.5, 2.0, DELTA), "expected a number between 0 and 1, got 1; use a st"),
+        (bounds.oskl_support_bound, (9, 1, 1.0, 1.5), "delta: expected a probability between 0 and 1, got 1.5"),
+        (bounds.auxiliary_values, (1.0, "log"), "h: expected log_gamma, log_one_plus_gamma, hard_cutoff, got"),
     ],
 )
-def test_refusals(call, message):
+def test_refusals(function, arguments, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        function(*arguments)
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return moons(400, 0.3, 0)
-
-
-def many(learner, X, y):
+def many(learner):
     """Return the cumulative losses and the support vectors of a learner with each of the seeds, both (SEEDS,)."""
-    learners = [type(learner)(**learner.get_params() | {"random_state": seed}) for seed in range(SEEDS)]
-    fitted = fit_many(learners, X, y)
+    fitted = fit_many([clone(learner).set_params(random_state=seed) for seed in range(SEEDS)], X, Y)
     return np.array([one.cumulative_loss_ for one in fitted]), np.array([one.n_support_ for one in fitted])
 
 
@@ -127,14 +117,13 @@ def assert_mean_below(values, bound):
 
 @pytest.mark.parametrize("eta", [0.05, 0.5, 1.9, 30.0])
 @pytest.mark.parametrize("R", [1.0, 3.0, np.inf])
-def test_nc_at_each_checkpoint(eta, R, rows):
+def test_nc_at_each_checkpoint(eta, R):
     """On every sequence, for every f in the ball: here for the best one, and for parts of it."""
-    X, y = rows
-    f = BestInHindsight(min(R, 10.0), gamma=GAMMA, random_state=0).fit(X, y)
-    z = np.where(y == 1, 1, -1) * f.decision_function(X)
+    f = BestInHindsight(min(R, 10.0), gamma=GAMMA, random_state=0).fit(X, Y)
+    z = np.where(Y == 1, 1, -1) * f.decision_function(X)
     learner, T = NonConservativeKLR(eta=eta, R=R, gamma=GAMMA, dtype="float64"), 0
-    for chunk in np.split(np.arange(len(y)), 8):
-        learner.partial_fit(X[chunk], y[chunk], classes=[0, 1])
+    for chunk in np.split(np.arange(len(Y)), 8):
+        learner.partial_fit(X[chunk], Y[chunk], classes=[0, 1])
         T += len(chunk)
         for part in (0.0, 0.3, 1.0):
             loss = np.logaddexp(0, -part * z[:T]).sum()
@@ -142,37 +131,34 @@ def test_nc_at_each_checkpoint(eta, R, rows):
 
 
 @pytest.mark.parametrize("eta", [0.1, 1.0, 1.9])
-def test_margin_in_expectation(eta, rows):
-    X, y = rows
-    losses, supports = many(MarginKLR(eta=eta, R=3.0, gamma=GAMMA), X, y)
-    f = BestInHindsight(3.0, gamma=GAMMA, random_state=0).fit(X, y)
+def test_margin_in_expectation(eta):
+    losses, supports = many(MarginKLR(eta=eta, R=3.0, gamma=GAMMA))
+    f = BestInHindsight(3.0, gamma=GAMMA, random_state=0).fit(X, Y)
     assert_mean_below(losses, bounds.margin_loss_bound(f.cumulative_loss_, f.norm_, eta))
-    assert_mean_below(supports, bounds.margin_support_bound(len(y), losses, eta))
+    assert_mean_below(supports, bounds.margin_support_bound(len(Y), losses, eta))
 
 
 @pytest.mark.parametrize("h", bounds.AUXILIARY)
 @pytest.mark.parametrize("aux_gamma", [1.1, 3.0])
-def test_auxiliary_in_expectation(h, aux_gamma, rows):
-    X, y = rows
+def test_auxiliary_in_expectation(h, aux_gamma):
     shape = {"h": h, "aux_gamma": aux_gamma, "aux_delta": 0.5, "gamma": GAMMA}
-    losses, supports = many(AuxiliaryKLR(eta=0.3, R=3.0, **shape), X, y)
-    f = BestInHindsight(3.0, random_state=0, **shape).fit(X, y)
-    assert_mean_below(losses, bounds.auxiliary_loss_bound(len(y), f.cumulative_h_, f.norm_, 0.3))
+    losses, supports = many(AuxiliaryKLR(eta=0.3, R=3.0, **shape))
+    f = BestInHindsight(3.0, random_state=0, **shape).fit(X, Y)
+    assert_mean_below(losses, bounds.auxiliary_loss_bound(len(Y), f.cumulative_h_, f.norm_, 0.3))
     if h != "log_one_plus_gamma":  # of which nothing is known
         assert_mean_below(supports, bounds.auxiliary_support_bound(losses, h, aux_gamma, 0.5))
 
 
 @pytest.mark.parametrize(("G", "eta", "R"), [(1.0, 0.3, 3.0), (1.0, 0.9, 1.0), (4.0, 0.1, 3.0)])
-def test_oskl_with_probability(G, eta, R, rows):
+def test_oskl_with_probability(G, eta, R):
     """Violations are no more than delta allows, but in one of 10^6 times, also of equation (7) of the proof."""
-    X, y = rows
-    losses, supports = many(OSKL(G=G, eta=eta, R=R, gamma=GAMMA), X, y)
-    f = BestInHindsight(R, gamma=GAMMA, random_state=0).fit(X, y)
+    losses, supports = many(OSKL(G=G, eta=eta, R=R, gamma=GAMMA))
+    f = BestInHindsight(R, gamma=GAMMA, random_state=0).fit(X, Y)
     allowed = binom.ppf(1 - 1e-6, SEEDS, 2 * DELTA)
-    regret = losses > bounds.oskl_loss_bound(len(y), f.cumulative_loss_, R, eta, G, DELTA)
-    support = supports > bounds.oskl_support_bound(len(y), losses, G, DELTA)
+    regret = losses > bounds.oskl_loss_bound(len(Y), f.cumulative_loss_, R, eta, G, DELTA)
+    support = supports > bounds.oskl_support_bound(len(Y), losses, G, DELTA)
     assert np.sum(regret | support) <= allowed
-    proofs = 1.5 / G * losses + 8 / 3 * math.log(math.ceil(math.log2(len(y) ** 2)) / DELTA)  # equation (7)
+    proofs = 1.5 / G * losses + 8 / 3 * math.log(math.ceil(math.log2(len(Y) ** 2)) / DELTA)  # equation (7)
     assert np.sum(supports > proofs) <= binom.ppf(1 - 1e-6, SEEDS, DELTA)
 
 
@@ -182,17 +168,12 @@ def test_theorem_2_of_the_icml_paper():
     sets = [repeated_points(T, n, 10.0, seed) for seed in range(20)]
     loss, norm = bounds.separating_function(T, n)
     assert loss <= n
-    X, y = sets[0]
-    f = BestInHindsight(norm, lam=1e-7, gamma=GAMMA, random_state=0).fit(X, y)
-    assert f.cumulative_loss_ <= loss * 1.05, "the best f in its ball is as good"
+    best = BestInHindsight(norm, lam=1e-7, gamma=GAMMA, random_state=0).fit(*sets[0])
+    assert best.cumulative_loss_ <= loss * 1.05, "the best f in its ball is as good"
     for X, y in sets[:3]:
         learner = OSKL(eta=0.5, gamma=GAMMA, R=norm, random_state=0).fit(X, y)
         assert learner.n_support_ < n * math.log(T) ** 2 / 4
         assert learner.cumulative_loss_ < n * math.log(T) ** 2 / 4 < bounds.few_support_loss(T, n)
-    few = np.array([_least_with_few(X) for X, _ in sets])
+    # the loss with all points but one, the last one, as support vectors, and no loss at them
+    few = np.array([bounds.LOG_2 * (1 + np.sum(X[1:] == X[:-1])) for X, _ in sets])
     assert few.mean() == pytest.approx(bounds.few_support_loss(T, n), abs=4 * few.std(ddof=1) / math.sqrt(len(few)))
-
-
-def _least_with_few(X):
-    """Return what is lost by who has all points but one, the last one, as support vectors, with no loss at them."""
-    return bounds.LOG_2 * (1 + np.sum(X[1:] == X[:-1]))

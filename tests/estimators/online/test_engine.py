@@ -1,10 +1,10 @@
-"""The passes of the online learners against their references, in all layouts and precisions, and their limits."""
+"""The passes of the online learners against their references: layouts, precisions, limits, and weights of rows."""
 
 from __future__ import annotations
 
-import copy
 import lzma
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,102 +14,108 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import has_fit_parameter
 
 import klr_bench
+from klr_bench import fit_many
 from klr_bench.estimators.core import expansion
 from klr_bench.estimators.online import engine
 from tests.cover import cover
-from tests.estimators.one_pass import OSKL, Forgetron, KernelPegasos, KernelPerceptron, NonConservativeKLR
-from tests.estimators.online.cases import CASES
+from tests.estimators.one_pass import OSKL, AuxiliaryKLR, Forgetron, KernelPegasos, KernelPerceptron, NonConservativeKLR
+from tests.estimators.online.cases import CASES, SOFTMAX, step_of
+from tests.estimators.online.cases import toy as toy_of_many
 from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, suited, toy
 from tests.reference import kernel as reference
+from tests.reference import multiclass
 
 
-def assert_same_learner(learner, X, y, step, radius, *, rtol, counted=True):
+def assert_same_learner(learner, X, y, *, rtol, step=None, counted=True):
     """Compare a fitted learner with the reference: who is a support vector, and every coefficient."""
     dense = X.toarray() if sp.issparse(X) else X
     kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
-    K = reference.kernel_matrix(dense, dense, **kernel)
-    last, average, inserted, mistakes, losses = reference.online(K, y, draws(len(y)), step, radius)
+    K, many = reference.kernel_matrix(dense, dense, **kernel), len(learner.classes_) > 2
+    own, radius = step_of(learner, many=many)
+    function = partial(multiclass.online, n_classes=len(learner.classes_)) if many else reference.online
+    f = function(K, y, draws=draws(len(y)), step=step or own, radius=radius)
     support = learner.support_vectors_.toarray() if sp.issparse(X) else learner.support_vectors_
-    assert len(support) == inserted.sum()
-    np.testing.assert_array_equal(support, dense[inserted].astype(support.dtype))
-    expected = (average if learner.average else last)[inserted]
-    fading = getattr(learner, "loss", None) in ("squared_hinge", "smooth_hinge")  # the slope, towards yf = 1
-    atol = rtol * np.abs(expected).max() if fading else 1e-280
-    np.testing.assert_allclose(learner.dual_coef_, expected, rtol=rtol, atol=atol)
-    assert learner.n_support_ == learner.n_updates_ == inserted.sum()
+    np.testing.assert_array_equal(support, dense[f.inserted].astype(support.dtype))
+    coef = (f.total / len(y) if learner.average else f.coef)[..., f.inserted]
+    fading = many or getattr(learner, "loss", None) in (
+        "squared_hinge",
+        "smooth_hinge",
+    )  # a slope or share that is near 0
+    atol = rtol * np.abs(coef).max(axis=0 if many else None) if fading else 1e-280
+    np.testing.assert_array_less(np.abs(learner.dual_coef_ - coef), rtol * np.abs(coef) + atol + 1e-300)
+    assert learner.n_support_ == learner.n_updates_ == f.inserted.sum()
     assert learner.t_ == len(y)
     if rtol <= 1e-10 and counted:  # the sign of a sum that cancels is a matter of rounding
-        assert learner.n_mistakes_ == mistakes
+        assert learner.n_mistakes_ == f.mistakes
     if hasattr(learner, "cumulative_loss_"):
-        assert learner.cumulative_loss_ == pytest.approx(losses, rel=rtol)
+        assert learner.cumulative_loss_ == pytest.approx(f.losses, rel=rtol)
 
 
-@cover(3, case=list(CASES), kernel=KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True])
-def test_equals_the_reference_in_double(case, kernel, layout, block, average, monkeypatch):
+ALL = CASES | SOFTMAX
+
+
+@cover(
+    3,
+    case=list(ALL),
+    kernel=KERNELS,
+    layout=LAYOUTS,
+    block=[1, 7, 256],
+    average=[False, True],
+    dtype=["float64", "float32"],
+)
+def test_equals_the_reference(case, kernel, layout, block, average, dtype, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(expansion, "TILE", 33)
-    learner, step, radius = CASES[case]
-    X, y = toy(n=150)
-    learner = clone(learner).set_params(**kernel, average=average, dtype="float64", random_state=0)
-    X = laid_out(suited(X, layout), layout, monkeypatch)
-    learner.fit(X, y)
+    X, y = toy_of_many(n=120) if case in SOFTMAX else toy(n=150)
+    X = laid_out(suited(X.astype(dtype), layout), layout, monkeypatch)
+    learner = clone(ALL[case]).set_params(**kernel, average=average, random_state=0).fit(X, y)
     cancelling = kernel["kernel"] == "linear" and layout in ("bits", "csr as bits")
-    assert_same_learner(learner, X, y, step, radius, rtol=1e-10, counted=not cancelling)
+    rtol = 1e-10 if dtype == "float64" else 1e-3 if case in SOFTMAX else 1e-4
+    assert_same_learner(learner, X, y, rtol=rtol, counted=not cancelling)
 
 
-@cover(2, case=list(CASES), kernel=KERNELS, layout=LAYOUTS)
-def test_equals_the_reference_in_single(case, kernel, layout, monkeypatch):
-    learner, step, radius = CASES[case]
-    X, y = toy()
-    X = laid_out(suited(X.astype(np.float32), layout), layout, monkeypatch)
-    learner = clone(learner).set_params(**kernel, random_state=0).fit(X, y)
-    assert learner.support_vectors_.dtype == np.float32
-    assert_same_learner(learner, X, y, step, radius, rtol=1e-4)
+@pytest.mark.mirror("magic", "a9a")
+@pytest.mark.parametrize(
+    ("dataset", "case"),
+    [*(("magic", case) for case in CASES), ("a9a", "nc small ball"), ("a9a", "oskl logit")],
+)
+def test_equals_the_reference_on_real_data(dataset, case, mirror):
+    if dataset == "a9a":
+        with lzma.open(mirror / "a9a" / "a9a.xz") as file:
+            X, y = load_svmlight_file(file, n_features=123)
+        rows = np.random.RandomState(0).permutation(len(y))[:300]
+        X, y = X[rows], y[rows]
+    else:
+        with lzma.open(mirror / "magic04" / "magic04.data.xz") as file:
+            table = pd.read_csv(file, header=None).sample(300, random_state=0)
+        X = table.iloc[:, :10].to_numpy(np.float64)
+        X, y = (X - X.min(axis=0)) / np.ptp(X, axis=0), np.where(table[10] == "h", 1, -1)
+    learner = clone(CASES[case]).set_params(gamma=4.0 if dataset == "magic" else 0.04, random_state=0).fit(X, y)
+    assert_same_learner(learner, X, y, rtol=1e-10)
 
 
-@pytest.mark.mirror("magic")
-@pytest.mark.parametrize("case", CASES)
-def test_equals_the_reference_on_real_data(case, mirror):
-    learner, step, radius = CASES[case]
-    with lzma.open(mirror / "magic04" / "magic04.data.xz") as file:
-        table = pd.read_csv(file, header=None).sample(600, random_state=0)
-    X = table.iloc[:, :10].to_numpy(np.float64)
-    X, y = (X - X.min(axis=0)) / np.ptp(X, axis=0), np.where(table[10] == "h", 1, -1)
-    learner = clone(learner).set_params(gamma=4.0, dtype="float64", random_state=0).fit(X, y)
-    assert_same_learner(learner, X, y, step, radius, rtol=1e-10)
-
-
-@pytest.mark.mirror("a9a")
-@pytest.mark.parametrize("case", ["nc small ball", "auxiliary log_gamma", "oskl logit", "pegasos tiny lambda"])
-def test_equals_the_reference_on_real_sparse_data(case, mirror):
-    learner, step, radius = CASES[case]
-    with lzma.open(mirror / "a9a" / "a9a.xz") as file:
-        X, y = load_svmlight_file(file, n_features=123)
-    rows = np.random.RandomState(0).permutation(len(y))[:500]
-    learner = clone(learner).set_params(gamma=0.04, dtype="float64", random_state=0).fit(X[rows], y[rows])
-    assert_same_learner(learner, X[rows], y[rows], step, radius, rtol=1e-10)
-
-
-@settings(max_examples=60)
+@settings(max_examples=120)
 @given(
-    data=st.data(),
-    n=st.integers(2, 40),
+    case=st.sampled_from(sorted(ALL)),
+    kernel=st.sampled_from(sorted(KERNELS)),
+    n=st.integers(6, 40),
+    n_classes=st.integers(3, 6),
     d=st.integers(1, 3),
     seed=st.integers(0, 2**31),
     spread=st.sampled_from([1e-3, 1.0, 30.0]),
 )
-def test_equals_the_reference_on_any_data(data, n, d, seed, spread):
-    learner, step, radius = CASES[data.draw(st.sampled_from(sorted(CASES)))]
-    kernel = data.draw(st.sampled_from([KERNELS["rbf"]] if spread > 1 else list(KERNELS.values())))
-    random = np.random.RandomState(seed)
+def test_equals_the_reference_on_any_data(case, kernel, n, n_classes, d, seed, spread):
+    many, random = case in SOFTMAX, np.random.RandomState(seed)
     # equal rows are likely, and sums that cancel are 0 in any order, as the perceptron's rule needs it
     X = np.round(1024 * spread * random.standard_normal((n, d))) / 1024
-    y = np.where(random.random_sample(n) < 0.5, 1, -1)
-    y[:2] = -1, 1
-    learner = clone(learner).set_params(**kernel, dtype="float64", random_state=0).fit(X, y)
-    assert_same_learner(learner, X, y, step, radius, rtol=1e-9)
+    y = random.randint(n_classes, size=n) if many else random.choice([-1, 1], n)
+    y[: n_classes if many else 2] = np.arange(n_classes) if many else (-1, 1)
+    learner = clone(ALL[case]).set_params(**KERNELS["rbf" if many or spread > 1 else kernel], random_state=0).fit(X, y)
+    assert_same_learner(learner, X, y, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -117,11 +123,9 @@ def test_equals_the_reference_on_any_data(data, n, d, seed, spread):
 def test_decision_function_is_the_expansion(kernel, layout, monkeypatch):
     X, y = toy()
     X, Z = suited(X, layout), suited(toy(n=70, seed=5)[0], layout)
-    learner = NonConservativeKLR(**kernel, dtype="float64").fit(X, y)
-    K = reference.kernel_matrix(X, Z, **kernel)
-    learner.fit(laid_out(X, layout, monkeypatch), y)
-    data = laid_out(Z, layout, monkeypatch)
-    np.testing.assert_allclose(learner.decision_function(data), learner.dual_coef_ @ K, rtol=1e-10, atol=1e-12)
+    learner = NonConservativeKLR(**kernel).fit(laid_out(X, layout, monkeypatch), y)
+    f = learner.dual_coef_ @ reference.kernel_matrix(X, Z, **kernel)
+    np.testing.assert_allclose(learner.decision_function(laid_out(Z, layout, monkeypatch)), f, rtol=1e-10, atol=1e-12)
 
 
 def test_translation_leaves_rbf_alone_even_in_single_precision():
@@ -132,32 +136,10 @@ def test_translation_leaves_rbf_alone_even_in_single_precision():
     np.testing.assert_allclose(far.decision_function(X + 4096), near.decision_function(X), rtol=1e-4, atol=1e-5)
 
 
-def test_projection_holds_the_norm():
-    X, y = toy()
-    for R in (0.5, 3.0):
-        learner = NonConservativeKLR(R=R, average=False, gamma=0.7, dtype="float64").fit(X, y)
-        K = reference.kernel_matrix(learner.support_vectors_, learner.support_vectors_, gamma=0.7)
-        assert np.sqrt(learner.dual_coef_ @ K @ learner.dual_coef_) <= R * (1 + 1e-10)
-        assert learner._state.scalars[0, 2] == pytest.approx(learner.dual_coef_ @ K @ learner.dual_coef_, rel=1e-10)
+HUGE = [KernelPegasos(kernel="poly", degree=5), OSKL(kernel="poly", degree=5), NonConservativeKLR(eta=1e160)]
 
 
-def test_a_ball_may_be_infinite():
-    X, y = toy()
-    infinite, huge = (NonConservativeKLR(R=R, dtype="float64").fit(X, y) for R in (np.inf, 1e9))
-    np.testing.assert_array_equal(infinite.dual_coef_, huge.dual_coef_)
-
-
-@pytest.mark.parametrize(
-    "learner",
-    [
-        KernelPegasos(kernel="poly", degree=5),
-        KernelPerceptron(kernel="poly", degree=2.5, coef0=-1.0),
-        OSKL(kernel="poly", degree=5),
-        NonConservativeKLR(eta=1e160),
-        KernelPegasos(lam=1e-310),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("learner", [*HUGE, KernelPerceptron(kernel="poly", degree=2.5, coef0=-1.0)], ids=str)
 def test_refuses_what_is_not_finite(learner):
     X, y = toy()
     message = r"at example \d+, and the update or the norm of f is not finite"
@@ -170,9 +152,9 @@ def test_refuses_what_is_not_finite(learner):
 def test_one_far_row_does_not_cost_the_others_their_digits(place, size):
     X, y = toy()
     X[place] = size
-    single = NonConservativeKLR(gamma=0.7).fit(X.astype(np.float32), y)
-    double = NonConservativeKLR(gamma=0.7).fit(X.astype(np.float32).astype(np.float64), y)
-    near = np.delete(X, place, axis=0).astype(np.float32)
+    X = X.astype(np.float32)
+    single, double = (NonConservativeKLR(gamma=0.7).fit(X.astype(dtype), y) for dtype in ("float32", "float64"))
+    near = np.delete(X, place, axis=0)
     np.testing.assert_allclose(single.decision_function(near), double.decision_function(near), rtol=1e-3, atol=1e-4)
 
 
@@ -194,33 +176,29 @@ SEVERAL = [
 @pytest.mark.parametrize("learner", SEVERAL, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_several_passes_go_on_where_the_last_one_ended_and_count_each_row_once(learner, n_classes, layout):
-    X, y = toy(empty_rows=False)
-    X[298] = [0.3, -0.2, 0.1, 0.4]  # which was another row
-    y = y if n_classes == 2 or isinstance(learner, KernelPegasos) else np.digitize(X[:, 0], [-0.3, 0.4])
-    X = layout(X)
+    rows, y = toy(empty_rows=False)
+    rows[298] = [0.3, -0.2, 0.1, 0.4]  # which was another row
+    y = y if n_classes == 2 or isinstance(learner, KernelPegasos) else np.digitize(rows[:, 0], [-0.3, 0.4])
+    X = layout(rows)
     passes = clone(learner).set_params(dtype="float64", random_state=0)
-    whole = clone(passes).set_params(n_epochs=3).fit(X, y)
-    f = []  # after each pass; an average is over all passes so far
-    for _ in range(4):
+    whole, f = clone(passes).set_params(n_epochs=3).fit(X, y), []
+    for _ in range(4):  # f after each pass; an average is over all passes so far
         f.append(passes.partial_fit(X, y).decision_function(X))
         if len(f) == 3:
-            three = copy.deepcopy(passes)
-    passes = three
-    assert whole.t_ == passes.t_ == 900
-    assert whole.n_updates_ == passes.n_updates_ == passes.n_support_
-    expected = 3 * f[2] - 2 * f[1] if passes.average else f[2]
-    np.testing.assert_allclose(whole.decision_function(X), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
-    rows = np.array([row.toarray()[0] for row in whole.support_vectors_] if sp.issparse(X) else whole.support_vectors_)
-    assert len(np.unique(rows, axis=0)) == whole.n_support_ <= 300
-    assert whole.dual_coef_.shape[-1] == whole.n_support_
-    dense = X.toarray() if sp.issparse(X) else X
-    places = [np.flatnonzero((dense == row).all(axis=1))[0] for row in rows]
-    assert places == sorted(places)
+            assert whole.t_ == passes.t_ == 900
+            assert whole.n_updates_ == passes.n_updates_ == passes.n_support_
+    values = 3 * f[2] - 2 * f[1] if passes.average else f[2]
+    np.testing.assert_allclose(whole.decision_function(X), values, rtol=1e-9, atol=1e-9 * np.abs(values).max())
+    support = whole.support_vectors_.toarray() if sp.issparse(X) else whole.support_vectors_
+    places = [np.flatnonzero((rows == row).all(axis=1))[0] for row in support]
+    assert places == sorted(set(places))
+    assert whole.dual_coef_.shape[-1] == whole.n_support_ == len(places)
     assert whole.summary()["sparsity"] == 1 - whole.n_support_ / 300
-    again = 2 * f[3] - f[1] if passes.average else f[3]
-    np.testing.assert_allclose(
-        whole.partial_fit(X, y).decision_function(X), again, rtol=1e-8, atol=1e-9 * np.abs(again).max()
-    )
+    values = 2 * f[3] - f[1] if passes.average else f[3]
+    again = whole.partial_fit(X, y).decision_function(X)
+    np.testing.assert_allclose(again, values, rtol=1e-8, atol=1e-9 * np.abs(values).max())
+    stopped = clone(whole).fit(X, y, callback=lambda learner, t: t >= 500)
+    assert stopped.n_support_ <= 300 < stopped.t_ < 900
 
 
 @pytest.mark.parametrize("learner", [OSKL(G=1.5), Forgetron(budget=20)], ids=str)
@@ -241,18 +219,93 @@ def test_shuffled_passes_are_those_of_rows_in_drawn_orders(learner):
 
 def test_rows_that_are_sorted_by_class_need_to_be_shuffled():
     X, y = toy(n=1000)
-    by_class = np.argsort(y, kind="stable")
+    rows = np.argsort(y, kind="stable")
     with pytest.warns(UserWarning, match="OSKL: the rows are sorted by class.* shuffle=True"):
-        in_order = OSKL(gamma=2.0, random_state=0).fit(X[by_class], y[by_class])
+        in_order = OSKL(gamma=2.0, random_state=0).fit(X[rows], y[rows])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        shuffled = OSKL(gamma=2.0, random_state=0, shuffle=True).fit(X[by_class], y[by_class])
-        OSKL(random_state=0).fit(X, y)
+        shuffled = OSKL(gamma=2.0, random_state=0, shuffle=True).fit(X[rows], y[rows])
     assert in_order.score(X, y) + 0.05 < shuffled.score(X, y) > 0.82
 
 
-def test_a_pass_that_is_stopped_counts_each_row_once_too():
-    X, y = toy(n=600)
-    stopped = NonConservativeKLR(n_epochs=3).fit(X, y, callback=lambda learner, t: t >= 900)
-    assert stopped.n_support_ == 600
-    assert stopped.n_updates_ == stopped.t_ > 900
+LEARNERS = [NonConservativeKLR(eta=0.5), OSKL(G=2.0), AuxiliaryKLR(), KernelPerceptron()]
+
+
+def weights_of(n, *, largest=1.0, seed=0):
+    """Return weights in [0, largest], a tenth of them 0."""
+    random = np.random.RandomState(seed)
+    return largest * random.random_sample(n) * (random.random_sample(n) > 0.1)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_weighted_updates_are_those_of_the_reference(case):
+    learner, step = CASES[case], step_of(CASES[case])[0]
+    X, y = toy(empty_rows=False)
+    sampled = isinstance(learner, OSKL)
+    w = weights_of(len(y), largest=1.0 if (sampled and learner.G < 2) or (sampled and learner.loss != "logit") else 1.9)
+
+    def weighted(label, f, u, t):
+        weight = w[t - 1]
+        insert, shrink, c = step(label, f, u / weight if sampled and weight else u, t)
+        return insert and weight > 0, shrink, c if sampled else c * weight
+
+    fitted = clone(learner).set_params(random_state=0, dtype="float64", gamma=0.7).fit(X, y, w)
+    assert_same_learner(fitted, X, y, step=weighted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_of_weight_0_are_not_there_and_equal_weights_scale_the_step(n_classes):
+    X, y = toy()
+    y = y if n_classes == 2 else np.digitize(X[:, 0], [-0.3, 0.4])
+    w = (np.random.RandomState(1).random_sample(len(y)) < 0.6).astype(float)
+    learner, twice = (NonConservativeKLR(eta=eta, average=False, gamma=0.7) for eta in (0.5, 1.0))
+    fitted, without = learner.fit(X, y, 2 * w), twice.fit(X[w > 0], y[w > 0])
+    np.testing.assert_array_equal(fitted.support_vectors_, without.support_vectors_)
+    np.testing.assert_allclose(fitted.dual_coef_, without.dual_coef_, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_weights_of_classes_multiply_those_of_their_rows(learner):
+    X, y = toy()
+    own, classes, learner = weights_of(300), {1: 1.7, -1: 0.4}, clone(learner).set_params(random_state=0)
+    by_class, w = clone(learner).set_params(class_weight=classes), own * compute_sample_weight(classes, y)
+    for method in ("fit", "partial_fit"):
+        expected = getattr(clone(learner), method)(X, y, sample_weight=w).dual_coef_
+        weighted = getattr(clone(by_class), method)(X, y, sample_weight=own)
+        np.testing.assert_allclose(weighted.dual_coef_, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("eta", [None, pytest.param(0.2, marks=pytest.mark.exhaustive)])
+def test_oskl_is_unbiased_where_weights_exceed_g(eta):
+    inserted, coefficients = 0, set()
+    for seed in range(2000):
+        learner = OSKL(G=1.0, eta=eta, average=False, random_state=seed)
+        learner.partial_fit([[1.0]], [1], classes=[0, 1], sample_weight=[3.0])
+        inserted += learner.n_support_
+        coefficients |= {round(float(c), 12) for c in learner.dual_coef_}
+    assert 0.45 < inserted / 2000 < 0.55, "w |l'| / G with G = 3"
+    assert coefficients == {0.9 if eta is None else 0.6}, "eta G"
+
+
+def test_learners_with_weights_share_a_pass():
+    X, y = toy()
+    learners = [clone(learner).set_params(random_state=0, class_weight="balanced") for learner in LEARNERS]
+    w = weights_of(len(y), largest=1.5)
+    for together, learner in zip(fit_many([clone(one) for one in learners], X, y, w), learners, strict=True):
+        np.testing.assert_allclose(together.dual_coef_, learner.fit(X, y, w).dual_coef_, rtol=1e-9, atol=1e-14)
+    other = clone(learners[0]).set_params(class_weight=None)
+    assert learners[0].pass_key(2) != other.pass_key(2)
+
+
+def test_what_makes_no_sense_is_refused():
+    X, y = toy()
+    with pytest.raises(ValueError, match="class_weight='balanced' needs the numbers of all rows"):
+        OSKL(class_weight="balanced").partial_fit(X, y)
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        OSKL().fit(X, y, -np.ones(len(y)))
+    with pytest.raises(ValueError, match="weights above 1, here 2, are for loss='logit'"):
+        OSKL(loss="square", G=50).fit(X, y, np.full(len(y), 2.0))
+    with pytest.raises(ValueError, match="'class_weight' parameter of OSKL must be"):
+        OSKL(class_weight="equal").fit(X, y)
+    assert not has_fit_parameter(Forgetron(), "sample_weight")
+    assert "class_weight" not in Forgetron().get_params()

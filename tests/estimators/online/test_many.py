@@ -1,4 +1,4 @@
-"""Many learners in one pass: each is what its own fit would make of it."""
+"""Many learners in one pass, each as its own fit would make it, and the softmax of many classes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from klr_bench import fit_many
 from klr_bench.estimators.online.many import SharedFit
-from tests.estimators.one_pass import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR
+from klr_bench.estimators.online.oskl import sampled_direction_step
+from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier
+from klr_bench.metrics.quality import measure
+from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 from tests.estimators.online.cases import CASES
+from tests.estimators.online.cases import toy as toy_of_many
 from tests.estimators.samples import KERNELS, toy
+from tests.reference import kernel as reference
 
 
 def assert_same(one, other, rtol):
@@ -25,22 +31,15 @@ def assert_same(one, other, rtol):
     assert one.classes_.tolist() == other.classes_.tolist()
 
 
-@pytest.mark.parametrize("layout", ["dense", "csr"])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize(
+    ("kernel", "layout"), [("rbf", "float32"), *((kernel, layout) for kernel in KERNELS for layout in ("dense", "csr"))]
+)
 def test_each_learner_is_as_if_it_had_been_alone(kernel, layout):
-    X, y = toy(n=600, empty_rows=False)
-    X = sp.csr_matrix(X) if layout == "csr" else X
-    learners = [clone(learner).set_params(**kernel, random_state=0) for learner, *_ in CASES.values()]
+    X, y = toy(n=500, empty_rows=False)
+    X = sp.csr_matrix(X) if layout == "csr" else X.astype("float32" if layout == "float32" else "float64")
+    learners = [clone(learner).set_params(**KERNELS[kernel], random_state=0) for learner in CASES.values()]
     for together, alone in zip(fit_many(learners, X, y), learners, strict=True):
-        assert_same(together, clone(alone).fit(X, y), rtol=1e-9)
-
-
-def test_in_single_precision_up_to_rounding():
-    X, y = toy(n=600)
-    X = X.astype(np.float32)
-    learners = [clone(learner).set_params(gamma=0.7, random_state=0) for learner, *_ in CASES.values()]
-    for together in fit_many(learners, X, y):
-        assert_same(together, clone(together).fit(X, y), rtol=1e-3)
+        assert_same(together, clone(alone).fit(X, y), rtol=1e-3 if layout == "float32" else 1e-9)
 
 
 @settings(max_examples=20)
@@ -48,7 +47,7 @@ def test_in_single_precision_up_to_rounding():
 def test_a_learner_goes_on_alone(cases, cut, n_epochs):
     X, y = toy(n=600)
     learners = [
-        clone(CASES[case][0]).set_params(gamma=0.7, random_state=seed, n_epochs=n_epochs)
+        clone(CASES[case]).set_params(gamma=0.7, random_state=seed, n_epochs=n_epochs)
         for seed, case in enumerate(cases)
     ]
     cut = max(cut, 1 + int(np.argmax(y != y[0])))
@@ -89,43 +88,26 @@ def test_balls_that_are_never_left_cost_nothing():
     assert len(np.unique(SharedFit([OSKL(random_state=seed) for seed in (0, 0, 1, None)], X, y).state.row)) == 3
 
 
-def test_predictions_of_all_at_once():
-    X, y = toy()
-    learners = [OSKL(random_state=0), KernelPegasos(), NonConservativeKLR(average=False)]
-    shared = SharedFit([clone(learner) for learner in learners], X, y)
-    expected = np.column_stack([learner.fit(X, y).decision_function(X) for learner in learners])
-    np.testing.assert_allclose(shared.decision_function(X), expected, rtol=1e-9, atol=1e-12)
-
-
 def test_one_that_refuses_an_example_does_not_stop_the_others():
     X, y = toy()
     learners = [OSKL(loss="exponential", G=1.0), OSKL(random_state=0)]
     shared = SharedFit(learners, X, y)
     assert shared.refused.tolist() == [True, False]
     alone = OSKL(random_state=0).fit(X, y)
-    np.testing.assert_allclose(shared.state.coefficients(1, average=True)[shared.state.inserted.columns[1] == 1],
-                               alone.dual_coef_, rtol=1e-9)  # fmt: skip
+    np.testing.assert_allclose(shared.decision_function(X)[:, 1], alone.decision_function(X), rtol=1e-9)
     with pytest.raises(ValueError, match="exponential loss exceeds G = 1"):
         fit_many([clone(learner) for learner in learners], X, y)
 
 
 @pytest.mark.parametrize("n_epochs", [1, 3, None])
-def test_learners_that_shuffle_share_a_pass_if_they_have_one_seed(n_epochs):
+@pytest.mark.parametrize("seeds", [(1, 1), (1, 2), (None, None)])
+def test_learners_that_shuffle_share_a_pass_if_they_have_one_seed(seeds, n_epochs):
     X, y = toy()
-    learners = [OSKL(R=R, random_state=1, shuffle=True, n_epochs=n_epochs) for R in (1.0, 10.0)]
-    assert learners[0].pass_key(2) == learners[1].pass_key(2) is not None
+    learners = [OSKL(R=10.0**i, random_state=seed, shuffle=True, n_epochs=n_epochs) for i, seed in enumerate(seeds)]
+    assert (learners[0].pass_key(2) == learners[1].pass_key(2)) == (seeds == (1, 1))
     for together, learner in zip(fit_many([clone(one) for one in learners], X, y), learners, strict=True):
-        assert_same(together, learner.fit(X, y), rtol=1e-9)
-
-
-@pytest.mark.parametrize("seeds", [(1, 2), (None, None)])
-def test_learners_that_shuffle_by_other_seeds_are_fitted_one_by_one(seeds):
-    X, y = toy()
-    learners = [OSKL(random_state=seed, shuffle=True, n_epochs=2) for seed in seeds]
-    assert learners[0].pass_key(2) != learners[1].pass_key(2)
-    for together, learner in zip(fit_many(learners, X, y), learners, strict=True):
         if learner.random_state is not None:
-            np.testing.assert_array_equal(together.dual_coef_, clone(learner).fit(X, y).dual_coef_)
+            assert_same(together, learner.fit(X, y), rtol=1e-9)
 
 
 def test_as_many_passes_as_the_class_has_are_another_number():
@@ -139,9 +121,82 @@ def test_as_many_passes_as_the_class_has_are_another_number():
 
 def test_learners_must_share_the_kernel():
     X, y = toy()
-    with pytest.raises(
-        ValueError, match="must share kernel, dtype, n_epochs and class_weight; got 2 different combinations"
-    ):
+    with pytest.raises(ValueError, match="must share kernel, dtype, n_epochs and class_weight; got 2 combinations"):
         fit_many([OSKL(gamma=1.0), OSKL(gamma=2.0)], X, y)
     with pytest.raises(ValueError, match="'eta' parameter"):
         fit_many([OSKL(), NonConservativeKLR(eta=-1.0)], X, y)
+
+
+LOGISTIC = [case for case in CASES if isinstance(CASES[case], SoftmaxKernelClassifier) and CASES[case]._is_logistic()]
+SOFTMAX_LEARNERS = [NonConservativeKLR(R=3.0), MarginKLR(eta=1.5), AuxiliaryKLR(aux_gamma=3.0), OSKL(G=1.5)]
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("case", LOGISTIC)
+def test_two_classes_equal_the_binary_learner(case, kernel, average, monkeypatch):
+    learner = clone(CASES[case]).set_params(**kernel, average=average, dtype="float64", random_state=0)
+    X, y = toy(n=600, empty_rows=False)
+    binary = clone(learner).fit(X, y)
+    probabilities = binary.predict_proba(X)
+    monkeypatch.setattr(SoftmaxKernelClassifier, "_has_many", lambda self: True)
+    learner.fit(X, y)
+    np.testing.assert_array_equal(learner.support_vectors_, binary.support_vectors_)
+    np.testing.assert_allclose(learner.dual_coef_, np.outer([-0.5, 0.5], binary.dual_coef_), rtol=1e-9, atol=1e-280)
+    assert (learner.n_mistakes_, learner.t_) == (binary.n_mistakes_, binary.t_)
+    np.testing.assert_allclose(learner._state.scalars[0, 2], binary._state.scalars[0, 2], rtol=1e-9)
+    np.testing.assert_allclose(learner.predict_proba(X), probabilities, rtol=1e-9)
+
+
+@pytest.mark.parametrize("learner", SOFTMAX_LEARNERS, ids=str)
+def test_values_and_probabilities(learner):
+    X, y = toy_of_many()
+    Z = toy_of_many(n=70, seed=5)[0]
+    learner = clone(learner).set_params(gamma=0.7, random_state=0).fit(X, y)
+    f, p = learner.decision_function(Z), learner.predict_proba(Z)
+    K = reference.kernel_matrix(learner.support_vectors_, Z, gamma=0.7)
+    np.testing.assert_allclose(f, (learner.dual_coef_ @ K).T, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(f.sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(p, softmax(f, axis=1), rtol=1e-12)
+    np.testing.assert_array_equal(learner.predict(Z), np.argmax(f, axis=1))
+    measured, p = measure(learner, X, y)[0], learner.predict_proba(X)
+    assert measured["accuracy"] == learner.score(X, y) > 0.5
+    assert measured["log_loss"] == pytest.approx(-np.mean(np.log(p[np.arange(len(y)), y])))
+
+
+@pytest.mark.parametrize("learner", SOFTMAX_LEARNERS, ids=str)
+def test_another_order_of_classes_orders_the_coefficients(learner):
+    X, y = toy_of_many()
+    learner = clone(learner).set_params(random_state=0, dtype="float64")
+    before, names = clone(learner).fit(X, y), np.array(["c", "a", "d", "b"])
+    after = learner.fit(X, names[y])
+    assert after.classes_.tolist() == list("abcd")
+    np.testing.assert_allclose(after.dual_coef_, before.dual_coef_[np.argsort(names)], rtol=1e-9, atol=1e-14)
+    np.testing.assert_array_equal(after.predict(X), names[before.predict(X)])
+
+
+@given(z=st.floats(-800, 690), r=st.floats(0.7072, 1), G=st.floats(1, 20), eta=st.floats(1e-3, 20))
+def test_the_sampled_step_is_the_gradient_step_on_average(z, r, G, eta):
+    parameters = np.array(OSKL(G=G, eta=eta)._rule_arguments()[0])
+    p = r * expit(-z) / G
+    inserted, c = sampled_direction_step(z, r, p * (1 - 1e-12), parameters)
+    assert inserted or p == 0
+    assert not sampled_direction_step(z, r, p * (1 + 1e-12), parameters)[0]
+    assert p * c == pytest.approx(eta * expit(-z), rel=1e-12)
+
+
+def test_refuses_what_it_cannot_learn():
+    X, y = toy_of_many()
+    learner = MarginKLR().partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"y has labels \[7\], which are not among the classes \[0, 1, 2, 3\]"):
+        learner.partial_fit(X[:1], [7])
+    with pytest.raises(ValueError, match=r"classes=\[0, 1, 2\]: the first call was with \[0, 1, 2, 3\]"):
+        learner.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"below 2. Got R/sqrt\(T\) = 5"):
+        MarginKLR(R=5 * 300**0.5, eta="R/sqrt(T)").fit(X, y)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example \d+, .* is not finite"):
+        NonConservativeKLR(eta=1e160).fit((1e7 * X).astype(np.float32), y)
+    together = fit_many([clone(learner).set_params(random_state=0) for learner in SOFTMAX_LEARNERS], X, y)  # one by one
+    np.testing.assert_array_equal(together[0].dual_coef_, clone(together[0]).fit(X, y).dual_coef_)
+    with pytest.raises(ValueError, match="share a pass over two classes only; got 4: fit them one by one"):
+        SharedFit(SOFTMAX_LEARNERS, X, y)

@@ -1,4 +1,4 @@
-"""What each online learner does with an example: its step, its parameters, its probabilities."""
+"""What online learners do with an example: step, parameters, probabilities, labels, and calls that go on."""
 
 from __future__ import annotations
 
@@ -14,94 +14,93 @@ from klr_bench.datasets.splits import Prepared
 from klr_bench.estimators.core import losses
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.runner.selection import score_fold
-from tests.estimators.one_pass import (
-    OSKL,
-    AuxiliaryKLR,
-    KernelOGD,
-    KernelPegasos,
-    KernelPerceptron,
-    MarginKLR,
-    NonConservativeKLR,
-)
+from tests.estimators import one_pass
 from tests.estimators.samples import toy
 
-LOGISTIC = [NonConservativeKLR(), MarginKLR(), AuxiliaryKLR(), OSKL(), KernelOGD(loss="logit")]
-NOT_LOGISTIC = [OSKL(loss="square", G=9.0), KernelOGD(), KernelPegasos(), KernelPerceptron()]
+LOGISTIC = [cls() for cls in (one_pass.NonConservativeKLR, one_pass.MarginKLR, one_pass.AuxiliaryKLR, one_pass.OSKL)]
+LOGISTIC += [one_pass.KernelOGD(loss="logit"), one_pass.FOGD(), one_pass.NOGD()]
+OTHERS = [cls() for cls in (one_pass.KernelOGD, one_pass.KernelPegasos, one_pass.KernelPerceptron)]
+OTHERS += [one_pass.OSKL(loss="square", G=9.0), one_pass.FOGD(loss="hinge")]
 
 
 def test_auxiliary_with_gamma_one_is_non_conservative():
     X, y = toy()
     for h in ("log_gamma", "log_one_plus_gamma"):
-        one = AuxiliaryKLR(h=h, aux_gamma=1.0, random_state=0, dtype="float64").fit(X, y)
-        np.testing.assert_allclose(one.dual_coef_, NonConservativeKLR(dtype="float64").fit(X, y).dual_coef_, rtol=1e-12)
+        one = one_pass.AuxiliaryKLR(h=h, aux_gamma=1.0, random_state=0, dtype="float64").fit(X, y)
+        np.testing.assert_allclose(
+            one.dual_coef_, one_pass.NonConservativeKLR(dtype="float64").fit(X, y).dual_coef_, rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("value", [-800.0, -40.0, 0.0, 40.0, 800.0, 1e300])
 @pytest.mark.parametrize("h", ["log_gamma", "log_one_plus_gamma"])
 @pytest.mark.parametrize("aux_gamma", [1.0, 1.01, 1e6])
-def test_auxiliary_rule_at_extreme_margins(value, h, aux_gamma):
-    from klr_bench.estimators.online.auxiliary import step_on_auxiliary
-
-    learner = AuxiliaryKLR(h=h, aux_gamma=aux_gamma)
-    parameters, _ = learner._rule_arguments()
-    insert, _, c = step_on_auxiliary(1.0, value, 0.5, 3, np.array(parameters))
-    assert np.isfinite(c)
+def test_rules_at_extreme_margins(value, h, aux_gamma):
+    auxiliary = one_pass.AuxiliaryKLR(h=h, aux_gamma=aux_gamma)
+    insert, _, c = type(auxiliary)._rule(1.0, value, 0.5, 3, np.array(auxiliary._rule_arguments()[0]))
     assert 0 <= c <= 1
     assert insert or value >= 0
+    for learner in (auxiliary, one_pass.NonConservativeKLR(), one_pass.OSKL(G=1.5)):
+        insert, c = type(learner)._rule_of_many(value, 0.8, 0.5, np.array(learner._rule_arguments()[0]))
+        assert 0 <= c <= 2
+        assert insert or value >= 0
 
 
-def test_refuses_parameters():
-    with pytest.raises(ValueError, match=r"'eta' parameter of MarginKLR must be a float in the range \(0.0, 2.0\) or"):
-        MarginKLR(eta=2.0).fit(*toy())
-    with pytest.raises(ValueError, match=r"'G' parameter of OSKL must be at least G1 = 1, the bound of the logit loss"):
-        OSKL(G=0.5).fit(*toy())
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (one_pass.MarginKLR(eta=2.0), r"'eta' parameter of MarginKLR must be a float in the range \(0.0, 2.0\) or"),
+        (one_pass.MarginKLR(R=100.0, eta="R/sqrt(T)"), r"below 2. Got R/sqrt\(T\) = 5; use a smaller R"),
+        (one_pass.OSKL(G=0.5), r"'G' parameter of OSKL must be at least G1 = 1, the bound of the logit loss"),
+        (
+            one_pass.OSKL(loss="exponential", G=1.0),
+            r"exponential loss exceeds G = 1 at example \d+; G must be at least G1",
+        ),
+    ],
+)
+def test_refuses_parameters(learner, message):
+    with pytest.raises(ValueError, match=message):
+        learner.fit(*toy(n=400))
 
 
-@pytest.mark.parametrize("name", ["logit", "exponential", "square", "squared_hinge", "smooth_hinge"])
+VALUES = {
+    "logit": lambda z: losses.softplus(-z),
+    "exponential": lambda z: math.exp(-z),
+    "square": lambda z: (1 - z) ** 2,
+    "squared_hinge": lambda z: max(0, 1 - z) ** 2,
+    "smooth_hinge": lambda z: 0.5 - z if z <= 0 else max(0, 1 - z) ** 2 / 2,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("y", [-1.0, 1.0])
 def test_slopes_of_smooth_losses_are_those_of_their_values(name, y):
-    values = {
-        "logit": lambda z: losses.softplus(-z),
-        "exponential": lambda z: math.exp(-z),
-        "square": lambda z: (1 - z) ** 2,
-        "squared_hinge": lambda z: max(0, 1 - z) ** 2,
-        "smooth_hinge": lambda z: 0.5 - z if z <= 0 else max(0, 1 - z) ** 2 / 2,
-    }
-    step = 1e-6
     for f in np.linspace(-2.93, 2.93, 60):
-        slope = (values[name](y * (f + step)) - values[name](y * (f - step))) / (2 * step)
+        slope = (VALUES[name](y * (f + 1e-6)) - VALUES[name](y * (f - 1e-6))) / 2e-6
         assert losses.derivative(losses.LOSSES[name], y, f, 0.0) == pytest.approx(slope, abs=1e-8, rel=1e-7)
 
 
-def test_oskl_refuses_an_unbounded_derivative_while_it_runs():
-    X, y = toy()
-    with pytest.raises(ValueError, match=r"exponential loss exceeds G = 1 at example \d+; G must be at least G1"):
-        OSKL(loss="exponential", G=1.0).fit(X, y)
-
-
-@pytest.mark.parametrize("learner", LOGISTIC, ids=str)
-def test_probabilities_are_the_sigmoid(learner):
-    X, y = toy()
-    learner = clone(learner).fit(X, y)
-    probabilities = learner.predict_proba(X)
-    np.testing.assert_array_equal(probabilities[:, 1], expit(learner.decision_function(X)))
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
-
-
-@pytest.mark.parametrize("learner", NOT_LOGISTIC, ids=str)
-def test_no_probabilities_without_the_logistic_loss(learner):
-    assert not hasattr(learner, "predict_proba")
+@pytest.mark.parametrize("learner", LOGISTIC + OTHERS, ids=str)
+def test_probabilities_are_the_sigmoid_of_the_logistic_loss(learner):
+    assert hasattr(learner, "predict_proba") == (learner in LOGISTIC)
+    if learner in LOGISTIC:
+        X, y = toy()
+        learner = clone(learner).fit(X, y)
+        p = expit(learner.decision_function(X))
+        np.testing.assert_allclose(learner.predict_proba(X), np.column_stack([1 - p, p]), atol=1e-15)
 
 
 def test_the_cumulative_loss_is_that_of_probabilities():
     X, y = toy()
-    assert "cumulative_loss" in OSKL().fit(X, y).progress()
-    assert "cumulative_loss" not in OSKL(loss="square", G=9.0).fit(X, y).progress()
-    passes = NonConservativeKLR(n_epochs=3, random_state=0).fit(X, y)
+    assert "cumulative_loss" in one_pass.OSKL().fit(X, y).progress()
+    assert "cumulative_loss" not in one_pass.OSKL(loss="square", G=9.0).fit(X, y).progress()
+    passes = one_pass.NonConservativeKLR(n_epochs=3, random_state=0).fit(X, y)
     assert passes.cumulative_loss_ > 1.5 * clone(passes).set_params(n_epochs=1).fit(X, y).cumulative_loss_
 
 
-@pytest.mark.parametrize("learner", [NonConservativeKLR(R=9.0), MarginKLR(R=9.0), AuxiliaryKLR(R=9.0)])
+@pytest.mark.parametrize(
+    "learner", [one_pass.NonConservativeKLR(R=9.0), one_pass.MarginKLR(R=9.0), one_pass.AuxiliaryKLR(R=9.0)]
+)
 def test_a_step_size_by_radius_and_number_of_rows(learner):
     X, y = toy(n=400)
     named = clone(learner).set_params(eta="R/sqrt(T)", random_state=0).fit(X, y)
@@ -111,24 +110,49 @@ def test_a_step_size_by_radius_and_number_of_rows(learner):
     np.testing.assert_allclose(together.dual_coef_, number.dual_coef_, rtol=1e-10)
 
 
-def test_a_step_size_by_radius_that_margin_cannot_take():
-    X, y = toy(n=400)
-    with pytest.raises(ValueError, match=r"below 2. Got R/sqrt\(T\) = 5; use a smaller R"):
-        MarginKLR(R=100.0, eta="R/sqrt(T)").fit(X, y)
-    shared = SharedFit([MarginKLR(R=R, eta="R/sqrt(T)") for R in (100.0, 1.0)], X, y)
-    assert shared.refused.tolist() == [True, False]
-
-
 def test_a_step_that_is_too_large_for_one_does_not_stop_those_that_share_its_pass():
-    X, y = toy()
+    X, y = toy(n=400)
+    shared = SharedFit([one_pass.MarginKLR(R=R, eta="R/sqrt(T)") for R in (100.0, 1.0)], X, y)
+    assert shared.refused.tolist() == [True, False]
     steps = {"eta": "R/sqrt(T)", "n_epochs": 1, "shuffle": False}
-    learners = [
-        {"_target_": f"klr_bench.{name}", "R": R, **steps}
-        for name in ("NonConservativeKLR", "MarginKLR")
-        for R in (1.0, 1e5)
-    ]
-    nc, nc_large, margin, refused = score_fold(
-        learners, {"kernel": "rbf", "gamma": 1.0}, Prepared(X, y, X, y), 0, folds=3, seed=0
-    )
-    assert None not in (nc, nc_large, margin)
-    assert refused is None
+    targets = [("NonConservativeKLR", 1.0), ("NonConservativeKLR", 1e5), ("MarginKLR", 1.0), ("MarginKLR", 1e5)]
+    learners = [{"_target_": f"klr_bench.{name}", "R": R, **steps} for name, R in targets]
+    kernel = {"kernel": "rbf", "gamma": 1.0}
+    scores = score_fold(learners, kernel, Prepared(X, y, X, y), 0, folds=3, seed=0)
+    assert [score is None for score in scores] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1, 2), (2, 4), ("g", "h"), (False, True), (-1.0, 1.0)])
+def test_labels_of_any_kind(labels):
+    X, y = toy()
+    learner = one_pass.OSKL(random_state=0).fit(X, np.where(y > 0, labels[1], labels[0]))
+    assert learner.classes_.tolist() == list(labels)
+    np.testing.assert_array_equal(learner.predict(X) == labels[1], learner.decision_function(X) > 0)
+    np.testing.assert_allclose(learner.dual_coef_, one_pass.OSKL(random_state=0).fit(X, y).dual_coef_)
+    learner.dual_coef_ = np.zeros_like(learner.dual_coef_)
+    assert learner.predict(X[:1]).tolist() == [labels[0]]  # a value of 0 goes to the first class
+
+
+def test_callback_sees_a_fitted_learner_and_stops_it():
+    X, y = toy(n=2000)
+    seen = []
+
+    def callback(learner, t):
+        seen.append((t, learner.t_, learner.n_support_, learner.score(X[:50], y[:50])))
+        return t >= 512
+
+    learner = one_pass.NonConservativeKLR(n_epochs=3).fit(X, y, callback=callback)
+    assert [t for t, *_ in seen] == [256, 512]
+    assert all(t == t_ == n_support for t, t_, n_support, _ in seen)
+    np.testing.assert_array_equal(learner.dual_coef_, one_pass.NonConservativeKLR().fit(X[:512], y[:512]).dual_coef_)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_a_fitted_learner_keeps_its_kernel_and_going_on_leaves_what_was_read_before_alone(average):
+    X, y = toy()
+    learner = one_pass.KernelPegasos(average=average, gamma=0.7).partial_fit(X, y)
+    f, coef = learner.decision_function(X), learner.dual_coef_
+    np.testing.assert_array_equal(learner.set_params(gamma=50.0).decision_function(X), f)
+    copy = coef.copy()
+    learner.set_params(gamma=0.7).partial_fit(X, y)
+    np.testing.assert_array_equal(coef, copy)

@@ -1,0 +1,165 @@
+"""Budgeted SGD that merges or projects: equal to the reference, and each merger and projection the best there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from klr_bench.estimators.budget import merging, projecting
+from tests.estimators.one_pass import BSGD, KernelPegasos
+from tests.estimators.samples import toy
+from tests.reference import kernel as reference
+
+
+def merging_learner(budget, lam=0.02, loss="hinge", **parameters):
+    return BSGD(budget, lam, loss, "merging", gamma=2.0, **parameters)
+
+
+def assert_same_points(learner, X, f, *, tolerance):
+    """Compare points and coefficients with those of the reference."""
+    ever = np.arange(len(f.rows)) if learner.average else np.array(sorted(f.places))
+    coefs = np.array(f.total) / len(X) if learner.average else np.array(f.coefs)
+    assert learner.n_support_ == len(ever)
+    assert learner.n_updates_ == sum(example >= 0 for example in f.examples)
+    np.testing.assert_allclose(learner.support_vectors_, np.array(f.rows)[ever], rtol=0, atol=tolerance)
+    largest = np.abs(coefs).max()
+    np.testing.assert_allclose(learner.dual_coef_, coefs[ever], rtol=tolerance, atol=tolerance * largest)
+
+
+@settings(max_examples=40)
+@given(
+    budget=st.integers(1, 40), n=st.integers(2, 150), seed=st.integers(0, 50), loss=st.sampled_from(["hinge", "logit"]),
+    average=st.booleans(), sparse=st.booleans(), block=st.sampled_from([1, 7, 64, 128]),
+)  # fmt: skip
+@example(budget=9, n=150, seed=0, loss="logit", average=True, sparse=False, block=64)
+def test_equals_the_reference(budget, n, seed, loss, average, sparse, block):
+    X, y = toy(n=n, seed=seed, empty_rows=False)
+    y[0] = -y[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging.MergingState, "block", block)
+        learner = merging_learner(budget, loss=loss, average=average).fit(sp.csr_matrix(X) if sparse else X, y)
+    assert_same_points(learner, X, reference.bsgd_merging(X, y, budget, 0.02, loss, 2.0), tolerance=1e-4)
+
+
+@settings(max_examples=300)
+@given(st.floats(1e-6, 1e6), st.floats(1, 1e5), st.one_of(st.floats(0, 6), st.floats(0, 800)))
+def test_a_merger_leaves_the_least_behind(a, share, distance):
+    b = a * share
+    h, weight, left = merging.merged(a, b, distance)
+    expected = reference.merge(a, b, distance)
+    assert 0 <= h <= 0.5
+    assert weight == pytest.approx(expected[1], rel=1e-12)
+    assert left == pytest.approx(expected[2], abs=1e-9 * b * b)
+    assert left <= a * a * (1 + 1e-12)  # what removal leaves is more
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.tuples(st.floats(1, 100), st.floats(0, 20), st.sampled_from([-1, 1, 1])), min_size=1, max_size=30),
+    st.floats(1e-3, 1e3),
+)
+def test_no_partner_is_better_than_the_one_that_is_found(others, a):
+    coef = a * np.array([-1.0, *(sign * share for share, _, sign in others)])
+    distances = np.array([0.0, *(distance for _, distance, _ in others)])
+    found, h, weight = merging.partner(coef, distances, np.arange(len(coef)), 0)
+    left = {j: merging.merged(a, -coef[j], distances[j])[2] for j in range(1, len(coef)) if coef[j] < 0}
+    assert (found >= 0) == bool(left)
+    if left:
+        assert left[found] <= min(left.values()) + 2e-12 * a * a
+        assert (h, weight) == merging.merged(a, -coef[found], distances[found])[:2]
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_more_classes_have_points_of_their_own(average):
+    X, _ = toy(n=400, empty_rows=False)
+    y = np.digitize(X[:, 0], [-0.2, 0.3])
+    learner = merging_learner(15, average=average).fit(X, y)
+    values = np.column_stack([one.decision_function(X) for one in learner.estimators_])
+    np.testing.assert_allclose(learner.decision_function(X), values, rtol=1e-9, atol=1e-9)
+    points = sum(int(np.sum(one._numbers < 0)) for one in learner.estimators_)
+    examples = {number for one in learner.estimators_ for number in one._numbers if number >= 0}
+    assert points > 10
+    assert learner.n_support_ == points + len(examples)
+    last = learner.last_classifier()
+    assert all(one.n_support_ <= 15 for one in last.estimators_)
+
+
+def test_merging_is_for_the_gaussian_kernel_from_the_first_call_on():
+    X, y = toy(n=40)
+    with pytest.raises(ValueError, match=r"maintenance='merging' of BSGD needs kernel='rbf'.* Got kernel='poly'"):
+        merging_learner(10, kernel="poly").fit(X, y)
+    learner = merging_learner(10).partial_fit(X, y)
+    with pytest.raises(ValueError, match="maintenance"):
+        learner.set_params(maintenance="removal").partial_fit(X, y)
+
+
+def learner_of(budget, lam=0.02, **parameters):
+    return BSGD(budget, lam, maintenance="projection", **({"gamma": 2.0} | parameters))
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 30), st.data())
+def test_a_row_less_of_a_matrix_has_the_factor_that_it_should_have(m, data):
+    p, seed = data.draw(st.integers(0, m - 1)), data.draw(st.integers(0, 1000))
+    A = np.random.RandomState(seed).standard_normal((m, m + 2))
+    factor, stay = np.linalg.cholesky(A @ A.T).T.copy(), np.delete(np.arange(m), p)
+    projecting.without(factor, p, m)
+    expected = np.linalg.cholesky((A @ A.T)[np.ix_(stay, stay)]).T
+    np.testing.assert_allclose(np.triu(factor[: m - 1, : m - 1]), expected, rtol=1e-8, atol=1e-8)
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 30), st.integers(0, 1000))
+def test_triangular_systems_are_solved(m, seed):
+    random = np.random.RandomState(seed)
+    U, x = np.triu(random.standard_normal((m, m)) * 0.3) + 2 * np.eye(m), random.standard_normal(m)
+    first = m // 2
+    x[:first] = 0
+    z = x.copy()
+    projecting.forward(U, first, m, z)
+    np.testing.assert_allclose(U.T @ z, x, atol=1e-10)
+    projecting.backward(U, m, z)
+    np.testing.assert_allclose(U.T @ U @ z, x, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [{"kernel": "rbf", "gamma": 2.0}, {"kernel": "poly", "gamma": 0.5, "degree": 3}])
+def test_what_leaves_is_the_least_and_the_others_stay_right_where_they_are(kernel):
+    """f is as it was at the support vectors that stay: of their span it is then the nearest to f."""
+    X, y = toy(n=160, empty_rows=False)
+    n_removed = 0
+    for n in range(100, 160):
+        before, after = (learner_of(10, loss="logit", **kernel).fit(X[:m], y[:m]) for m in (n, n + 1))
+        slope = -y[n] / (1 + np.exp(y[n] * before.decision_function(X[n : n + 1])[0]))
+        rows = np.vstack([before.support_vectors_, X[n]])
+        coef = np.r_[before.dual_coef_ * n / (n + 1), -slope / (0.02 * (n + 1))]
+        K = reference.kernel_matrix(rows, rows, **kernel)
+        least = np.argmin(np.abs(coef) * np.sqrt(np.diag(K)))
+        stay = np.delete(np.arange(11), least)
+        np.testing.assert_array_equal(after.support_vectors_, rows[stay])
+        np.testing.assert_allclose(after.decision_function(rows[stay]), (K @ coef)[stay], rtol=1e-6, atol=1e-6)
+        n_removed += least < 10
+    assert n_removed > 5
+
+
+def test_projection_and_merging_keep_more_than_removal():
+    X, y = toy(n=2000)
+    whole = KernelPegasos(lam=0.002, project=False, gamma=2.0, average=True).fit(X, y).decision_function(X)
+
+    def distance(maintenance):
+        learner = BSGD(20, 0.002, maintenance=maintenance, gamma=2.0, average=True).fit(X, y)
+        return np.linalg.norm(learner.decision_function(X) - whole)
+
+    assert distance("projection") < 0.5 * distance("removal")
+    assert distance("merging") < 0.7 * distance("removal")
+
+
+def test_after_many_replacements_the_factor_is_still_that_of_the_kernel_matrix():
+    X, y = toy(n=3000)
+    learner = learner_of(40, gamma=0.3).fit(X, y)
+    assert learner.n_updates_ > 300
+    rows, factor = learner.support_vectors_, np.triu(learner._state.factor[:40, :40])
+    K = reference.kernel_matrix(rows, rows, gamma=0.3)
+    np.testing.assert_allclose(factor.T @ factor, K, atol=1e-12)
