@@ -19,8 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, float64, int64, void
 
-from klr_bench.estimators.batch.base import BatchKLR
-from klr_bench.estimators.batch.blocks import TILE, slices
+from klr_bench.estimators.batch.base import TILE, BatchKLR, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.threads import parallel_map
@@ -141,8 +140,7 @@ class _Ascent:
         """Add to f, at the rows of each tile, what the changes of a block's b add."""
 
         def add(i):
-            values, _ = tiles[i]
-            self.f[:, rows[i]] += changes @ values.T
+            self.f[:, rows[i]] += changes @ tiles[i][0].T
 
         parallel_map(add, range(len(tiles)))
 
@@ -176,17 +174,67 @@ class DualCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, random_state, dtype, n_jobs
-        See `BatchKLR`.
-    kernel, gamma, degree, coef0, class_weight, verbose
-        See `ExpansionClassifier`.
+    lam : float or None, default=None
+        Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
+        if rows have weights.  That is C = 10 of an SVM; with C = 1 accuracies were up to two points lower
+        (docs/methods/defaults.md).  The paper's grid is 1e-5, 1e-4, ..., 1; in the reference of klr_figure5
+        cross-validation chose 1e-4 on a9a and on mushrooms, and 1e-5, the least, on ijcnn1.
+    tol : float, default=1e-3
+        The fit ends when (primal - dual) / primal <= tol, in all problems; tol >= 0.  The experiments have 1e-3.  The
+        bounds of the online learners, which need the norm of f, are computed with 1e-4.
+    max_iter : int, default=1000
+        Largest number of epochs, >= 1.  In the reference of klr_figure5 fits end after 3 or 4.
+    cache_size : float, default=200
+        MB of kernel values kept at a time, > 0.  If the whole matrix does not fit, its values are computed again in
+        each epoch, in blocks that fit.  200 MB hold all values of 5,000 rows in float64, of 7,000 in float32.  Below
+        256 rows per block, that is for more than 97,000 rows in float64, a warning says that the fit is slower.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, which must have had as many rows.  Along a grid of lam, True saves
+        epochs.
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.  "rbf" suits features of a common scale,
+        so standardise them or scale them to [0, 1]; "linear" is a test of whether a kernel is needed at all.
+    gamma : float, {"scale", "median"} or None, default="scale"
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()) as in
+        scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  "scale" is what all 14 data sets of
+        docs/methods/defaults.md have.  Zhang et al. take 1 / (2 s^2), s the 5th (2012) or the 20th (2013) percentile of
+        the distances: a narrower kernel than "median".
+    degree : float, default=3
+        Degree > 0 of the poly kernel.  Zhang et al. (2012, table 2) take 2 for the texts of RCV1.
+    coef0 : float, default=1.0
+        Constant of the poly kernel, any number.  With gamma=1 the default gives the ``(x'z + 1)^2`` of that table.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the rows, which is drawn again for every epoch.  It does not change the solution, only the
+        way to it; a number makes the fit repeatable to the last digit.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  f and the
+        coefficients are always float64.  With float32 kernel values a gap below about 1e-6 is not meaningful.
+    n_jobs : int or None, default=None
+        Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.  The result does
+        not depend on it.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k.  The published experiments have None; "balanced" shifts the probabilities towards
+        the rarer class.
+    verbose : int or bool, default=False
+        Whether a fit prints its progress, about once a second; above 1 it prints a line for each call of a callback.
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `ExpansionClassifier`.
-    support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
-        See `BatchKLR`.
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    n_features_in_ : int
+        Number of features.
+    support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
+        All training rows, in the precision of the kernel values.
+    dual_coef_ : ndarray of shape (n_samples,), or (n_classes, n_samples) for more than two classes, float64
+        b of f = sum_i b_i k(x_i, .).  At the solution b_i = y_i sigma(-y_i f(x_i)) / (n lam).
+    n_support_ : int
+        Number of training rows.
+    n_iter_ : int
+        Number of whole epochs.
+    objective_, dual_objective_, duality_gap_ : float, or ndarray of shape (n_classes,) for more than two classes
+        Primal and dual objective and (primal - dual) / primal after the last whole epoch.
 
     References
     ----------

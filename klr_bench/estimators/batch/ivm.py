@@ -18,8 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
-from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
-from klr_bench.estimators.batch.blocks import slices
+from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.one_against_rest import gather, in_common, one_against_rest
@@ -29,9 +28,7 @@ from klr_bench.estimators.core.vectors import TIE
 CANDIDATES = 64
 """Candidates per tile: their kernel values and f are (n, CANDIDATES) in float64."""
 NEW = 1e-10
-"""Least share of a candidate's curvature that the import vectors must leave unexplained; below it the system would be
-singular.
-"""
+"""Least share of a candidate's curvature that import vectors leave unexplained; below, the system is singular."""
 ROUNDS = 3
 """Rounds whose mean gain ends the fit: a single one may gain next to nothing where it takes two import vectors."""
 
@@ -66,7 +63,7 @@ class ImportVectorMachine(ExpansionClassifier):
         The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average,
         or when the import vectors depend on each other up to rounding; tol >= 0.  1e-2 gives fewer import vectors.
     kernel, gamma, degree, coef0, class_weight, verbose
-        See `ExpansionClassifier`.
+        See `DualCDKLR`.
     random_state : int, RandomState instance or None, default=None
         Seed of the candidates; of no effect with ``n_candidates=None``.
     dtype : {"float32", "float64"} or None, default=None
@@ -76,7 +73,7 @@ class ImportVectorMachine(ExpansionClassifier):
     Attributes
     ----------
     classes_, n_features_in_
-        See `ExpansionClassifier`.
+        See `DualCDKLR`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
         The import vectors, in the order in which they were chosen; of all classes, where there are more than two, in
         the order of the rows.
@@ -155,14 +152,9 @@ class ImportVectorMachine(ExpansionClassifier):
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
-        operands = self._operands
-        rows = operands.rows(X.astype(np.float64))  # in single precision import vectors that are near look dependent
-        left = operands.left(rows)
-
-        def kernel_values(columns):
-            return operands.values(left, operands.right(rows[columns]))
-
-        machine = _Machine(kernel_values, signs, shares, usual_lam(total) if self.lam is None else self.lam)
+        rows = self._operands.rows(X.astype(np.float64))  # in single precision near import vectors look dependent
+        lam = usual_lam(total) if self.lam is None else self.lam
+        machine = _Machine(self._operands, rows, signs, shares, lam)
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)
@@ -172,8 +164,8 @@ class ImportVectorMachine(ExpansionClassifier):
             objectives.append(machine.objective)
             self.n_iter_ += 1
             self.support_vectors_, self.dual_coef_ = X[machine.chosen], machine.coef
-            self._numbers = np.array(machine.chosen)
-            self.n_support_, self.objective_ = len(machine.chosen), machine.objective
+            self._numbers, self.n_support_ = np.array(machine.chosen), len(machine.chosen)
+            self.objective_ = machine.objective
             if callback is not None and callback(self, self.n_iter_ * n):
                 return self
             gains = -np.diff(objectives[-1 - ROUNDS :])
@@ -194,8 +186,9 @@ class ImportVectorMachine(ExpansionClassifier):
 class _Machine:
     """The import vectors `chosen`, their coefficients `coef` (q,), f at all rows (n,), and the objective."""
 
-    def __init__(self, kernel_values, y, shares, lam):
-        self.kernel_values, self.y, self.shares, self.lam = kernel_values, y, shares, lam
+    def __init__(self, operands, rows, y, shares, lam):
+        self.operands, self.rows, self.left = operands, rows, operands.left(rows)
+        self.y, self.shares, self.lam = y, shares, lam
         self.chosen, self.coef = [], np.zeros(0)
         self.K, self.f = np.zeros((len(y), 0)), np.zeros(len(y))
         self.objective = np.log(2)
@@ -214,15 +207,19 @@ class _Machine:
             factor = cho_factor(system) if self.chosen else None
         except LinAlgError:
             return False
-        alone = self._solve(factor, K.T @ target)
+
+        def solve(right):
+            return right[:0] if factor is None else cho_solve(factor, right)
+
+        alone = solve(K.T @ target)
 
         def with_candidates(rows):
             """Return the objectives (c,) with each of these rows, inf if it depends on others, the coefs, f and K."""
-            new = self.kernel_values(rows)
+            new = self.operands.values(self.left, self.operands.right(self.rows[rows]))
             diagonal = new[rows, np.arange(len(rows))]
             border = K.T @ (w[:, None] * new) + lam * K[rows].T
             curvature = np.einsum("ij,ij,i->j", new, new, w) + lam * diagonal
-            along = self._solve(factor, border)
+            along = solve(border)
             left_over = curvature - np.sum(border * along, axis=0)
             independent = left_over > NEW * curvature
             coef = np.where(independent, new.T @ target - border.T @ alone, 0) / np.where(independent, left_over, 1)
@@ -243,7 +240,3 @@ class _Machine:
         self.chosen.append(int(candidates[best]))
         self.K = np.column_stack([K, column])
         return True
-
-    @staticmethod
-    def _solve(factor, right):
-        return right[:0] if factor is None else cho_solve(factor, right)

@@ -18,8 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, float64, int64, void
 
-from klr_bench.estimators.batch.base import BatchKLR
-from klr_bench.estimators.batch.blocks import LARGEST, slices
+from klr_bench.estimators.batch.base import LARGEST, BatchKLR, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
 
@@ -133,17 +132,17 @@ class PrimalCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, random_state, dtype, n_jobs
-        See `BatchKLR`.
-    kernel, gamma, degree, coef0, class_weight, verbose
-        See `ExpansionClassifier`.
+    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight
+        See `DualCDKLR`.
+    n_jobs, verbose
+        See `DualCDKLR`.
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `ExpansionClassifier`.
-    support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
-        See `BatchKLR`.
+    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
+        See `DualCDKLR`.
+    n_features_in_
+        See `DualCDKLR`.
 
     References
     ----------

@@ -10,7 +10,6 @@ from klr_bench.estimators.core.classifier import refuse_not_finite
 from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.l1.estimator import L1KLR
-from klr_bench.estimators.l1.fitted import checked_lambda_max
 
 
 @single_threaded_blas()
@@ -53,7 +52,7 @@ def lambda_max(X, y, **parameters):
     True
     """
     problem, _ = L1KLR(**parameters).prepare(X, y)
-    return checked_lambda_max(problem)
+    return problem.lambda_max()
 
 
 @single_threaded_blas()

@@ -9,7 +9,7 @@ Koh, Kim and Boyd (2007), which the paper uses to stop (lines 348-352).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,36 +17,36 @@ from numba import float64, types
 from scipy.special import entr
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.l1.matrix import FeatureMatrix
 
 
+@dataclass(frozen=True, eq=False)
 class Problem:
-    """A feature matrix, labels y (N,) in -1, +1, lam >= 0, and the weights v (N,) of the examples, None for 1.
+    """A feature matrix, labels y (N,) in -1, +1, lam >= 0, and the weights v (N,) of the examples, None for 1."""
 
-    Attributes
-    ----------
-    n_points : P, the number of coordinates
-    penalty : (P,), lam for w and 0 for b
-    """
+    matrix: FeatureMatrix
+    y: np.ndarray
+    lam: float
+    intercept: bool
+    weights: np.ndarray | None = None
 
-    def __init__(self, matrix, y, lam, *, intercept, weights=None):
-        self.matrix, self.y, self.lam, self.intercept = matrix, y, lam, intercept
-        self.weights = np.ones(len(y)) if weights is None else weights
-        self.n_points = matrix.shape[1] + intercept
-        self.penalty = np.full(self.n_points, float(lam))
-        self.penalty[matrix.shape[1] :] = 0.0
+    def __post_init__(self):
+        if self.weights is None:
+            object.__setattr__(self, "weights", np.ones(len(self.y)))
+
+    @property
+    def n_points(self):
+        """P, the number of coordinates."""
+        return self.matrix.shape[1] + self.intercept
+
+    @cached_property
+    def penalty(self):
+        """The weight of each coordinate in the penalty, (P,): lam for w and 0 for b."""
+        return np.append(np.full(self.matrix.shape[1], float(self.lam)), np.zeros(int(self.intercept)))
 
     def take(self, J):
         """Return the problem whose features are the columns J, with the same lam and intercept."""
-        return self.but(matrix=self.matrix.take(J))
-
-    def but(self, *, matrix=None, y=None, lam=None):
-        """Return the problem with another matrix, other labels or another lam."""
-        matrix, y, lam = (
-            self.matrix if matrix is None else matrix,
-            self.y if y is None else y,
-            self.lam if lam is None else lam,
-        )
-        return Problem(matrix, y, lam, intercept=self.intercept, weights=self.weights)
+        return replace(self, matrix=self.matrix.take(J))
 
     def products(self, x):
         """Return y_i (w'z_i + b), (N,): the margins of a point, or their change along a direction."""
@@ -123,16 +123,22 @@ class Problem:
         return x
 
     def lambda_max(self):
-        """Return the smallest lam for which w = 0 is optimal: ||Z'b||_inf.
+        """Return the smallest lam for which w = 0 is optimal, ||Z'b||_inf; refuse features that are not finite.
 
         With an intercept, b_i = N_-/N for y_i = 1 and -N_+/N for y_i = -1 (equation 16, lines 326-330, whose
         sentence swaps the names N_- and N_+); without one b = y/2.  With weights N_- and N_+ are their sums, and b_i is
         multiplied by v_i.
         """
-        D = self.matrix.shape[1]
         share = self.weights[self.y < 0].sum() / self.weights.sum() if self.intercept else 0.5
         b = self.weights * np.where(self.y > 0, share, share - 1.0)
-        return float(np.max(np.abs(self.matrix.sums(b[None])[0][0][:D]), initial=0.0))
+        largest = float(np.max(np.abs(self.matrix.sums(b[None])[0][0]), initial=0.0))
+        if not np.isfinite(largest):
+            message = (
+                "L1KLR: the features z_i of some rows are not finite; scale X, or choose another kernel "
+                "(a degree that is not whole has no value below 0)."
+            )
+            raise ValueError(message)
+        return largest
 
 
 @dataclass
@@ -140,8 +146,8 @@ class Iterate:
     """The state of a solver after an iteration; what the solver does not give is computed when it is read.
 
     x (P,) is a point of the problem; `gap_bound` an upper bound of F(x) - min F that cost nothing, `gap_known` the
-    duality gap of x; `step` the number of steps since the start, if it is not the number of iterates; `stuck` says that
-    rounding allows no further progress.
+    duality gap of x; `step` the number of steps since the start, if it is not the number of iterates; `stuck` is True
+    if rounding allows no further progress.
     """
 
     problem: Problem
@@ -172,7 +178,7 @@ class Iterate:
         return self.gap / max(self.objective, 1e-12)
 
     def reaches(self, tol):
-        """Tell whether the gap is at most tol F(x); False if the solver gave neither the gap nor a bound."""
+        """Return True if the gap is known or bounded by the solver, and at most tol F(x)."""
         level = tol * max(self.objective_known or 0.0, 1e-12)
         if self.gap_known is not None:
             return self.gap_known <= level

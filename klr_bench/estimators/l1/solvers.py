@@ -15,14 +15,11 @@ REFERENCES = ("prox_newton", "cgd", "multiscale_fista", "fista")
 CHECKS, WITHIN = 20, 0.01
 """SGD-C ends where the mean of its last CHECKS objectives is within this share of the reference (footnote 1)."""
 CHECKS_IN_A_PASS = 10
-"""The paper takes an objective after each example, which costs a pass over the rows; here there are ten a pass."""
+"""The paper evaluates the objective after each example, which costs a pass over the rows; here there are ten a pass."""
 
 
 def iterates(model, problem, x, random, *, every=CHUNK):
-    """Return the iterates of the solver that an L1KLR uses, from the start x (P,).
-
-    Those of "sgd_c" are `every` examples apart.
-    """
+    """Return the iterates of an L1KLR's solver from the start x (P,); those of "sgd_c" are `every` examples apart."""
     if model.solver == "prox_newton":
         return prox_newton(problem, x)
     if model.solver == "cgd":
@@ -34,28 +31,22 @@ def iterates(model, problem, x, random, *, every=CHUNK):
 
 
 def length(model, n_samples):
-    """Return the steps after which an L1KLR ends a stage, and the first at which a trace may begin."""
+    """Return the steps after which an L1KLR ends a stage, and the first worth a checkpoint."""
     if model.solver == "sgd_c":
         return max(round(model.n_epochs * n_samples), 1), CHUNK
     return model.max_iter, 1
 
 
-def by_gap(tol):
-    """Return a rule that ends at an iterate whose gap is at most tol times its objective."""
-    return lambda iterate: iterate.reaches(tol)
-
-
-def at_objective(reference):
-    """Return a rule that ends at an iterate with this objective or a smaller one."""
-    return lambda iterate: iterate.objective <= reference
-
-
-def at_mean_objective(reference):
-    """Return a stopping rule: the mean of the last objectives is near the reference."""
+def stopping_rule(model, reference=None):
+    """Return the function that returns True for the iterate at which a stage ends: by the gap, or at a reference."""
+    if reference is None:
+        return lambda iterate: iterate.reaches(model.tol)
+    if model.solver != "sgd_c":
+        return lambda iterate: iterate.objective <= reference
     last = deque(maxlen=CHECKS)
 
-    def ends(iterate):
+    def mean_is_near(iterate):
         last.append(iterate.objective)
         return len(last) == CHECKS and abs(sum(last) / CHECKS / reference - 1) <= WITHIN
 
-    return ends
+    return mean_is_near

@@ -97,14 +97,12 @@ class ConfidenceWeighted(ConfidenceLearner):
         data it shrinks without end; with False, which is the published rule, rounding makes it indefinite, and rows
         whose variance is not positive are skipped: 43.7 % error in place of 32.9 % in the same reference.
     covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`.
+        See `AROW`.
 
     Attributes
     ----------
-    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineLinearClassifier`.
-    covariance_
-        See `ConfidenceLearner`.
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `AROW`.
 
     References
     ----------
@@ -173,17 +171,13 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
         "libol": alpha of SCW-II as the toolbox LIBOL 0.3 computes it, which under the root has 2 v in place of v^2 in
         the first term and 2 phi in place of phi^2 in the last bracket.  SCW-I is the same there.  It is for repeating
         published numbers only.
-    covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`.
-    class_weight
-        See `Weighted`.
+    covariance, n_epochs, memory_limit, class_weight
+        See `AROW`.
 
     Attributes
     ----------
-    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineLinearClassifier`.
-    covariance_
-        See `ConfidenceLearner`.
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `AROW`.
 
     References
     ----------

@@ -44,9 +44,6 @@ def read_only(real, dimensions):
     return types.Array(real, dimensions, "C", readonly=True)
 
 
-_PAIR = types.UniTuple(float64, 2)
-
-
 @compiled(inline="always")
 def ask(rule, m, v, squared, limit, parameters, counts, t):
     """Count example t and return the rule's answer; refuse the example if the answer, m or v is not finite.
@@ -143,7 +140,7 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, leng
 class Gaussian:
     """The state of a learner after t examples: `mean` (d,) float64, the covariance, `counts`, `t`.
 
-    `decided` (b,) are f(x) of the rows of the last call of `learn`, each by the ones before it.  A subclass has
+    `decided` (b,) are f(x) of the rows of the last call of `learn`, each before it was learned.  A subclass has
     `_learn`, which returns them, and `covariance()`, which returns a copy.
     """
 

@@ -18,6 +18,7 @@ from numba import boolean, float32, float64, int32, int64, types
 from scipy.linalg import eigh
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.linear.base import box, per_row
 
 FLAT = 1e-13
 """Slope of the dual objective at which a line search ends; the slope is 1 at a = 0."""
@@ -163,10 +164,9 @@ class Subproblem:
 
     def __init__(self, X, y, C, q, sigma, *, covariance):
         self._X = sp.csr_matrix(X)
-        n = len(y)
-        C = np.full(n, C, dtype=np.float64)
+        C = per_row(C, len(y))
         self._y, self._C, self._q, self._sigma, self._covariance = y, C, q, sigma, covariance
-        self._bound, self._softness = (C, np.zeros(n)) if q == 1 else (np.full(n, np.inf), 0.5 / C)
+        self._bound, self._softness = box(C, q)
         self.features = np.empty(0, dtype=np.int64)
         """The features of all groups, (p,), in the order in which they were added."""
         self.weights = np.empty(0)

@@ -19,18 +19,26 @@ GROUPS = 15
 """Number of groups in which the paper selects its features."""
 
 
-class GroupSelector(LinearClassifier):
-    r"""Algorithm 2: add the features that violate the dual most, as a group; solve for all groups; repeat.
+class SparseBatchConfidenceWeighted(LinearClassifier):
+    r"""Sparse batch confidence-weighted learning: selects groups of features, each with a covariance of its weights.
 
     .. math::
 
-        s_j = \lvert \sum_{i=1}^n a_i y_i x_{ij} \rvert
+        & \min_w \; \frac{\sigma}{2} \sum_k m_k^2 + \frac{1}{2} \left( \sum_k m_k \right)^2
+        + C \sum_{i=1}^n \max(0, 1 - y_i w^T x_i)^q \\
+        & m_k^2 = w_k^T (I + C X_k^T X_k) w_k
 
-    is the score of feature j, with the dual variables a_i of the rows; at the start all a_i are equal, or in proportion
-    to the weights.
+    X_k are the columns of group k, w_k its weights and (I + C X_k'X_k)^-1 their covariance.  The minimum is approached
+    in one pass of dual coordinate ascent after each new group; the squared sum makes the weights of whole groups 0.
+
+    Algorithm 2 adds the r features with the highest scores |sum_i a_i y_i x_ij| as a group, with the dual variables a_i
+    of the rows; then it solves for all groups, and repeats.  At the start all a_i are equal, or in proportion to the
+    weights of the rows.
 
     Parameters
     ----------
+    C : float, default=1.0
+        Weight > 0 of the loss, and of the rows in the covariances.  All experiments have 1.
     q : {1, 2}, default=2
         1 for the hinge loss, 2 for its square, as in the experiments; the steps of algorithm 3 are exact for 2.
     n_features_to_select : int, default=100
@@ -65,7 +73,7 @@ class GroupSelector(LinearClassifier):
     Attributes
     ----------
     classes_, coef_, n_features_in_
-        See `LinearClassifier`; coef_ is 0 for features that are not selected.
+        See `AROW`; coef_ are the weights, 0 for features that are not selected.
     selected_features_ : ndarray of shape (p,), int
         The selected features in the order of their selection.
     theta_ : ndarray of shape (n_iter_,), float64
@@ -74,6 +82,21 @@ class GroupSelector(LinearClassifier):
         Number of groups.
     stopped_by_ : {"n_features_to_select", "tol", "memory_limit", "no_more_features", "callback"}
         Why the selection ended; "no_more_features": the score of all others is 0.
+
+    References
+    ----------
+    Tan et al., AAAI 2016, algorithms 2 and 3, equation 16 with C in place of C/q.  A step of algorithm 3 that would go
+    beyond the maximum of the dual objective ends at the maximum: near a tie of two groups the curvature is 1/sigma
+    times what algorithm 3 assumes.
+
+    Examples
+    --------
+    >>> from klr_bench import SparseBatchConfidenceWeighted
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
+    >>> model = SparseBatchConfidenceWeighted(n_features_to_select=4, n_group=2).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.selected_features_.shape, model.n_iter_
+    (True, (4,), 2)
     """
 
     _covariance = True
@@ -165,18 +188,12 @@ class GroupSelector(LinearClassifier):
         return self
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
+        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
         return -(-self.n_features_to_select // self._group_size()), 1
 
     def summary(self):
-        """Return the share of weights other than 0, and the groups."""
-        return {**super().summary(), "n_iter": int(np.max(self.n_iter_))}
-
-    def selected_features(self):
-        """Return the selected columns of X, in the order in which they were selected; a weight may be 0."""
-        if self._has_many():
-            return np.unique(np.concatenate(self.selected_features_))
-        return self.selected_features_
+        """Return the share of non-zero weights, and the number of groups."""
+        return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
 
     def _group_size(self):
         return self.n_group or -(-int(self.n_features_to_select) // GROUPS)
@@ -207,48 +224,7 @@ class GroupSelector(LinearClassifier):
         self.theta_, self.n_iter_ = np.array(thetas), len(thetas)
 
 
-class SparseBatchConfidenceWeighted(GroupSelector):
-    r"""Sparse batch confidence-weighted learning: selects groups of features, each with a covariance of its weights.
-
-    .. math::
-
-        & \min_w \; \frac{\sigma}{2} \sum_k m_k^2 + \frac{1}{2} \left( \sum_k m_k \right)^2
-        + C \sum_{i=1}^n \max(0, 1 - y_i w^T x_i)^q \\
-        & m_k^2 = w_k^T (I + C X_k^T X_k) w_k
-
-    X_k are the columns of group k, w_k its weights and (I + C X_k'X_k)^-1 their covariance.  The minimum is approached
-    in one pass of dual coordinate ascent after each new group; the squared sum makes the weights of whole groups 0.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight > 0 of the loss, and of the rows in the covariances.  All experiments have 1.
-    q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight, verbose
-        See `GroupSelector`.
-
-    Attributes
-    ----------
-    classes_, coef_, selected_features_, theta_, n_iter_, stopped_by_, n_features_in_
-        See `GroupSelector`.
-
-    References
-    ----------
-    Tan et al., AAAI 2016, algorithms 2 and 3, equation 16 with C in place of C/q.  A step of algorithm 3 that would go
-    beyond the maximum of the dual objective ends at the maximum: near a tie of two groups the curvature is 1/sigma
-    times what algorithm 3 assumes.
-
-    Examples
-    --------
-    >>> from klr_bench import SparseBatchConfidenceWeighted
-    >>> from sklearn.datasets import make_classification
-    >>> X, y = make_classification(300, 20, class_sep=2.0, n_clusters_per_class=1, random_state=0)
-    >>> model = SparseBatchConfidenceWeighted(n_features_to_select=4, n_group=2).fit(X, y)
-    >>> model.score(X, y) > 0.9, model.selected_features_.shape, model.n_iter_
-    (True, (4,), 2)
-    """
-
-
-class FeatureGeneratingMachine(GroupSelector):
+class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
     r"""The feature generating machine: selects groups of features for a linear support vector machine.
 
     .. math::
@@ -264,12 +240,12 @@ class FeatureGeneratingMachine(GroupSelector):
         Weight > 0 of the loss.  The grid of the experiments is 1e-3, 0.1, 10; in the reference of sbcw_rcv1
         cross-validation chose 10 nearly always without ``refit``, and 10 or 0.1 with it.
     q, n_features_to_select, n_group, tol, n_passes, gap_tol, sigma, memory_limit, refit, class_weight, verbose
-        See `GroupSelector`; with a larger n_passes the solutions come nearer to the exact ones of the original.
+        See `SparseBatchConfidenceWeighted`; with a larger n_passes the solutions come nearer to the original's.
 
     Attributes
     ----------
     classes_, coef_, selected_features_, theta_, n_iter_, stopped_by_, n_features_in_
-        See `GroupSelector`.
+        See `SparseBatchConfidenceWeighted`.
 
     References
     ----------

@@ -8,18 +8,18 @@ from numba import float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.one_against_rest import begun
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE
-from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, of_rows, weights_or_1
+from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, per_row
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
 
 ABSENT = -1
+"""Place of a feature that is not in the heap."""
 _places, _vector = int64[::1], float64[::1]
 
 
 @compiled(inline="always")
 def before(variance, i, j):
-    """Tell whether feature i is kept rather than j: the smaller variance wins, then the smaller number."""
+    """Return True if feature i is kept rather than j: the smaller variance wins, then the smaller index."""
     return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)
 
 
@@ -63,10 +63,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts):
-    """Learn from CSR rows of norm 1, with their r (n,); return the number of features in the heap.
-
-    Its capacity is its length.
-    """
+    """Learn from CSR rows of norm 1, with their r (n,); return the number of features in the heap."""
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f, v = 0.0, 0.0
@@ -85,11 +82,11 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
             u = variance[j] * x[s]
             mean[j] += step * u
             variance[j] -= beta * u * u
-            if place[j] != -1:
+            if place[j] != ABSENT:
                 sink(heap, place, variance, place[j], size)
         for s in range(len(row)):
             j = int64(row[s])
-            if place[j] != -1 or x[s] == 0.0:
+            if place[j] != ABSENT or x[s] == 0.0:
                 continue
             if size < len(heap):
                 heap[size] = j
@@ -97,7 +94,7 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
                 size += 1
             elif before(variance, j, heap[0]):
                 mean[heap[0]] = 0.0
-                place[heap[0]] = -1
+                place[heap[0]] = ABSENT
                 heap[0] = j
                 sink(heap, place, variance, 0, size)
             else:
@@ -130,12 +127,12 @@ class SOFS(Weighted, IncrementalClassifier):
     n_epochs : int, default=1
         Passes of ``fit`` over the rows, >= 1.  The paper makes one.
     class_weight
-        See `Weighted`.
+        See `AROW`.
 
     Attributes
     ----------
     classes_, coef_, n_features_in_
-        See `LinearClassifier`; the weights in coef_ are for rows of norm 1; the norm changes no predicted class.
+        See `AROW`; coef_ are the weights for rows of norm 1; the norm changes no predicted class.
     variance_ : ndarray of shape (n_features,), float64
         The variance of each weight.
     selected_features_ : ndarray of shape (<= B,), int64
@@ -166,31 +163,21 @@ class SOFS(Weighted, IncrementalClassifier):
     }
 
     def __init__(self, n_features_to_select=100, r=1.0, *, n_epochs=1, class_weight=None):
-        self.class_weight = class_weight
         self.n_features_to_select = n_features_to_select
         self.r = r
         self.n_epochs = n_epochs
-
-    @property
-    def selected_features_(self):
-        """The features that are kept, in ascending order; of more than two classes a list."""
-        if self._has_many():
-            return [learner.selected_features_ for learner in begun(self)]
-        return np.sort(self._heap[: self._size])
-
-    def selected_features(self):
-        """Return the columns of X that are kept, in ascending order."""
-        return np.unique(np.concatenate(self.selected_features_)) if self._has_many() else self.selected_features_
+        self.class_weight = class_weight
 
     def _start(self, X):
         d = X.shape[1]
         self.coef_, self.variance_ = np.zeros(d), np.ones(d)
         self._heap = np.zeros(min(d, self.n_features_to_select), dtype=np.int64)
         self._place, self._size = np.full(d, ABSENT), 0
+        self.selected_features_ = self._heap[:0]
         self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
 
     def _learn(self, X, signs, callback, weights=None):
-        r = of_rows(self.r / weights_or_1(weights), len(signs))
+        r = per_row(self.r if weights is None else self.r / weights, len(signs))
         for start in range(0, len(signs), ROWS):
             block = slice(start, start + ROWS)
             rows, y = normalize(sp.csr_matrix(X[block])), signs[block]
@@ -198,6 +185,7 @@ class SOFS(Weighted, IncrementalClassifier):
                 rows.data, rows.indices, rows.indptr, y, r[block], self.coef_, self.variance_, self._heap, self._place,
                 self._size, self._counts,
             )  # fmt: skip
+            self.selected_features_ = np.sort(self._heap[: self._size])
             self.n_mistakes_, self.n_updates_ = map(int, self._counts)
             self.t_ += len(y)
             if callback is not None and callback(self, self.t_):

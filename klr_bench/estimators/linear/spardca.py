@@ -15,7 +15,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
 from klr_bench.estimators.core.rows import occurring
-from klr_bench.estimators.linear.base import LinearClassifier
+from klr_bench.estimators.linear.base import LinearClassifier, box
 from klr_bench.estimators.linear.engine import read_only
 
 _vector = float64[::1]
@@ -88,7 +88,7 @@ class SparDCA(LinearClassifier):
     Attributes
     ----------
     classes_, coef_, n_features_in_
-        See `LinearClassifier`.
+        See `AROW`; coef_ are the weights w.
     n_iter_ : int
         Number of passes.
     objective_, duality_gap_ : float
@@ -169,7 +169,7 @@ class SparDCA(LinearClassifier):
         self.coef_ = np.zeros(X.shape[1])
         columns, X = occurring(X)
         random = check_random_state(self.random_state)
-        bound, softness = (C, np.zeros(len(C))) if self.q == 1 else (np.full(len(C), np.inf), 0.5 / C)
+        bound, softness = box(C, self.q)
         l1 = self.l1 * (self.q * np.max(np.abs(X.T @ (C * signs)), initial=0.0) if self.l1_relative else 1.0)
         squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
         a, z = np.zeros(len(signs)), np.zeros(X.shape[1])
@@ -181,16 +181,14 @@ class SparDCA(LinearClassifier):
             self.coef_[columns] = w
             self.n_iter_ = n_iter
             self._measure(X, signs, C, w, a, l1, softness)
-            if callback is not None and callback(self, n_iter):
-                return self
-            if self.converged_:
+            if (callback is not None and callback(self, n_iter)) or self.converged_:
                 return self
         message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} passes."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
+        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
         return self.max_iter, 1
 
     def ended_at(self):
@@ -198,15 +196,16 @@ class SparDCA(LinearClassifier):
         return int(np.max(self.n_iter_))
 
     def progress(self):
-        """Return what a checkpoint keeps: objective, gap and the share of weights other than 0."""
-        objective, gap = float(np.sum(self.objective_)), float(np.max(self.duality_gap_))
-        return {"objective": objective, "duality_gap": gap, **super().progress()}
+        """Return what a checkpoint keeps: objective, duality gap and the share of non-zero weights."""
+        gap = float(np.max(self.duality_gap_))
+        return {"objective": float(np.sum(self.objective_)), "duality_gap": gap, **super().progress()}
 
     def summary(self):
-        """Return what a checkpoint keeps, and the passes."""
-        return {**super().summary(), "n_iter": int(np.max(self.n_iter_))}
+        """Return the values of a checkpoint, and the number of passes."""
+        return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
 
     def _measure(self, X, y, C, w, a, l1, softness):
+        """Set the objective, the duality gap and `converged_`."""
         loss = np.maximum(0.0, 1.0 - y * (X @ w))
         smooth = 0.5 * (w @ w)
         dual = a.sum() - 0.5 * (softness * a) @ a - smooth

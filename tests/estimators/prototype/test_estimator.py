@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from klr_bench import PrototypeKLR
 from klr_bench.datasets.synthetic import gaussian_mixtures, sparse_binary, sparse_text
-from klr_bench.estimators.prototype import estimator
+from klr_bench.estimators.prototype import base
 from klr_bench.estimators.prototype.model import Layout, Rows
 from tests.estimators.samples import spread_out
 from tests.reference import prototype as reference
@@ -305,7 +305,7 @@ def test_only_columns_that_occur_in_the_fit_are_learned(options, monkeypatch):
     assert np.setdiff1d(later.indices, X.indices).size
     options = {"n_prototypes": 3, "max_iter": 3, "random_state": 0} | options
     some = PrototypeKLR(**options).fit(X, y)
-    monkeypatch.setattr(estimator, "DENSE_AT_MOST", X.shape[1])
+    monkeypatch.setattr(base, "DENSE_AT_MOST", X.shape[1])
     every = PrototypeKLR(**options).fit(X, y)
     assert some._model.layout.d <= 101 < every._model.layout.d == X.shape[1]
     np.testing.assert_allclose(some.prototypes_.toarray(), every.prototypes_, rtol=1e-9, atol=1e-12)

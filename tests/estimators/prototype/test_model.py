@@ -8,10 +8,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klr_bench.estimators.prototype.joint import Adam
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
-from klr_bench.estimators.prototype.passes import by_gradient
+from klr_bench.estimators.prototype.solvers import Adam, by_gradient
 from tests.reference import prototype as reference
 
 KERNELS = {
