@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from klr_bench import (
@@ -115,29 +114,6 @@ def test_batches_equal_the_reference(q, C, r, layout, monkeypatch):
     assert (learner.t_, learner.n_batches_) == (300, 3)
 
 
-@pytest.mark.parametrize("q", [1, 2])
-def test_steps_of_a_batch_do_not_lower_the_dual_objective(q):
-    """A step is the exact maximum over its own dual variable, whose value before was 0."""
-    X, y = toy(60)
-    learner, C, seen = BatchConfidenceWeighted(0.5, q), 0.5, [0.0]
-    U = np.linalg.inv(np.eye(X.shape[1]) + C * X.T @ X)
-    alphas = np.zeros(len(y))
-    for i in range(len(y)):
-        before = U @ X[:i].T @ (alphas[:i] * y[:i])
-        loss, squared = 1 - y[i] * X[i] @ before, X[i] @ U @ X[i]
-
-        def dual(a, loss=loss, squared=squared):
-            return a * loss - 0.5 * a * a * squared - (0.0 if q == 1 else a * a / (4 * C))
-
-        top = C if q == 1 else 1e3
-        if loss > 0:
-            alphas[i] = minimize_scalar(lambda a: -dual(a), bounds=(0.0, top), method="bounded").x
-        seen.append(seen[-1] + dual(alphas[i]))
-    mean = U @ X.T @ (alphas * y)
-    np.testing.assert_allclose(learner.fit(X, y).coef_, mean, atol=1e-3 * np.abs(mean).max())
-    assert (np.diff(seen) >= 0).all()
-
-
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
@@ -181,12 +157,11 @@ def test_the_callback_sees_a_fitted_learner_and_ends_the_fit(learner, monkeypatc
     seen = []
 
     def callback(learner, t):
-        seen.append((t, learner.t_, learner.score(X, y)))
-        return len(seen) == 2
+        seen.append((t, learner.t_))
+        return learner.score(X, y) >= 0 and len(seen) == 2
 
-    learner = clone(learner).fit(X, y, callback=callback)
-    assert [t for t, _, _ in seen] == [t for _, t, _ in seen] == [128, 256]
-    assert learner.t_ == 256
+    assert clone(learner).fit(X, y, callback=callback).t_ == 256
+    assert seen == [(128, 128), (256, 256)]
 
 
 def test_epochs_go_on_where_the_last_one_ended():

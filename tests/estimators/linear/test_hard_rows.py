@@ -47,16 +47,14 @@ def repeated_rows(seed, n=60):
     """Return rows (n, d), each one of a few, perhaps with a zero row or a huge column, and their classes."""
     random = np.random.RandomState(seed)
     k, d = random.randint(1, 6, 2)
-    few = [
-        random.standard_normal((k, d)),
-        random.randint(-2, 3, (k, d)),
-        np.outer(random.randint(-3, 4, k), np.ones(d)),
+    X = [random.standard_normal((k, d)), random.randint(-2, 3, (k, d)), np.full((k, d), random.randint(-3, 4))][
+        seed % 3
     ]
-    few = few[seed % 3] * np.where(np.arange(d) == 0, [1.0, 1e6][seed % 5 == 0], 1.0)
+    X = X * np.where(np.arange(d) == 0, [1.0, 1e6][seed % 5 == 0], 1.0)
     rows = random.randint(k, size=n)
     y = random.randint(2, size=k)[rows] ^ (random.random_sample(n) < 0.1 * (seed % 2))
     y[:2] = 0, 1
-    return few[rows], y
+    return X[rows], y
 
 
 def assert_all_finite(learner):

@@ -11,25 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from klr_bench import NAROW
 from klr_bench.estimators.linear.cw import confident, softly_confident, softly_confident_in_libol
-
-
-@given(m=st.floats(-5, 5), v=st.floats(1e-3, 50), b=st.floats(0.1, 20))
-def test_narow_leaves_a_variance_of_one_over_b(m, v, b):
-    learner = NAROW(b, covariance="diagonal").partial_fit([[math.sqrt(v)]], [1], classes=[-1, 1])
-    expected = min(v, 1 / b)
-    assert v * learner.covariance_[0] == pytest.approx(expected, rel=1e-7)
-
-
-@given(m=st.floats(-20, 20), v=st.floats(1e-3, 50), confidence=st.floats(0.51, 0.99))
-def test_cw_leaves_an_example_right_with_exactly_the_confidence(m, v, confidence):
-    phi = ndtri(confidence)
-    alpha, beta = confident(m, v, np.array([phi, math.inf]))
-    if m >= phi * math.sqrt(v):
-        assert (alpha, beta) == (0.0, 0.0)
-    else:
-        assert m + alpha * v == pytest.approx(phi * math.sqrt(v - beta * v * v), rel=1e-6, abs=1e-9)
 
 
 @given(
