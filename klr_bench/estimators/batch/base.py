@@ -26,11 +26,7 @@ TILE = 512
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
-    """A kernel classifier f(x) = sum_i b_i k(x_i, x); the probability of the second class is sigma(f(x)).
-
-    With more than two classes there is one such f_k for each, learned against the rest; the probabilities are the
-    shares of the sigma(f_k(x)).
-    """
+    """A kernel classifier f(x) = sum_i b_i k(x_i, x); for more than two classes one f_k for each."""
 
     @checked_decision
     def decision_function(self, X):
@@ -83,10 +79,7 @@ def usual_lam(n):
 
 
 class KernelBlocks:
-    """The kernel matrix of the rows X (n, d), which fit the operands, in blocks of `size` rows that fit in `limit` MB.
-
-    `whole` is the matrix (n, n) if it fits, else None.  Warns if the blocks are so small that the fit is slower.
-    """
+    """The kernel matrix of rows X (n, d): `whole` if it fits in `limit` MB, else blocks of `size` rows."""
 
     def __init__(self, operands, X, limit):
         self.operands, self.n = operands, X.shape[0]
@@ -137,13 +130,12 @@ def slices(n, size):
 
 
 class BatchKLR(ExpansionClassifier):
-    """Kernel logistic regression by epochs of coordinate steps over all rows, with the parameters of `DualCDKLR`.
+    """Kernel logistic regression by epochs of coordinate steps, with the parameters of `DualCDKLR`.
 
-    All problems, one for each class if there are more than two, are solved together, and each kernel value is computed
-    once for all.  A subclass returns from `_solver(blocks, signs, lam, random, b, shares)`, where the signs are (m, n)
-    of m problems and the shares (n,) of the rows sum to 1, an object with the coefficients `b` (m, n), float64;
-    `epoch()`, which goes through all rows and yields the number of rows done after each block; and `objectives()`,
-    which ends an epoch and returns the primal and the dual objectives, (m,).
+    All classes are solved together, with each kernel value computed once.  A subclass has `_solver(blocks, signs, lam,
+    random, b, shares)` for m problems with signs (m, n) and shares of the rows (n,): an object with coefficients `b`
+    (m, n); `epoch()`, which yields the number of rows done after each block; and `objectives()`, which ends an epoch
+    and returns primal and dual objectives, (m,).
     """
 
     _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {

@@ -16,17 +16,13 @@ from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, NOT_NEGATI
 from klr_bench.estimators.online.bounds import AUXILIARY, auxiliary_values
 from klr_bench.estimators.online.engine import BLOCK
 
-PRECISION = 0.01
-"""Precision of log(lam) in the search for a function on the surface of the ball."""
-
 
 class BestInHindsight(ExpansionClassifier):
     """The f of the bounds in `klr_bench.estimators.online.bounds`: learned from all rows, then evaluated along them.
 
-    f minimises (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))), by `DualCDKLR`.  If it lies outside of the ball
-    ||f|| <= R of the online learners, lam is raised until it lies on its surface: f is then the best function in the
-    ball.  With lam = 1 / (eta n) it is the f for which the bound of gradient descent with step eta,
-    sum_i l(y_i f(x_i)) + ||f||^2 / (2 eta) + eta n / 2, is smallest.  For two classes only.
+    f is the solution of `DualCDKLR`.  If it lies outside of the ball ||f|| <= R of the online learners, lam is raised
+    until it is the best function in the ball, on its surface.  With lam = 1 / (eta n) the bound of gradient descent
+    with step eta, sum_i l(y_i f(x_i)) + ||f||^2 / (2 eta) + eta n / 2, is smallest.  For two classes only.
 
     Parameters
     ----------
@@ -104,7 +100,7 @@ class BestInHindsight(ExpansionClassifier):
         for name in ("support_vectors_", "n_support_", "dual_coef_", "n_iter_", "objective_"):
             setattr(self, name, getattr(solver, name))
         self.lam_, self.norm_ = solver.lam, _norm(solver, f)
-        if self.norm_ > self.R:  # by a part of PRECISION
+        if self.norm_ > self.R:  # by the precision of lam
             self.dual_coef_, f = self.R / self.norm_ * self.dual_coef_, self.R / self.norm_ * f
             self.norm_ = float(self.R)
         z = self._signs(y) * f
@@ -139,7 +135,7 @@ class BestInHindsight(ExpansionClassifier):
 
         if excess(math.log(lam)) > 0:
             largest = 2 * math.log(2) / self.R**2  # (lam/2) ||f||^2 is at most the objective log(2) of f = 0
-            excess(brentq(excess, math.log(lam), math.log(largest), xtol=PRECISION))
+            excess(brentq(excess, math.log(lam), math.log(largest), xtol=0.01))
         return solver, solver.decision_function(X)
 
 

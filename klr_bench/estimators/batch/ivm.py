@@ -5,9 +5,6 @@ f = K a, s_j = sigma(-y_j f(x_j)), v_j the share of row j in the loss, 1/n witho
 w_j = v_j s_j (1 - s_j).  A Newton step gives the solution of
 
     (K'WK + lam G) a = K'(W f + v y s).
-
-In each round, one such step is taken for every candidate as an additional import vector; the candidate with the lowest
-objective is kept.
 """
 
 from __future__ import annotations
@@ -50,15 +47,13 @@ class ImportVectorMachine(ExpansionClassifier):
     Parameters
     ----------
     lam : float or None, default=None
-        Weight of the squared norm, > 0; None is 1 / (10 n_samples), or 1 / (10 times the sum of the weights), as for
-        `DualCDKLR`.  Its grid is that of `DualCDKLR`, 1e-5, 1e-4, ..., 1 (configs/algorithm/ivm.yaml).
+        Weight of the squared norm, > 0, with the default and the grid of `DualCDKLR`: None is 1 / (10 n_samples).
     max_import_vectors : int, default=100
         Largest number of import vectors, >= 1; with more than two classes, of each.  The q-th round takes time O(n q)
         for every candidate; where a warning says that the objective still falls, raise it.
     n_candidates : int or None, default=None
         Number of rows, drawn at random, that are tried in each round, >= 1; None is all rows, with time O(n^2 q) for a
-        round.  With 59 the best of them is among the best 5 % of all rows with probability 0.95: that is what
-        configs/algorithm/ivm.yaml has.
+        round.  With 59, as in the experiments, one is among the best 5 % of all rows with probability 0.95.
     tol : float, default=1e-3
         The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average,
         or when the import vectors depend on each other up to rounding; tol >= 0.  1e-2 gives fewer import vectors.
@@ -67,16 +62,14 @@ class ImportVectorMachine(ExpansionClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the candidates; of no effect with ``n_candidates=None``.
     dtype : {"float32", "float64"} or None, default=None
-        Precision of X, and so of ``support_vectors_``; None follows X: float32 stays float32, all else is float64.  The
-        fit itself is always in float64.
+        Precision of ``support_vectors_``; None follows X: float32 stays, all else is float64.  The fit is in float64.
 
     Attributes
     ----------
     classes_, n_features_in_
         See `DualCDKLR`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        The import vectors, in the order in which they were chosen; of all classes, where there are more than two, in
-        the order of the rows.
+        The import vectors in the order in which they were chosen; for more than two classes in the order of the rows.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Their coefficients.
     n_support_ : int
@@ -140,12 +133,8 @@ class ImportVectorMachine(ExpansionClassifier):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows.
-        y : array of shape (n_samples,)
-            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights >= 0 of the rows, some above 0.
+        X, y, sample_weight
+            As for `DualCDKLR.fit`.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each round, t = rounds x n_samples; returning True ends the fit.
         """
@@ -194,10 +183,7 @@ class _Machine:
         self.objective = np.log(2)
 
     def grow(self, candidates):
-        """Add the best candidate, of equal ones the first, after one Newton step.
-
-        Return False if none lowers the objective, or if the import vectors depend on each other up to rounding.
-        """
+        """Add the best candidate, of equal ones the first; return False if none lowers the objective."""
         y, K, lam = self.y, self.K, self.lam
         s = np.exp(-np.logaddexp(0, y * self.f))
         w = self.shares * s * (1 - s)

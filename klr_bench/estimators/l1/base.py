@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from dataclasses import replace
 from itertools import islice
 
@@ -25,20 +26,24 @@ from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, 
 from klr_bench.estimators.core.one_against_rest import begun, gather, reporting, spread
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import occurring
+from klr_bench.estimators.l1.cgd import cgd
+from klr_bench.estimators.l1.fista import fista
 from klr_bench.estimators.l1.matrix import FeatureMatrix, rows_of_a_block
 from klr_bench.estimators.l1.problem import Iterate, Problem
-from klr_bench.estimators.l1.sgd_c import CHUNK
-from klr_bench.estimators.l1.solvers import CHECKS_IN_A_PASS, iterates, length, stopping_rule
+from klr_bench.estimators.l1.prox_newton import prox_newton
+from klr_bench.estimators.l1.sgd_c import CHUNK, sgd_c
 
-SECOND_STAGE = 0.1
-"""Multiple of lambda that the second stage uses (line 296)."""
+SOLVERS = ("fista", "multiscale_fista", "cgd", "sgd_c", "prox_newton")
+REFERENCES = ("prox_newton", "cgd", "multiscale_fista", "fista")
+"""Solvers that can find the reference objective: those that know when they are done."""
+CHECKS, WITHIN = 20, 0.01
+"""SGD-C ends where the mean of its last CHECKS objectives is within this share of the reference (footnote 1)."""
+CHECKS_IN_A_PASS = 10
+"""The paper evaluates the objective after each example, which costs a pass over the rows; here there are ten a pass."""
 
 
 class L1Classifier(BinaryKernelClassifier):
-    """A sparse linear classifier on features of the rows; a subclass has the parameters of `L1KLR`.
-
-    `_map` computes the features; `_places` are those of its features that the coordinates of an iterate stand for.
-    """
+    """A sparse linear classifier on features `_map`; a subclass has the parameters of `L1KLR`."""
 
     def _validate(self, *data, dtype, reset=False):
         order = None if self.features == "linear" else "C"
@@ -107,10 +112,7 @@ class L1Classifier(BinaryKernelClassifier):
         return np.append(coef[self._columns], intercept) if self.fit_intercept else coef[self._columns]
 
     def solve(self, problem, random, start=None, callback=None):
-        """Run the solver on a prepared problem, from a start (P,) or from w = 0; return the final point, (P,).
-
-        With two stages it is the point of the first stage, a start for the next lambda.
-        """
+        """Solve a prepared problem from a start (P,) or w = 0; return the point of the first stage, (P,)."""
         problem, callback = self._with_lam(problem), verbose_callback(self, callback)
         self._places, self.n_iter_, self._stage = self._columns, 0, 1
         if self.lam_ >= self.lambda_max_:
@@ -125,8 +127,8 @@ class L1Classifier(BinaryKernelClassifier):
         if self.two_stage and not stopped and np.any(x[:D]):
             J = np.flatnonzero(x[:D])
             self._places = np.arange(self._map.n_features)[self._columns][J]
-            self.lam_, self._stage = SECOND_STAGE * self.lam_, 2
-            part = replace(problem.take(J), lam=self.lam_)
+            self.lam_, self._stage = 0.1 * self.lam_, 2  # line 296
+            part = replace(problem, matrix=problem.matrix.take(J), lam=self.lam_)
             iterate, stopped = self._run(part, np.append(x[J], x[D:]), random, callback)
         self._finish(iterate)
         self.converged_ = self.converged_ or (reference is not None and self._reached)
@@ -142,10 +144,10 @@ class L1Classifier(BinaryKernelClassifier):
 
     def _run(self, problem, x, random, callback, reference=None):
         """Go through the solver's iterates; return the last one, and whether the callback stopped there."""
-        before, limit = self.n_iter_, length(self, len(problem.y))[0]
-        ends = stopping_rule(self, reference)
+        before, limit = self.n_iter_, self._length(len(problem.y))[0]
+        ends = self._stopping_rule(reference)
         every = CHUNK if reference is None else max(len(problem.y) // CHECKS_IN_A_PASS, 1)
-        for t, iterate in enumerate(iterates(self, problem, x, random, every=every), 1):
+        for t, iterate in enumerate(self._iterates(problem, x, random, every), 1):
             steps = t if iterate.step is None else iterate.step
             self.n_iter_ = before + steps
             if callback is not None:
@@ -157,12 +159,43 @@ class L1Classifier(BinaryKernelClassifier):
                 return iterate, False
         raise AssertionError
 
+    def _iterates(self, problem, x, random, every=CHUNK):
+        """Return the solver's iterates from the start x (P,); those of "sgd_c" are `every` examples apart."""
+        if self.solver == "prox_newton":
+            return prox_newton(problem, x)
+        if self.solver == "cgd":
+            return cgd(problem, x, threshold=self.threshold)
+        if self.solver == "sgd_c":
+            return sgd_c(problem, x, random=random, last=self._length(len(problem.y))[0], every=every)
+        scale = "identity" if self.solver == "fista" else self.hessian
+        return fista(problem, x, scale=scale, growth=self.growth)
+
+    def _length(self, n_samples):
+        """Return the steps after which a stage ends, and the first worth a checkpoint."""
+        if self.solver == "sgd_c":
+            return max(round(self.n_epochs * n_samples), 1), CHUNK
+        return self.max_iter, 1
+
+    def _stopping_rule(self, reference):
+        """Return a function that returns True for the iterate at which a stage ends: by the gap, or at a reference."""
+        if reference is None:
+            return lambda iterate: iterate.reaches(self.tol)
+        if self.solver != "sgd_c":
+            return lambda iterate: iterate.objective <= reference
+        last = deque(maxlen=CHECKS)
+
+        def mean_is_near(iterate):
+            last.append(iterate.objective)
+            return len(last) == CHECKS and abs(sum(last) / CHECKS / reference - 1) <= WITHIN
+
+        return mean_is_near
+
     def _reference_objective(self, problem):
         """Return the objective at which the first stage ends, or None if the gap ends it."""
         if not isinstance(self.reference, str):
             return self.reference
         other = clone(self).set_params(solver=self.reference)
-        for iterate in islice(iterates(other, problem, problem.null_point(), None), self.max_iter):
+        for iterate in islice(other._iterates(problem, problem.null_point(), None), self.max_iter):
             if iterate.reaches(self.tol) or iterate.stuck:
                 return iterate.objective
         message = f"{self.reference} has found no reference objective in {self.max_iter} iterations."
@@ -214,23 +247,20 @@ class L1Classifier(BinaryKernelClassifier):
         return int(np.max(self.n_iter_))
 
     def progress(self):
-        """Return what a checkpoint keeps: sizes, objective and gap; with two stages, the stage.
-
-        The second stage minimises another function, so its checkpoints have no objective and no gap.
-        """
-        objectives = self._objectives() if self._stage == 1 else {}
-        return self._sizes() | objectives | ({"stage": self._stage} if self.two_stage else {})
+        """Return sizes, objective and gap; with two stages the stage, and no objective of the second."""
+        values = {"n_support": self.n_support_} if self.features == "kernel" else {}
+        values["nonzero_fraction"] = float(np.mean(self.coef_ != 0))
+        if self._stage == 1:
+            values |= self._objectives()
+        return values | ({"stage": self._stage} if self.two_stage else {})
 
     def _objectives(self):
         return {"objective": float(np.sum(self.objective_)), "duality_gap": float(np.max(self.duality_gap_))}
 
-    def _sizes(self):
-        support = {"n_support": self.n_support_} if self.features == "kernel" else {}
-        return support | {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
-
     def summary(self):
         """Return the sizes, the objective and the gap of the last stage, and the number of iterations."""
-        return {**self._sizes(), **self._objectives(), "n_iter": int(np.max(self.n_iter_))}
+        values = self.progress() | self._objectives() | {"n_iter": int(np.max(self.n_iter_))}
+        return {name: value for name, value in values.items() if name != "stage"}
 
     def selected_features(self):
         """Return the columns of X with a non-zero coefficient if features="linear", else None."""
@@ -271,7 +301,7 @@ class L1Classifier(BinaryKernelClassifier):
 
     def steps(self, n_samples):
         """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
-        last, first = length(self, n_samples)
+        last, first = self._length(n_samples)
         return last * (1 + self.two_stage), first
 
     def stand_in(self):

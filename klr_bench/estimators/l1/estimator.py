@@ -17,8 +17,7 @@ from klr_bench.estimators.core.parameters import (
     SHARE,
     VERBOSE,
 )
-from klr_bench.estimators.l1.base import L1Classifier
-from klr_bench.estimators.l1.solvers import REFERENCES, SOLVERS
+from klr_bench.estimators.l1.base import REFERENCES, SOLVERS, L1Classifier
 
 
 class L1KLR(L1Classifier):
@@ -30,21 +29,21 @@ class L1KLR(L1Classifier):
 
     z_i are the features of row i.  The losses are added, not averaged; with weights each is multiplied by its own.  The
     intercept b, which the paper does not have, is not penalised.  scikit-learn's C is 1 / lambda.  With more than two
-    classes there is one such problem for each, which tells it from the rest, on the same features: ``estimators_`` has
-    their fits, and what is a number for two classes is an array (n_classes,).
+    classes there is one such problem per class, against the rest, on the same features: ``estimators_`` has their fits,
+    and what is a number for two classes is an array (n_classes,).
 
     Parameters
     ----------
     solver : {"prox_newton", "cgd", "multiscale_fista", "fista", "sgd_c"}, default="prox_newton"
-        "prox_newton" is klr-bench's own solver and the fastest to a small gap: on mnist10k (reference of l1_mnist10k)
-        it reaches 1e-4 in 2 to 6 iterations.  The others are the paper's: algorithm 1 with equation 6 ("fista") or with
-        equation 7 or 8 ("multiscale_fista"), algorithms 2 and 3 ("cgd") and algorithm 4 ("sgd_c").
+        "prox_newton" is klr-bench's own and the fastest to a small gap: 1e-4 in 2 to 6 iterations on mnist10k.  The
+        others are the paper's: algorithm 1 with equation 6 ("fista") or with equation 7 or 8 ("multiscale_fista"),
+        algorithms 2 and 3 ("cgd") and algorithm 4 ("sgd_c").
     lam : float, default=1.0
         lambda > 0; with ``lam_relative`` a multiple of lambda_max, the smallest lambda for which w = 0.  In the paper
         0.5, 0.2, 0.1 and 0.05 lambda_max (0.001 on cod-rna).  On mnist10k these four give 85, 89, 91 and 93 % accuracy
         with 2, 5, 9 and 16 % of the coefficients.
     lam_relative : bool, default=False
-        Whether lam is such a multiple.  True makes a grid that suits any data set and number of rows.
+        Whether lam is a multiple of lambda_max, which makes a grid that suits any data set and number of rows.
     features : {"kernel", "fourier", "linear"}, default="kernel"
         Kernel values with all training rows, n_samples features; random Fourier features of the rbf kernel, for sets
         whose kernel matrix is too large, as in section 4.2.2; X itself.
@@ -52,33 +51,29 @@ class L1KLR(L1Classifier):
         Number D of Fourier features, 1 to a million.  The paper's accuracies are found with 500; the error of the
         kernel falls as 1 / sqrt(D).
     kernel : {"rbf", "poly", "linear"}, default="rbf"
-        Kernel for features="kernel": ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.  "fourier"
-        is always of the rbf kernel.
+        Kernel for features="kernel": ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.
     gamma : float, {"scale", "median"} or None, default="scale"
         gamma > 0 of the rbf and poly kernels, the paper's 1 / sigma^2; None is 1 / n_features, "scale" 1 / (n_features
-        X.var()), "median" 1 / (2 m^2) with the median distance m of rows.  The published tables are found with sigma =
-        m on MNIST, which is twice the gamma of "median", and with sigma = 3 m on cod-rna.
+        X.var()), "median" 1 / (2 m^2) with the median distance m of rows.  The published tables have sigma = m on MNIST
+        and 3 m on cod-rna.
     fit_intercept : bool, default=True
-        Whether there is an intercept b.  False is the paper's problem; True is better where classes have different
-        numbers of rows.
+        Whether there is an intercept b.  False is the paper's problem; True is better if classes differ in size.
     tol : float, default=1e-4
         The fit ends when the duality gap is at most tol times the objective; tol >= 0.  Without a reference "sgd_c"
         ignores it.  1e-4 suits "prox_newton"; for "cgd" and the two FISTAs 1e-2 gives the paper's numbers of non-zero
-        coefficients (configs/experiment/l1_mnist10k.yaml), and smaller gaps take many more iterations.
+        coefficients, and smaller gaps take many more iterations.
     max_iter : int, default=3000
         Largest number of iterations of all solvers but "sgd_c", >= 1.  The paper allows 3,000 of FISTA, 5,000 of CGD.
     n_epochs : float, default=3
-        Passes of "sgd_c" over the rows, a number > 0 that need not be whole; with a reference the most.  In table 5 of
-        the paper 3 on cod-rna and 2 on mnist8m.
+        Passes of "sgd_c" over the rows, > 0, perhaps a fraction; with a reference the most.  The paper has 2 or 3.
     two_stage : bool, default=False
-        Fit again with 0.1 lam, on the features with non-zero coefficients (section 3.2).  In the reference of
-        l1_two_stage this adds 1.1 to 1.5 points of accuracy on mnist10k, without more features.
+        Fit again with 0.1 lam, on the features with non-zero coefficients (section 3.2).  It adds 1.1 to 1.5 points of
+        accuracy on mnist10k, without more features.
     hessian : {"decreasing", "current"}, default="decreasing"
         H_k of "multiscale_fista": equation 7 or 8, which need nearly the same number of iterations.
     growth : float, default=1.0
         Factor >= 1 of the last step size with which "fista" and "multiscale_fista" begin the next search.  1 is
-        algorithm 1; with 1.25 "multiscale_fista" takes 0.36 to 0.82 times as many iterations (reference of
-        l1_iterations).
+        algorithm 1; with 1.25 "multiscale_fista" takes 0.36 to 0.82 times as many iterations.
     threshold : {"adaptive"} or float, default="adaptive"
         "cgd" moves the coordinates whose step is at least this share, in (0, 1], of the largest.  "adaptive" begins
         with 0.9 and changes it as Yun and Toh do, which leaves many small coefficients; with 0.9 throughout w ends as
@@ -92,13 +87,12 @@ class L1KLR(L1Classifier):
         Start from the coefficients of the last fit, if it had as many features; Fourier features are not drawn again.
         `l1_path` does this for a grid of lambdas.
     random_state : int, RandomState instance or None, default=None
-        Seed of the Fourier features and of the order of the rows in "sgd_c"; without effect otherwise.
+        Seed of the Fourier features and of the order of the rows in "sgd_c".
     dtype : {"float32", "float64"} or None, default=None
-        Precision of the features; None follows X: float32 stays float32, all else is float64.  Sums over rows are
-        float64.  float32 halves the memory of the features.
+        Precision of the features, which float32 halves in size; None follows X: float32 stays, all else is float64.
     memory_limit : float, default=3400.0
-        MB > 0 that the features of the training rows may take; above it they are computed again in every pass.  1.5
-        million rows of 500 float32 features fit, and the whole fit takes less than 4 GB.
+        Largest size in MB of the features of the training rows, > 0; larger ones are computed again in every pass.
+        1.5 million rows of 500 float32 features fit.
     degree, coef0, class_weight, verbose
         See `DualCDKLR`; the paper has equal classes and no weights.
 
@@ -121,7 +115,7 @@ class L1KLR(L1Classifier):
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
         Training rows with non-zero coefficients, in any of the problems; features="kernel" only.
     n_support_ : int
-        Number of these rows; features="kernel" only.
+        Number of support vectors; features="kernel" only.
 
     References
     ----------

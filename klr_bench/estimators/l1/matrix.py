@@ -1,8 +1,7 @@
 """The matrix Z (N, D) of the features of all training rows, and the sums over it that the solvers need.
 
 Z is stored column by column in the precision of X, and every sum is a float64: with float32 features the products are
-then exact enough for any duality gap.  A Z above the memory limit is computed again in each pass, a block of rows at a
-time; columns taken from it are stored if they fit.
+then exact enough for any duality gap.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ TILE = 2048
 """Rows per tile of the compiled sums: a piece of a column stays in the first-level cache."""
 GRAM_ROWS = 8192
 """Rows that are scaled and multiplied at once."""
-MB = 1_000_000
 
 
 def rows_of_a_block(n_features):
@@ -30,21 +28,17 @@ def rows_of_a_block(n_features):
 
 
 class FeatureMatrix:
-    """Features of the rows X (N, d) under a map of klr_bench.estimators.core.features.
+    """The features of rows X (N, d), stored by columns, or by rows for a solver that draws examples.
 
-    Parameters
-    ----------
-    by_rows : bool
-        Store Z row by row, for a solver that draws examples.
-    memory_limit : float
-        MB that Z may take; above it features are computed in every pass.
+    A matrix of more than `memory_limit` MB is computed again in every pass, a block of rows at a time; columns taken
+    from it are stored if they fit.
     """
 
     def __init__(self, features, X, *, by_rows=False, memory_limit=3400.0):
         self.features, self._X = features, X
         self.by_rows, self.memory_limit = by_rows, memory_limit
         self.shape = (X.shape[0], features.n_features)
-        self.size_mb = self.shape[0] * self.shape[1] * X.dtype.itemsize / MB
+        self.size_mb = self.shape[0] * self.shape[1] * X.dtype.itemsize / 1e6
         self.stored, self.stored_in_X = None, False
         if isinstance(features, LinearFeatures) and isinstance(X, np.ndarray) and features.is_all_of(X):
             self.stored_in_X = X.flags.c_contiguous if by_rows else X.flags.f_contiguous

@@ -9,7 +9,7 @@ Koh, Kim and Boyd (2007), which the paper uses to stop (lines 348-352).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -44,10 +44,6 @@ class Problem:
         """The weight of each coordinate in the penalty, (P,): lam for w and 0 for b."""
         return np.append(np.full(self.matrix.shape[1], float(self.lam)), np.zeros(int(self.intercept)))
 
-    def take(self, J):
-        """Return the problem whose features are the columns J, with the same lam and intercept."""
-        return replace(self, matrix=self.matrix.take(J))
-
     def products(self, x):
         """Return y_i (w'z_i + b), (N,): the margins of a point, or their change along a direction."""
         D = self.matrix.shape[1]
@@ -70,13 +66,9 @@ class Problem:
         return float(self.penalty @ (np.abs(x + d) - np.abs(x)))
 
     def search(self, x, margins, d, products, delta, *, armijo, halvings):
-        """Return the largest alpha in 1, 1/2, 1/4, ... with F(x + alpha d) <= F(x) + armijo alpha delta, or 0.
-
-        products (N,) are those of d.  Differences of F are summed term by term, so that they are accurate even far
-        below the rounding error of F.
-        """
+        """Return the largest alpha in 1, 1/2, 1/4, ... with F(x + alpha d) <= F(x) + armijo alpha delta, or 0."""
         alpha = 1.0
-        for _ in range(halvings):
+        for _ in range(halvings):  # the change is summed term by term: accurate far below the rounding error of F
             change = loss_change(margins, alpha * products, self.weights) + self.l1_change(x, alpha * d)
             if change <= armijo * alpha * delta:
                 return alpha
@@ -84,11 +76,7 @@ class Problem:
         return 0.0
 
     def slopes(self, margins, *, second=False):
-        """Return derivatives of the loss at a point with these margins, and a lower bound of min F.
-
-        They are the gradient (P,), the diagonal of the Hessian (P,) or, without `second`, an empty array, and the dual
-        objective of the dual point that the margins give: F minus this is the duality gap.
-        """
+        """Return the gradient (P,), the diagonal of the Hessian, if `second`, and a lower bound of min F."""
         s = probabilities(margins)
         t, h = self.weights * s, self.weights * s * (1 - s) if second else None
         scaled = t
@@ -143,11 +131,10 @@ class Problem:
 
 @dataclass
 class Iterate:
-    """The state of a solver after an iteration; what the solver does not give is computed when it is read.
+    """The state of a solver after an iteration; what is not given is computed when it is read.
 
-    x (P,) is a point of the problem; `gap_bound` an upper bound of F(x) - min F that cost nothing, `gap_known` the
-    duality gap of x; `step` the number of steps since the start, if it is not the number of iterates; `stuck` is True
-    if rounding allows no further progress.
+    `gap_bound` is an upper bound of F(x) - min F that cost nothing, `gap_known` the duality gap of x, `step` the number
+    of steps if it is not that of iterates, and `stuck` is True if rounding allows no further progress.
     """
 
     problem: Problem

@@ -54,9 +54,8 @@ class AROW(Progressive, Weighted, ConfidenceLearner):
     classes_ : ndarray of shape (n_classes,)
         The classes in sorted order, in the dtype of y.
     coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
-        The mean of the weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.  With
-        more than two classes there is one such f per class, learned against the rest, in ``estimators_``; other
-        attributes are then arrays or lists with one entry per class.
+        The mean of the weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.  More
+        than two classes have one f each, against the rest (``estimators_``), and other attributes one entry per class.
     covariance_ : ndarray of shape (n_features, n_features), or (n_features,) if diagonal
         Covariance of the weights, computed when it is read.
     n_updates_ : int

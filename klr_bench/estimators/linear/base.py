@@ -15,11 +15,7 @@ PREDICTED_ROWS = 4096
 
 
 class LinearClassifier(BinaryClassifier):
-    """A linear classifier f(x) = coef_'x without intercept, for dense arrays and CSR matrices, float32 or float64.
-
-    A subclass has a `fit`, with the decorator `one_against_rest`, that calls `_begin` and sets `coef_`,
-    (n_features,) float64.
-    """
+    """A linear classifier f(x) = coef_'x; a subclass has `fit`, which calls `_begin` and sets `coef_`."""
 
     @checked_decision
     def decision_function(self, X):
@@ -107,10 +103,8 @@ class IncrementalClassifier(LinearClassifier):
 
         Parameters
         ----------
-        X, y, callback
-            As for `fit`.
-        classes : array of shape (n_classes,), default=None
-            All classes; required in the first call if y does not contain all of them.
+        X, y, classes, callback
+            As for `AROW.partial_fit`.
         """
         return self._partial_fit(X, y, classes, None, callback)
 

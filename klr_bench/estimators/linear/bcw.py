@@ -29,7 +29,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _coordinate_steps(Z, y, w, bound, softness, counts):
-    """Update w (d,) with one step per row of Z (b, d), z_i = U x_i; y, bound and softness (b,) belong to rows."""
+    """Update w (d,) with one step per row z_i = U x_i of Z (b, d)."""
     for i in range(len(y)):
         z, f = Z[i], 0.0
         for k in range(len(w)):
@@ -71,10 +71,9 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         24.4 %).
     r : float or None, default=None
         Weight of the old covariance against the rows of the batch, > 0, as in `AROW`.  None is 1/C, as in equation 6.
-        With 1, and C chosen alone, the errors are 23.6 and 24.4 % (reference of cw_covtype_toolbox).
+        With 1 the errors on Covertype are 23.6 and 24.4 % (reference of cw_covtype_toolbox).
     memory_limit : float, default=4000.0
-        MB > 0 that one covariance may take; up to four matrices of this size are in memory.  The default is reached at
-        22,000 features.
+        Largest size in MB of one covariance, > 0, of which four are in memory; 4000 is reached at 22,000 features.
     class_weight
         See `AROW`.
 
@@ -82,10 +81,8 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     ----------
     classes_, coef_, n_features_in_
         See `AROW`; coef_ is the mean mu.
-    precision_ : ndarray of shape (n_features, n_features), float64
-        The inverse of Sigma, I + sum of x x' / r.
-    covariance_ : ndarray of shape (n_features, n_features), float64
-        Sigma, computed when it is read.
+    precision_, covariance_ : ndarray of shape (n_features, n_features), float64
+        The inverse of Sigma, I + sum of x x' / r, and Sigma, computed when it is read.
     n_updates_, n_mistakes_ : int
         Number of rows with a step; number of rows with y f(x) <= 0 at their own step.
     t_, n_batches_ : int

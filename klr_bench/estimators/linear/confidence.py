@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
-from klr_bench.estimators.linear.blocked import Blocked
-from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Diagonal, Full
+from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Blocked, Diagonal, Full
 
 CONFIDENCE = Number(Real, 0.5, 1, closed="neither")
 """Parameter constraint: a probability between 0.5 and 1, exclusive."""
@@ -21,11 +20,9 @@ IN_CACHE = 256
 
 
 class OnlineLinearClassifier(IncrementalClassifier):
-    """A linear classifier that learns in one pass over the rows, in their order, by the rule of a subclass.
+    """A linear classifier that learns row by row, by the rule of a subclass.
 
-    `_update()` returns the compiled rule of `klr_bench.estimators.linear.engine` and its parameters; in a subclass with
-    weights, `_update(weights)` may return arrays of parameters, one for each row.  The result does not depend on how
-    the rows are split into calls of `partial_fit`, up to rounding.
+    `_update()`, with weights of rows `_update(weights)`, returns the compiled rule and its parameters, some per row.
     """
 
     _parameter_constraints = {"n_epochs": [COUNT]}  # noqa: RUF012

@@ -23,23 +23,19 @@ def shrinkage(alpha, v, phi):
     return alpha * phi / (root + alpha * phi * v)
 
 
-@compiled(float64(float64, float64, float64))
-def confident_step(m, v, phi):
-    """Return alpha of CW, for phi sqrt(v) > m."""
-    square, edge = phi * phi, phi * math.sqrt(v)
-    psi, xi = 1.0 + 0.5 * square, 1.0 + square
-    root = math.sqrt(0.25 * m * m * square * square + v * square * xi)
-    if m > 0.0:  # (-m psi + root) / (v xi), without cancellation; v phi^2 - m^2 may be negative by rounding
-        return (edge - m) * (edge + m) / (v * (root + m * psi))
-    return (-m * psi + root) / (v * xi)
-
-
 @rule
 def confident(m, v, parameters):
     phi, bound = parameters
-    if m >= phi * math.sqrt(v):
+    edge = phi * math.sqrt(v)
+    if m >= edge:
         return 0.0, 0.0
-    alpha = min(bound, confident_step(m, v, phi))
+    square = phi * phi
+    psi, xi = 1.0 + 0.5 * square, 1.0 + square
+    root = math.sqrt(0.25 * m * m * square * square + v * square * xi)
+    alpha = (-m * psi + root) / (v * xi)
+    if m > 0.0:  # the same without cancellation; v phi^2 - m^2 may be negative by rounding
+        alpha = (edge - m) * (edge + m) / (v * (root + m * psi))
+    alpha = min(bound, alpha)
     return alpha, shrinkage(alpha, v, phi)
 
 
@@ -52,7 +48,7 @@ def softly_confident(m, v, parameters):
     square, n = phi * phi, v + softness
     root = phi * math.sqrt(square * m * m * v * v + 4.0 * n * v * (n + v * square))
     first = m * (2.0 * n + square * v)
-    if m > 0.0:  # rewritten as in confident_step
+    if m > 0.0:  # rewritten as in `confident`
         alpha = 2.0 * (edge - m) * (edge + m) / (root + first)
     else:
         alpha = (root - first) / (2.0 * (n * n + n * v * square))

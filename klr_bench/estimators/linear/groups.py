@@ -53,10 +53,7 @@ def conjugate(norms, sigma, c):
 
 @compiled(float64(float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def slope(step, slack, squares, e, v, sigma, norms, c):
-    """Return the slope of the dual objective, `step` along one coordinate: slack minus the change of y f(x).
-
-    `e` and `v` (K,) are y z_ik'z_k and ||z_ik||^2, `squares` (K,) ||z_k||^2; `norms` and `c` (K,) are overwritten.
-    """
+    """Return the slope of the dual objective, `step` along one coordinate; norms and c (K,) change."""
     for k in range(len(squares)):
         norms[k] = np.sqrt(max(0.0, squares[k] + step * (2.0 * e[k] + step * v[k])))
     conjugate(norms, sigma, c)
@@ -68,10 +65,7 @@ def slope(step, slack, squares, e, v, sigma, norms, c):
 
 @compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def shortened(step, slack, softness, squares, e, v, sigma, norms, c):
-    """Return the step, or the shorter step to the maximum of the dual objective if that comes first.
-
-    Regula falsi; the value at an end point that is kept twice is halved (Illinois).
-    """
+    """Return the step, or the shorter one to the maximum, by regula falsi (Illinois)."""
     at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
     if (at_high < 0.0) != (step > 0.0):
         return step
@@ -102,9 +96,8 @@ def _signature(real, index):
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
     """Take one step per row: update a (n,), u (p,) = S_k g and squares (K,) = ||z_k||^2.
 
-    The rows are CSR over the p selected features, in the order of their groups, with their bound and softness (n,).
-    Feature j belongs to group[j], whose features begin at begin[group[j]] and whose covariance is
-    S[begin:, ...], or I if `plain`.
+    The rows are CSR over the selected features, by group.  Those of group k begin at begin[k], and S[begin[k]:] is its
+    covariance, or I if `plain`.
     """
     K = len(squares)
     e, v, c, norms, trial = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K)
@@ -151,15 +144,10 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
 
 
 class Subproblem:
-    """The groups chosen so far, and the weights of their features by passes of dual coordinate ascent.
+    """The groups chosen so far, and passes of dual coordinate ascent on their features.
 
-    Parameters
-    ----------
-    X : array or CSR matrix (n, d), float32 or float64
-    y : array (n,), -1.0 or +1.0
-    C : float or array (n,), > 0: that of all rows, or of each
-    q, sigma : see the module
-    covariance : True for S_k = (I + C X_k'X_k)^-1, False for I
+    `features` and `weights` (p,) are in the order of the groups, `a` (n,) are the dual variables, C that of all rows or
+    of each.  With `covariance` S_k = (I + C X_k'X_k)^-1, else I.
     """
 
     def __init__(self, X, y, C, q, sigma, *, covariance):
@@ -167,10 +155,7 @@ class Subproblem:
         C = per_row(C, len(y))
         self._y, self._C, self._q, self._sigma, self._covariance = y, C, q, sigma, covariance
         self._bound, self._softness = box(C, q)
-        self.features = np.empty(0, dtype=np.int64)
-        """The features of all groups, (p,), in the order in which they were added."""
-        self.weights = np.empty(0)
-        """The weights of these features, (p,)."""
+        self.features, self.weights = np.empty(0, dtype=np.int64), np.empty(0)
         self.a = np.zeros(len(y))
         self._begin, self._S = np.zeros(1, dtype=np.int64), np.empty((0, 0))
 
@@ -199,10 +184,7 @@ class Subproblem:
         return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(chosen) * wide) / 1e6
 
     def solve(self, n_passes, gap_tol):
-        """Set `a` and `weights` by passes over the rows from a = 0, until the relative duality gap is at most gap_tol.
-
-        Returns the objective of the dual problem, which is theta_t of algorithm 2.
-        """
+        """Set `a` and `weights` by passes until the relative gap is at most gap_tol; return theta_t."""
         self.a = np.zeros(len(self._y))
         for done in range(1, n_passes + 1):
             self._set_state()

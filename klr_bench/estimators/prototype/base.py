@@ -24,11 +24,9 @@ from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import in_layout, restricted, without_duplicates
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
-from klr_bench.estimators.prototype.solvers import adam, by_gradient, coefficients, in_batches, lbfgs, on_all_rows
+from klr_bench.estimators.prototype.solvers import adam, by_gradient, coefficients, in_batches, lbfgs
 from klr_bench.estimators.prototype.start import first_point, unit_of
 
-USUAL = 10
-"""Default number of prototypes."""
 LBFGS_WORK = 5e6
 """Largest number of stored features of all rows x prototypes for which L-BFGS on all rows is the fastest."""
 WATCHED = 20_000
@@ -116,10 +114,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Return CSR rows with the columns that occur in the fit, and the norm of all others as one more.
-
-        Prototypes are 0 in the others, so that no kernel value changes.
-        """
+        """Return CSR rows with the columns of the fit, and the norm of all others as one more."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
@@ -163,7 +158,7 @@ class PrototypeClassifier(Classifier):
         """Set the model; return its first x."""
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)
-        J = min(USUAL, n) if self.n_prototypes is None else self.n_prototypes
+        J = min(10, n) if self.n_prototypes is None else self.n_prototypes
         kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
         self._model, self._origin = Model(Layout(M, J, d), kernel, float(self.l1), float(self.l2)), rows.origin
         gamma = 1 / self.n_features_in_ if self.gamma is None and self.kernel != "rbf" else self.gamma
@@ -175,7 +170,12 @@ class PrototypeClassifier(Classifier):
         if solver == "auto":
             solver = "lbfgs" if rows.X.size * self._model.layout.J <= LBFGS_WORK else "adam"
         if parts == ("b",):
-            self._fit_coefficients(x, rows)
+            K = np.concatenate([self._model.kernel_values(x, X) for X, _, _ in rows.blocks()])
+            b, x = self._model.layout.places["b"], x.astype(np.float64)
+            options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
+            x[b], self.converged_ = coefficients(K, rows.y, rows.v, x[b], **options)
+            self.n_iter_ = 1
+            self._publish(x)
             if callback is not None:
                 callback(self, self.n_iter_)
             return
@@ -183,14 +183,6 @@ class PrototypeClassifier(Classifier):
         if not descend(solver, x, rows, held_out, parts, random, callback):
             message = f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-
-    def _fit_coefficients(self, x, rows):
-        K = np.concatenate([self._model.kernel_values(x, X) for X, _, _ in rows.blocks()])
-        b, x = self._model.layout.places["b"], x.astype(np.float64)
-        options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
-        x[b], self.converged_ = coefficients(K, rows.y, rows.v, x[b], **options)
-        self.n_iter_ = 1
-        self._publish(x)
 
     def _descend(self, solver, x, rows, held_out, parts, random, callback):
         """Run L-BFGS on all rows; return True if it has converged."""
@@ -209,13 +201,18 @@ class PrototypeClassifier(Classifier):
         return self.converged_
 
     def _go_on(self, solver, x, rows, held_out, parts, random, callback):
-        """Go through the iterates of a solver until one hardly improves on the last; "adam" makes all its passes.
-
-        Return False if it ended at `max_iter` before that.
-        """
+        """Go through a solver's iterates; return False if the last one still gains at `max_iter`."""
         model, n = self._model, len(rows)
         watched = rows if n <= WATCHED else rows.taken(np.sort(random.permutation(n)[:WATCHED]))
-        iterates = self._iterates(solver, x, rows, watched, parts, random)
+        options = {
+            "rate": self.learning_rate,
+            "unit": unit_of(model, x, rows, self.n_features_in_),
+            "batch_size": self.batch_size or n,
+            "max_iter": self.max_iter,
+            "random": random,
+        }
+        iterates_of = {"adam": adam, "alternating": in_batches, "gradient": by_gradient}[solver]
+        iterates = iterates_of(model, x, rows, watched, parts, **options)
         if held_out is not None:
             watched, model = held_out, replace(model, l1=0.0, l2=0.0)
         last = model.objective(x, watched)
@@ -234,17 +231,3 @@ class PrototypeClassifier(Classifier):
             last = objective
         self._publish(best[1])
         return self.converged_ or until_end
-
-    def _iterates(self, solver, x, rows, watched, parts, random):
-        n = len(rows)
-        if solver == "alternating" and (self.batch_size is None or self.batch_size >= n):
-            return on_all_rows(self._model, x, rows, parts, max_iter=self.max_iter)
-        options = {
-            "rate": self.learning_rate,
-            "unit": unit_of(self._model, x, rows, self.n_features_in_),
-            "batch_size": self.batch_size or n,
-            "max_iter": self.max_iter,
-            "random": random,
-        }
-        solve = {"adam": adam, "alternating": in_batches, "gradient": by_gradient}[solver]
-        return solve(self._model, x, rows, watched, parts, **options)

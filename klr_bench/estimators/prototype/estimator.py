@@ -54,22 +54,20 @@ class PrototypeKLR(PrototypeClassifier):
         ten digits 1e-4, 3e-4, 1e-3 and 3e-3 leave 62, 34, 14 and 9 % of the entries, and the log loss grows from 0.10
         to 0.11, 0.14, 0.19 and 0.28.
     l2 : float, default=1e-4
-        Weight >= 0 of a Gaussian prior on all b but b_y0.  With 0, as in the posts, the coefficients of ten prototypes
-        grow without bound on small sets (docs/methods/defaults.md).
+        Weight >= 0 of a Gaussian prior on all b but b_y0.  With 0, as in the posts, b may grow without bound.
     solver : {"auto", "adam", "lbfgs", "alternating", "gradient"}, default="auto"
         "adam" and "lbfgs" move all parameters at once, on mini-batches and on all rows.  "alternating" makes a pass for
         b, one for u and one for theta in turn, with Adam's steps, and undoes passes that raise the objective.
-        "gradient" makes the same passes with plain gradient steps, as in the posts, and undoes none: it may diverge.
-        "auto" is "lbfgs" where stored features of all rows x prototypes are at most 5 million, else "adam".  If only b
-        is learned, the problem is convex and is solved by L-BFGS on fixed kernel values, whatever the solver.
+        "gradient" makes the same passes with plain gradient steps, as in the posts, and may diverge.  "auto" is "lbfgs"
+        if stored features of all rows x prototypes are at most 5 million, else "adam".  If only b is learned, the
+        problem is convex and solved by L-BFGS in any case.
     learning_rate : float, default=0.1
         Step on mini-batches, > 0, in units of 0.1 for theta, of the spread of the features for u, and for b of 0.3
         divided by the spread of the kernel values at the start (1 in the lazy form).  Adam moves a coordinate by about
         this much, "gradient" by this much times the slope.  Good values on MNIST are 0.3 for "adam" and 0.3 to 3 for
         "gradient"; in the lazy form 0.01 and 10.
     batch_size : int or None, default=128
-        Rows of a mini-batch, >= 1; None is all rows, with which "alternating" makes one step per part and pass.  The
-        experiments have 32 for 1,000 rows and 512 for 250,000.
+        Rows of a mini-batch, >= 1, such as 32 for 1,000 rows and 512 for 250,000; None is all rows.
     lazy : bool, default=False
         For sparse data and kernel="rbf": distances over the non-zero features of x; only these features of u move.
         True is the posts' form for 7,000 binary features of which 20 are 1 in a row.
@@ -78,7 +76,7 @@ class PrototypeKLR(PrototypeClassifier):
         "lbfgs" ignores it.
     tol : float, default=1e-4
         The fit ends after a pass that lowers the objective, or the held-out log loss, by less than this share of it;
-        tol >= 0.  With 0 all passes are made; prototypes_sparse has 0.005, with held-out rows.
+        tol >= 0.  With 0 all passes are made; 0.005 suits held-out rows.
     max_iter : int, default=100
         Largest number of passes, >= 1; the rate of "adam" decreases to 0 over them.  The experiments have 8 in the
         plane, 10 for 250,000 rows, 40 on MNIST, 300 for "lbfgs".
@@ -86,8 +84,7 @@ class PrototypeKLR(PrototypeClassifier):
         ``exp(-gamma ||x - u||^2)``, ``(gamma x'u + coef0)^degree`` or ``x'u``, with gamma = exp(theta).
     gamma : float or None, default=None
         exp(theta) at the start, > 0.  None is 1 / the median of ``||x - u||^2`` at the start for rbf, 1 / n_features
-        for poly.  It is learned from there; with learn_width=False choose it: the grid for MNIST is 0.005 to 0.08, and
-        0.02 was chosen (reference of prototypes_mnist).
+        for poly.  It is learned from there; with learn_width=False choose it, such as 0.02 on MNIST.
     degree : int, default=3
         Degree >= 1 of the poly kernel.
     random_state : int, RandomState instance or None, default=None

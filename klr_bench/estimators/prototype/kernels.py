@@ -50,10 +50,7 @@ class PrototypeKernel:
         return base**self.degree, base
 
     def slopes(self, X, U, theta, K, known, W, parts):
-        """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and sum_ij W_ij dk(x_i, u_j)/dtheta, for weights W (m, J).
-
-        K and `known` are the results of `values`.  Only the slopes of `parts` are computed.
-        """
+        """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and the same by theta, of `parts` only."""
         gamma = U.dtype.type(np.exp(theta))
         by_U, by_theta = None, 0.0
         if self.name == "rbf":

@@ -6,10 +6,8 @@ reference vector")
     dL/db_y0 = sum_i g_iy        dL/du_j    = sum_i (sum_y g_iy b_yj) dk(x_i, u_j)/du_j
     dL/db_yj = sum_i g_iy k_ij   dL/dtheta  = sum_ij (sum_y g_iy b_yj) dk(x_i, u_j)/dtheta
 
-With weights v_i each g_iy, and each term of L, is multiplied by v_i, and n is their sum.
-
-The objective is -L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  With two classes b has one row, for the second class; the
-row of the first class is 0, and the softmax is a sigmoid.
+With weights v_i each g_iy, and each term of L, is multiplied by v_i, and n is their sum.  The objective is
+-L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  With two classes b has one row, for the second; that of the first is 0.
 """
 
 from __future__ import annotations
@@ -55,10 +53,7 @@ class Layout:
 
 
 class Rows:
-    """Rows X (n, d), dense or CSR, in blocks, codes y (n,) of the classes, and weights v (n,), None for 1.
-
-    Where there is an origin (d,) it is subtracted, and the blocks are dense.
-    """
+    """Rows X (n, d) minus the origin (d,), if any, codes y (n,) of classes, and weights v (n,)."""
 
     def __init__(self, X, y=None, origin=None, v=None):
         self.X, self.y, self.origin = X, y, origin
@@ -142,10 +137,7 @@ class Model:
         return float(total), sums
 
     def slopes(self, x, X, y, v, parts=PARTS):
-        """Return the scores of one block, and by part the slopes of its log loss with l2, in the order of x.
-
-        The weights v (m,) of the rows have a mean of 1 over all blocks.
-        """
+        """Return the scores of a block, and by part the slopes of its log loss with l2."""
         F, K, known = self._forward(x, X)
         _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         minus_g = (v[:, None] * residuals(F, y) / len(y)).astype(X.dtype)

@@ -2,8 +2,8 @@
 
 Adam (Kingma and Ba, ICLR 2015) and L-BFGS move all parameters at once.  The alternating passes are those of
 prototype_klr, "Implementation details": one for b, one for the prototypes, one for theta, until convergence; the rate
-of b decreases.  Here a pass that raises the objective is undone, and its rate is halved for a while.  If a batch is all
-rows, a pass is one gradient step with a line search.  The posts' passes, without safeguards, are `by_gradient`.
+of b decreases.  Here a pass that raises the objective is undone, and its rate is halved for a while.  The posts' own
+passes, with plain gradient steps and no safeguards, are `by_gradient`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ MEAN, SQUARE, EPSILON = 0.9, 0.999, 1e-8
 """beta_1, beta_2 and epsilon of Adam."""
 SLACK = 0.1
 """Tolerated rise above the best objective, as a share of it and of the progress so far: batches are noisy."""
-SUFFICIENT = 1e-4
-"""Line search: least share of the decrease that a linear objective would have along the step."""
-HALVINGS = 60
 GROWTH = 1.2
 """Factor by which a halved rate grows after each pass that is not undone."""
 LEAST = 1 / 64
@@ -29,11 +26,7 @@ LEAST = 1 / 64
 
 
 class Adam:
-    """The state of Adam for a vector x (P,); `unit` (P,) is the unit of each coordinate.
-
-    A coordinate with slope exactly 0 is not moved: one that is not learned, or, in the lazy form, a feature that is 0
-    in the whole batch.
-    """
+    """The state of Adam; unit (P,) are those of x.  A coordinate with slope exactly 0 is not moved."""
 
     def __init__(self, model, x, unit):
         self.places, self.l1, self.unit = model.layout.places, model.l1, unit.astype(x.dtype)
@@ -63,10 +56,7 @@ def _adam_step(x, slopes, mean, square, unit, rate, l1, t):
 
 
 class GradientSteps:
-    """Plain steps: each coordinate moves against its slope, both in the unit of the coordinate, `unit` (P,).
-
-    As with Adam, a coordinate with slope exactly 0 is not moved.
-    """
+    """Steps against the slope, both in the unit of the coordinate; as with Adam, 0 moves nothing."""
 
     def __init__(self, model, x, unit):
         self.places, self.l1, self.square = model.layout.places, model.l1, (unit * unit).astype(x.dtype)
@@ -78,14 +68,13 @@ class GradientSteps:
             length = rate * self.square[place] * (slope != 0)
             x[place] -= length * slope
             if part == "u" and self.l1:
-                x[place] = _shrunk(x[place], length * self.l1)
+                x[place] = np.sign(x[place]) * np.maximum(np.abs(x[place]) - length * self.l1, 0)
 
 
 def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each pass, in random order, and whether the pass was undone; the rate decreases to 0 as a cosine.
+    """Yield x after each pass, in random order, and whether the pass was undone; the rate falls as a cosine.
 
-    A pass is undone, and the rate halved, if the objective on the rows `watched` is above the best by more than noise:
-    too long steps end at the prior of the classes, where slopes vanish.
+    A pass that raises the objective on the rows `watched` by more than noise is undone, and the rate halved.
     """
     x = x.astype(rows.X.dtype)
     state, n = Adam(model, x, unit), len(rows)
@@ -107,10 +96,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of passes, and whether a pass was undone that may succeed at a lower rate.
-
-    The objective is evaluated on the rows `watched`.
-    """
+    """Yield x after each round of passes, and whether a pass was undone that may succeed at a lower rate."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)
@@ -133,11 +119,9 @@ def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_it
 
 
 def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of passes with plain steps, as in prototype_klr, and whether the objective rose.
+    """Yield x after each round of passes with plain steps, and whether the objective rose; ValueError if they diverge.
 
-    The objective is evaluated on the rows `watched`.  The rate of b is divided by 1 + the number of rounds so far
-    (Carpenter, "Lazy sparse stochastic gradient descent", 2008); those of u and theta are constant.  Raises ValueError
-    if the steps diverge.
+    The rate of b is divided by 1 + the number of rounds (Carpenter, "Lazy sparse stochastic gradient descent", 2008).
     """
     x = x.astype(rows.X.dtype)
     steps, before = GradientSteps(model, x, unit), model.objective(x, watched)
@@ -154,36 +138,8 @@ def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_i
         before = objective
 
 
-def on_all_rows(model, x, rows, parts, *, max_iter):
-    """Yield (x, False) after each round: one step per part on all rows, along which the objective never rises."""
-    x, u = x.astype(np.float64), model.layout.places["u"]
-    lengths = dict.fromkeys(parts, 1.0)
-    best = model.objective(x, rows)
-    for _ in range(max_iter):
-        for part in parts:
-            _, slopes = model.slopes_of_all(x, rows, (part,))
-            length = 4 * lengths[part]
-            for _ in range(HALVINGS):
-                moved = x - length * slopes
-                if model.l1 and slopes[u].any():
-                    moved[u] = _shrunk(moved[u], length * model.l1)
-                objective = model.objective(moved, rows)
-                if objective <= best - SUFFICIENT / length * np.sum((moved - x) ** 2):
-                    x, best, lengths[part] = moved, objective, length
-                    break
-                length /= 2
-        yield x, False
-
-
-def _shrunk(x, by):
-    return np.sign(x) * np.maximum(np.abs(x) - by, 0)
-
-
 def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
-    """Return the final x of L-BFGS, and whether it ended because it cannot improve; each x is passed to `callback(x)`.
-
-    With l1 > 0 a prototype is the difference of two non-negative vectors, on which the penalty is linear.
-    """
+    """Return the last x of L-BFGS, and whether it converged; l1 > 0 splits u into two vectors >= 0."""
     places = model.layout.places
     active = np.concatenate([np.arange(place.start, place.stop) for part, place in places.items() if part in parts])
     split = np.arange(places["u"].start, places["u"].stop) if model.l1 and "u" in parts else active[:0]
@@ -212,10 +168,7 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
 
 
 def coefficients(K, y, v, start, *, l2, tol, max_iter):
-    """Return the best b_0 and b for kernel values K (n, J), codes y and weights v (n,), and whether they converged.
-
-    They are one vector, b_0 first, like `start`.  The problem is convex: logistic regression on J features.
-    """
+    """Return the best b_0 and b, as one vector, for kernel values K (n, J), and whether it converged."""
     M, shares = len(start) // (K.shape[1] + 1), v / v.sum()
 
     def objective(z):

@@ -14,8 +14,7 @@ CLUSTERED = 10_000
 def first_point(model, rows, *, init, gamma, learn_coef, random):
     """Return x at the start, (size,), in the precision of the rows.
 
-    Without `learn_coef` the coefficients are drawn from [-1, 1], else b = 0, and b_0 are the logarithms of the shares
-    of the classes.  gamma=None, for rbf only, is 1 / the median squared distance of some rows to the prototypes.
+    Without `learn_coef` the coefficients are drawn from [-1, 1].  gamma=None is 1 / the median squared distance.
     """
     layout, n = model.layout, len(rows)
     x = np.zeros(layout.size, dtype=rows.X.dtype)
@@ -48,10 +47,9 @@ def first_prototypes(rows, J, init, random):
 
 
 def unit_of(model, x, rows, n_features):
-    """Return the unit of each coordinate of x: 0.1 for theta, the spread of the features for u, 1 for b_0.
+    """Return the unit of each coordinate: 0.1 for theta, the spread of the features for u, 1 for b_0.
 
-    For b it is 0.3 divided by the spread of the kernel values at the start.  In the lazy form it is 1: there the values
-    of a feature in a prototype do not affect rows without the feature, and soon spread the kernel values.
+    For b it is 0.3 divided by the spread of the kernel values at the start, or 1 in the lazy form, where that changes.
     """
     unit, places, n = np.ones(len(x)), model.layout.places, len(rows)
     if not model.kernel.lazy:
@@ -65,8 +63,7 @@ def unit_of(model, x, rows, n_features):
 def _spread(X, n_features, lazy):
     """Return the root mean square deviation of the features from their means; of CSR rows from 0.
 
-    CSR rows may lack columns of the `n_features` that are 0 in all rows.  In the lazy form only the non-zero entries
-    count, because the others move nothing.
+    CSR rows may lack columns of the `n_features`.  In the lazy form only the non-zero entries count.
     """
     if sp.issparse(X):
         n = X.nnz if lazy else X.shape[0] * n_features

@@ -13,8 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, ImportVectorMachine, PrimalCDKLR
 from klr_bench.datasets.synthetic import checkerboard
-from klr_bench.estimators.batch.dual import _step
-from klr_bench.estimators.core.losses import sigmoid
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
@@ -107,16 +105,6 @@ def test_dual_on_any_data(n, d, seed, lam, spread):
     y[:2] = -1, 1
     learner = DualCDKLR(lam, gamma=0.7, tol=1e-9, max_iter=100_000, random_state=0).fit(X, y)
     assert_is_the_solution(learner, X, y)
-
-
-@settings(max_examples=200)
-@given(z=st.floats(-1e6, 1e6), margin=st.floats(-700, 700), q=st.floats(0, 1e9))
-def test_the_one_variable_problem_is_solved(z, margin, q):
-    a = sigmoid(-margin)
-    m = _step(z, a, q)
-    assert np.isfinite(m)
-    scale = 1 + abs(z) + q
-    assert abs(m - z - q * (sigmoid(-m) - a)) <= 1e-10 * scale
 
 
 def test_refuses_what_is_not_finite():

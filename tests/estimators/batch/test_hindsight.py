@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from klr_bench import AuxiliaryKLR, DualCDKLR
+from klr_bench import DualCDKLR
 from klr_bench.datasets.synthetic import moons
 from klr_bench.estimators.batch.hindsight import BestInHindsight
 from tests.reference import kernel as reference
@@ -62,11 +62,6 @@ def test_sums_along_the_rows(layout):
     assert model.summary().items() >= seen[700].items()
     stopped = model.fit(layout(X), Y, callback=lambda one, t: t >= 512)
     assert stopped.cumulative_loss_ == pytest.approx(np.logaddexp(0, -z[:512]).sum())
-
-
-def test_h_is_by_default_that_of_auxiliary():
-    theirs, ours = AuxiliaryKLR().get_params(), BestInHindsight().get_params()
-    assert all(ours[name] == theirs[name] for name in ("h", "aux_gamma", "aux_delta"))
 
 
 def test_refusals():

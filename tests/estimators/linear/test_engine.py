@@ -18,7 +18,7 @@ from klr_bench import (
     SecondOrderPerceptron,
     SoftConfidenceWeighted,
 )
-from klr_bench.estimators.linear import bcw, blocked, confidence, engine
+from klr_bench.estimators.linear import bcw, confidence, engine
 from tests.reference import linear as reference
 
 CASES = {
@@ -56,8 +56,8 @@ def way(request, monkeypatch):
     if request.param.startswith("blocks"):
         monkeypatch.setattr(confidence, "IN_CACHE", 0)
         size = int(request.param.split()[-1])
-        monkeypatch.setattr(blocked, "BLOCK", size)
-        monkeypatch.setattr(blocked.Blocked, "rows", size)
+        monkeypatch.setattr(engine, "BLOCK", size)
+        monkeypatch.setattr(engine.Blocked, "rows", size)
     return request.param
 
 

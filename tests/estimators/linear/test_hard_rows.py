@@ -72,20 +72,5 @@ def test_repeated_rows(learner, seeds, monkeypatch):
     for seed in seeds:
         X, y = repeated_rows(seed)
         monkeypatch.setattr(confidence, "IN_CACHE", [0, 256][seed // 2 % 2])  # a full covariance in blocks, or not
-        assert_all_finite(clone(learner).fit(X.astype([np.float64, np.float32][seed % 2]), y))
-
-
-@pytest.mark.parametrize("learner", FULL + OTHERS, ids=str)
-def test_other_hard_rows(learner):
-    random = np.random.RandomState(0)
-    X = random.standard_normal((200, 4))
-    y = X[:, 0] + 0.5 * random.standard_normal(200) > 0.0
-    cases = {
-        "constant columns": (np.column_stack([X[:, 0], np.full(200, 3.0), np.zeros(200)]), y),
-        "2 % positives": (X, X[:, 0] + 0.5 * random.standard_normal(200) > 1.8),
-        "sorted by class": (X[np.argsort(y)], np.sort(y)),
-        "zero rows": (X * (np.arange(200) % 3 > 0)[:, None], y),
-        "huge column": (X * [1.0, 1e6, 1.0, 1.0], y),
-    }
-    for rows, labels in cases.values():
-        assert_all_finite(clone(learner).fit(sp.csr_matrix(rows), labels))
+        X = X.astype([np.float64, np.float32][seed % 2])
+        assert_all_finite(clone(learner).fit(sp.csr_matrix(X) if seed % 7 == 0 else X, y))
