@@ -19,8 +19,6 @@ from klr_bench.protocols import FIRST
 
 LARGEST = 1024
 """Rows per block if memory allows; larger blocks save no time."""
-SMALL = 256
-"""Blocks with fewer rows make the matrix products slow."""
 TILE = 512
 """Rows per product when a block's values are computed: a product of this size is still in the cache when it is used."""
 
@@ -91,7 +89,7 @@ class KernelBlocks:
             self.whole, _ = self.block(np.arange(self.n))
             return
         self.size = min(max(fitting, 1), LARGEST)
-        if self.size < SMALL:
+        if self.size < 256:  # matrix products are then slow
             message = (
                 f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows; "
                 f"blocks of {self.size} instead of up to {LARGEST} rows are used, which is slower."

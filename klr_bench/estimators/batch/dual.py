@@ -22,8 +22,6 @@ from klr_bench.estimators.core.threads import parallel_map
 
 SWEEPS = 3
 """Sweeps over a block's own kernel matrix; they cost nothing next to the other values, and more do not help."""
-FAR = 700.0
-"""The margin of a coefficient that is too small to affect any f(x)."""
 
 
 @compiled(float64(float64, float64, float64))
@@ -75,7 +73,7 @@ class _Ascent:
     def __init__(self, blocks, signs, lam, random, b, shares):
         self.blocks, self.y, self.lam, self.random = blocks, signs, lam, random
         self.shares, self.scale = shares, shares / lam
-        self.margin, self.f = np.full(signs.shape, FAR), np.zeros(signs.shape)
+        self.margin, self.f = np.full(signs.shape, 700.0), np.zeros(signs.shape)  # a is too small to affect f
         if b is not None:
             a = np.divide(b * signs, self.scale, out=np.full(signs.shape, 0.5), where=self.scale > 0)
             a = np.clip(a, 1e-15, 1 - 1e-15)

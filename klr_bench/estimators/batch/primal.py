@@ -21,9 +21,6 @@ from klr_bench.estimators.batch.base import LARGEST, BatchKLR, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
 
-LINE_STEPS = 20
-"""Largest number of Newton steps along b' - b after an epoch."""
-
 
 def _signature(real):
     vector = float64[::1]
@@ -95,9 +92,9 @@ class _Descent:
         return self.lam / 2 * products + np.logaddexp(0, -self.y * self.f) @ self.shares
 
     def _go(self, coef, f, s, y, way, change):
-        """Take Newton steps in a problem along `way` (n,), which changes f by `change`, while they go downhill."""
+        """Take up to 20 Newton steps along `way` (n,), which changes f by `change`, while they go downhill."""
         largest = np.max(np.abs(change))
-        for _ in range(LINE_STEPS):
+        for _ in range(20):
             slope = self.lam * (coef @ change) - self.shares @ (change * y * s)
             curvature = self.lam * (way @ change) + self.shares @ (change**2 * s * (1 - s))
             if not (slope < 0 < curvature):

@@ -91,8 +91,7 @@ class L1KLR(L1Classifier):
     dtype : {"float32", "float64"} or None, default=None
         Precision of the features, which float32 halves in size; None follows X: float32 stays, all else is float64.
     memory_limit : float, default=3400.0
-        Largest size in MB of the features of the training rows, > 0; larger ones are computed again in every pass.
-        1.5 million rows of 500 float32 features fit.
+        Largest size in MB of the features, > 0, such as 1.5 million x 500 in float32; above, each pass computes them.
     degree, coef0, class_weight, verbose
         See `DualCDKLR`; the paper has equal classes and no weights.
 

@@ -12,8 +12,7 @@ from klr_bench.estimators.core.parameters import COUNT, POSITIVE
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, per_row
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
 
-ABSENT = -1
-"""Place of a feature that is not in the heap."""
+ABSENT = -1  # place of a feature that is not in the heap
 _places, _vector = int64[::1], float64[::1]
 
 

@@ -65,15 +65,6 @@ def test_slopes_are_those_of_finite_differences(name, sparse, n_classes, J):
         assert np.count_nonzero(alone) <= layout.places[part].stop - layout.places[part].start
 
 
-def test_an_origin_changes_nothing_but_rounding():
-    X, y, layout, x = toy(1)
-    model, origin = model_of("rbf", layout), np.full(4, 0.5)
-    moved = x.copy()
-    layout.views(moved)[2][:] -= origin[:, None]
-    for a, b in zip(model.slopes_of_all(x, Rows(X, y)), model.slopes_of_all(moved, Rows(X, y, origin)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
-
-
 @pytest.mark.parametrize("name", KERNELS)
 def test_float32_is_near_float64(name):
     X, y, layout, x = toy(5, n=300)
