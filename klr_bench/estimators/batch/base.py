@@ -20,7 +20,7 @@ from klr_bench.protocols import FIRST
 LARGEST = 1024
 """Rows per block if memory allows; larger blocks save no time."""
 TILE = 512
-"""Rows per product when a block's values are computed: a product of this size is still in the cache when it is used."""
+"""Rows per product of a block: its values are still in the cache when they are used."""
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
@@ -39,7 +39,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the rows of one epoch, over which checkpoints are spread first, and the first worth a checkpoint."""
+        """Return the number of rows of an epoch, and the first t worth a checkpoint."""
         return n_samples, FIRST
 
     def progress(self):
@@ -103,7 +103,7 @@ class KernelBlocks:
         return self.operands.right(self._rows[rows])
 
     def block(self, rows):
-        """Return a matrix (m, n) of kernel values with all rows, and the places in it, (k,), of the k given rows."""
+        """Return kernel values (m, n) with all rows, and the places (k,) of some rows in them."""
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
@@ -177,7 +177,7 @@ class BatchKLR(ExpansionClassifier):
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Solve the problem on the given rows; return self.
+        """Solve the problem on the rows of X; return self.
 
         Parameters
         ----------

@@ -122,7 +122,7 @@ class BestInHindsight(ExpansionClassifier):
         return super().summary() | self.progress()
 
     def _in_ball(self, X, y):
-        """Return the solver with the smallest lam >= the given one whose f lies in the ball, and f (n,)."""
+        """Return the solver with the smallest lam >= `lam` whose f lies in the ball, and f (n,)."""
         shared = ("tol", "max_iter", "kernel", "gamma", "degree", "coef0", "dtype")
         lam = 1 / (self.R * math.sqrt(len(y))) if self.lam is None else self.lam
         parameters = {name: getattr(self, name) for name in shared}

@@ -79,10 +79,10 @@ class _Descent:
         """Return the objectives and the best lower bounds, (m,), after one more step along b' - b."""
         # the dual point s has the coefficients b' and primal - dual = (lam/2) (b - b')' K (b - b')
         other = self.y * self.s * self.shares / self.lam
-        ways, changes = other - self.coef, self.blocks.times(other) - self.f
-        products = np.einsum("ki,ki->k", ways, changes)
+        directions, changes = other - self.coef, self.blocks.times(other) - self.f
+        products = np.einsum("ki,ki->k", directions, changes)
         self.bound = np.maximum(self.bound, self._primal() - self.lam / 2 * np.maximum(products, 0))
-        for problem in zip(self.coef, self.f, self.s, self.y, ways, changes, strict=True):
+        for problem in zip(self.coef, self.f, self.s, self.y, directions, changes, strict=True):
             self._go(*problem)
         primal = self._primal()
         return primal, np.minimum(self.bound, primal)
@@ -91,16 +91,16 @@ class _Descent:
         products = np.einsum("ki,ki->k", self.coef, self.f)
         return self.lam / 2 * products + np.logaddexp(0, -self.y * self.f) @ self.shares
 
-    def _go(self, coef, f, s, y, way, change):
-        """Take up to 20 Newton steps along `way` (n,), which changes f by `change`, while they go downhill."""
+    def _go(self, coef, f, s, y, direction, change):
+        """Take up to 20 Newton steps along a direction (n,), which changes f by `change`."""
         largest = np.max(np.abs(change))
         for _ in range(20):
             slope = self.lam * (coef @ change) - self.shares @ (change * y * s)
-            curvature = self.lam * (way @ change) + self.shares @ (change**2 * s * (1 - s))
+            curvature = self.lam * (direction @ change) + self.shares @ (change**2 * s * (1 - s))
             if not (slope < 0 < curvature):
                 return
             step = min(-slope / curvature, 1 / largest)
-            coef += step * way
+            coef += step * direction
             f += step * change
             s[:] = np.exp(-np.logaddexp(0, y * f))
 

@@ -39,7 +39,7 @@ REFERENCES = ("prox_newton", "cgd", "multiscale_fista", "fista")
 CHECKS, WITHIN = 20, 0.01
 """SGD-C ends where the mean of its last CHECKS objectives is within this share of the reference (footnote 1)."""
 CHECKS_IN_A_PASS = 10
-"""The paper evaluates the objective after each example, which costs a pass over the rows; here there are ten a pass."""
+"""Objectives per pass; the paper evaluates one after each example, which costs a pass over the rows."""
 
 
 class L1Classifier(BinaryKernelClassifier):
@@ -177,7 +177,7 @@ class L1Classifier(BinaryKernelClassifier):
         return self.max_iter, 1
 
     def _stopping_rule(self, reference):
-        """Return a function that returns True for the iterate at which a stage ends: by the gap, or at a reference."""
+        """Return a function that returns True for the iterate at which a stage ends."""
         if reference is None:
             return lambda iterate: iterate.reaches(self.tol)
         if self.solver != "sgd_c":

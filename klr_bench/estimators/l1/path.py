@@ -57,7 +57,7 @@ def lambda_max(X, y, **parameters):
 
 @single_threaded_blas()
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
-    r"""Fit one `L1KLR` per lambda, from the largest to the smallest; each fit starts from the solution before.
+    r"""Fit one `L1KLR` per lambda, from the largest to the smallest, each from the last solution.
 
     .. math::
 

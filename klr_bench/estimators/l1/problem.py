@@ -22,7 +22,7 @@ from klr_bench.estimators.l1.matrix import FeatureMatrix
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A feature matrix, labels y (N,) in -1, +1, lam >= 0, and the weights v (N,) of the examples, None for 1."""
+    """A feature matrix, labels y (N,) in -1, +1, lam >= 0, and weights v (N,), None for 1."""
 
     matrix: FeatureMatrix
     y: np.ndarray
@@ -111,11 +111,11 @@ class Problem:
         return x
 
     def lambda_max(self):
-        """Return the smallest lam for which w = 0 is optimal, ||Z'b||_inf; refuse features that are not finite.
+        """Return the smallest lam for which w = 0 is optimal; ValueError if features are not finite.
 
-        With an intercept, b_i = N_-/N for y_i = 1 and -N_+/N for y_i = -1 (equation 16, lines 326-330, whose
-        sentence swaps the names N_- and N_+); without one b = y/2.  With weights N_- and N_+ are their sums, and b_i is
-        multiplied by v_i.
+        It is ||Z'b||_inf.  With an intercept, b_i = N_-/N for y_i = 1 and -N_+/N for y_i = -1 (equation 16, lines
+        326-330, whose sentence swaps the names N_- and N_+); without one b = y/2.  With weights N_- and N_+ are their
+        sums, and b_i is multiplied by v_i.
         """
         share = self.weights[self.y < 0].sum() / self.weights.sum() if self.intercept else 0.5
         b = self.weights * np.where(self.y > 0, share, share - 1.0)

@@ -64,12 +64,12 @@ def _learn(Z, y, v, penalty, N, k, w, u, q, h):
             moved = w[i] - eta * h[i]  # lines 244 and 246
             total = u[0] * penalty[i]
             if penalty[i] == 0.0:
-                kept = moved
+                clipped = moved
             elif moved > 0.0:
-                kept = max(0.0, moved - (total + q[i]))  # line 248
+                clipped = max(0.0, moved - (total + q[i]))  # line 248
             elif moved < 0.0:
-                kept = min(0.0, moved + (total - q[i]))  # line 250
+                clipped = min(0.0, moved + (total - q[i]))  # line 250
             else:
-                kept = moved
-            q[i] += kept - moved  # line 252
-            w[i] = kept
+                clipped = moved
+            q[i] += clipped - moved  # line 252
+            w[i] = clipped

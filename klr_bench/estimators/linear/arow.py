@@ -104,7 +104,7 @@ def narrow(m, v, parameters):
 
 
 class NAROW(Progressive, ConfidenceLearner):
-    r"""`AROW` with a regularisation of its own at each row: an update reduces the variance of the margin to 1/b.
+    r"""`AROW` with a regularisation per row: an update reduces the variance of the margin to 1/b.
 
     A row with a margin m below 1 and a variance v above 1/b gives the step of `AROW` with
 

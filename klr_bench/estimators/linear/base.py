@@ -39,7 +39,7 @@ class LinearClassifier(BinaryClassifier):
         return np.unique(np.concatenate(selected) if self._has_many() else selected)
 
     def _gather(self):
-        """Set `coef_` and the other fitted attributes from those of the binary learners, with one entry per class."""
+        """Set the fitted attributes from those of the binary learners, one entry per class."""
         learners = begun(self)
         own = {"classes_", "n_features_in_", "feature_names_in_", "t_"}
         for name in [name for name in vars(learners[0]) if name.endswith("_") and name[0] != "_" and name not in own]:
@@ -135,7 +135,7 @@ class IncrementalClassifier(LinearClassifier):
 
 
 class Weighted:
-    """Mixin of an `IncrementalClassifier` with `class_weight` and weights of rows; it comes before that class."""
+    """Mixin that adds weights of rows and classes to an `IncrementalClassifier`; it comes first."""
 
     _parameter_constraints = {"class_weight": CLASS_WEIGHT}  # noqa: RUF012
 
@@ -174,12 +174,12 @@ class Weighted:
 
 
 def check_memory(estimator, d, dtype, instead):
-    """Refuse a full covariance of d features that takes more than `memory_limit`; `instead` says what to use."""
+    """Raise a ValueError if a full covariance of d features takes more than `memory_limit`."""
     needed = d * d * dtype.itemsize / 1e6
     if needed > estimator.memory_limit:
         message = (
             f"{type(estimator).__name__}: a full covariance of {d:,} features takes {needed:,.0f} MB in {dtype}, more "
-            f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or raise memory_limit where there is room."
+            f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or raise memory_limit if there is room."
         )
         raise ValueError(message)
 
@@ -190,5 +190,5 @@ def per_row(values, n):
 
 
 def box(C, q):
-    """Return the bound and the softness (n,) of the dual variables for C (n,) times the hinge loss to the power q."""
+    """Return bound and softness (n,) of dual variables for C (n,) times the hinge loss^q."""
     return (C, np.zeros(len(C))) if q == 1 else (np.full(len(C), np.inf), 0.5 / C)

@@ -172,7 +172,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
 
 def gram(X, weights=None):
-    """Return X'X or X' diag(weights) X, (d, d) float64, for X (n, d), dense or CSR; products are in its precision."""
+    """Return X'X or X' diag(weights) X, (d, d) float64; products are in the precision of X."""
     d = X.shape[1]
     (syrk,), total = get_blas_funcs(("syrk",), dtype=X.dtype), np.zeros((d, d), order="F")
     for start in range(0, X.shape[0], GRAM_ROWS):

@@ -17,7 +17,7 @@ from klr_bench.estimators.linear.engine import rule
 
 @compiled(float64(float64, float64, float64))
 def shrinkage(alpha, v, phi):
-    """Return beta = alpha phi / (sqrt(u) + alpha phi v), where u is the variance of the margin after the update."""
+    """Return beta = alpha phi / (sqrt(u) + alpha phi v); u is the variance after the update."""
     a = alpha * v * phi
     root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2
     return alpha * phi / (root + alpha * phi * v)
@@ -57,7 +57,7 @@ def softly_confident(m, v, parameters):
 
 @rule
 def softly_confident_in_libol(m, v, parameters):
-    """As `softly_confident`, but under the root v^2 is 2 v, and the phi^2 beside v is 2 phi."""
+    """As `softly_confident`, but under the root v^2 is 2 v, and the phi^2 next to v is 2 phi."""
     phi, softness = parameters
     if m >= phi * math.sqrt(v):
         return 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The pass that all confidence-weighted learners share: a Gaussian N(mean, S) over the weights, updated per example.
+"""The pass of all confidence-weighted learners: a Gaussian N(mean, S), updated per example.
 
 At example (x, y), y = -1 or +1, with the margin m = y mean'x and its variance v = x'Sx, a rule answers (alpha, beta):
 
@@ -184,7 +184,7 @@ class Diagonal(Gaussian):
 
 
 class Full(Gaussian):
-    """The full covariance, float64, by a loop over the examples, for an S that fits into the processor's cache."""
+    """The full covariance, float64, by a loop over the examples, for an S that fits into the cache."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)

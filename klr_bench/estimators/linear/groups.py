@@ -1,4 +1,4 @@
-"""The subproblem of sparse batch learning: a linear classifier over groups of features, few of which are used.
+"""The subproblem of sparse batch learning: a linear classifier on groups of features.
 
 Each of the disjoint groups k has a covariance S_k, whitened features z_ik = S_k^(1/2) x_ik and whitened weights w_k
 (Tan et al., 2016, equation 16; with C times the squared loss for q = 2, for which the steps of algorithm 3 are exact):
@@ -34,16 +34,16 @@ def conjugate(norms, sigma, c):
     c_k = max(0, 1 - tau/||z_k||)/sigma with tau = (sum of the norms above tau)/(sigma + number of them).  tau increases
     from 0; each value excludes more groups, until no further group is excluded.
     """
-    tau, kept = 0.0, -1
+    tau, n_before = 0.0, -1
     for _ in range(len(norms) + 1):
         total, above = 0.0, 0
         for k in range(len(norms)):
             if norms[k] > tau:
                 total += norms[k]
                 above += 1
-        if above == kept:
+        if above == n_before:
             break
-        tau, kept = total / (sigma + above), above
+        tau, n_before = total / (sigma + above), above
     value = 0.0
     for k in range(len(norms)):
         c[k] = (1.0 - tau / norms[k]) / sigma if norms[k] > tau else 0.0
@@ -220,6 +220,6 @@ class Subproblem:
         return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
-        """Return the objective of the primal problem; Omega(w) = Omega*(z): both are squares and w is the gradient."""
+        """Return the objective of the primal problem; Omega(w) = Omega*(z), as w is the gradient."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
         return float(self._conjugate + self._C @ loss**self._q)

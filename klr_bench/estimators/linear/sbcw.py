@@ -17,7 +17,7 @@ from klr_bench.estimators.linear.groups import Subproblem
 
 
 class SparseBatchConfidenceWeighted(LinearClassifier):
-    r"""Sparse batch confidence-weighted learning: selects groups of features, each with a covariance of its weights.
+    r"""Sparse batch confidence-weighted learning: selects groups of features.
 
     .. math::
 
@@ -50,7 +50,7 @@ class SparseBatchConfidenceWeighted(LinearClassifier):
     gap_tol : float, default=1e-3
         With n_passes > 1, passes end when the duality gap, relative to the dual objective, is at most this; >= 0.
     sigma : float, default=1e-2
-        Weight > 0 of sum_k m_k^2, beside 1 for (sum_k m_k)^2.  All experiments have 1e-2.
+        Weight > 0 of sum_k m_k^2; that of (sum_k m_k)^2 is 1.  All experiments have 1e-2.
     memory_limit : float, default=4000.0
         MB > 0 that selected columns and covariances may take.  The selection ends with a warning before they exceed it
         (the second rule); if the first group already exceeds it, the fit fails with an error.
