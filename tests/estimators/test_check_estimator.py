@@ -1,6 +1,6 @@
-"""Every class of klr-bench that learns, held against the conventions of scikit-learn: each class once.
+"""scikit-learn's checks of every public class, each class once.
 
-Settings that pass the same validation but run another solver are held against those checks alone that see the solver.
+Settings that pass the same validation but run another solver are checked only where the outcome depends on the solver.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import yaml
-from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 import klr_bench
 from klr_bench import (
@@ -45,7 +45,7 @@ ALGORITHMS = {
     and path.stem != "gradient_boosting"  # scikit-learn's own, for sparse rows too
 }
 SETTINGS = [
-    *(L1KLR(solver=solver) for solver in ("cgd", "fista", "multiscale_fista", "sgd_c")),
+    *(L1KLR(solver=solver, tol=1e-2) for solver in ("cgd", "fista", "multiscale_fista", "sgd_c")),
     L1KLR(solver="sgd_c", features="linear"),
     L1KLR(features="fourier", n_components=20, random_state=0),
     *(
@@ -98,23 +98,27 @@ def expected_to_fail(estimator):
     }
 
 
-@parametrize_with_checks([cls() for cls in CLASSES.values()], expected_failed_checks=expected_to_fail)
-def test_conventions_of_scikit_learn(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("cls", CLASSES.values(), ids=CLASSES)
+def test_conventions_of_scikit_learn(cls):
+    expected = expected_to_fail(cls())
+    results = check_estimator(cls(), expected_failed_checks=expected, on_skip=None, on_fail=None)
+    assert len(results) > 40
+    failures = [(one["check_name"], one["exception"]) for one in results if one["status"] == "failed"]
+    assert not failures
 
 
-def checks_of_solvers():
-    for setting in SETTINGS:
-        for estimator, check in estimator_checks_generator(setting):
-            if check.func.__name__ in OF_SOLVERS:
-                yield pytest.param(estimator, check, id=f"{' '.join(str(setting).split())}-{check.func.__name__}")
+def run_checks_of_solvers(estimator):
+    """Run the checks of OF_SOLVERS on copies of an estimator."""
+    for copy, check in estimator_checks_generator(estimator):
+        if check.func.__name__ in OF_SOLVERS:
+            check(copy)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("estimator", "check"), checks_of_solvers())
-def test_other_solvers_keep_the_conventions(estimator, check):
-    skip_if_not_installed(getattr(estimator, "solver", None))
-    check(estimator)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: " ".join(str(setting).split()))
+def test_other_solvers_keep_the_conventions(setting):
+    skip_if_not_installed(getattr(setting, "solver", None))
+    run_checks_of_solvers(setting)
 
 
 def as_bits(X):
@@ -127,22 +131,13 @@ def as_bits(X):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("estimator", "check"),
-    [
-        pytest.param(estimator, check, id=f"{type(estimator).__name__}-{check.func.__name__}")
-        for cls in (OSKL, NonConservativeKLR, KernelOGD, Forgetron, DualCDKLR, ImportVectorMachine)
-        for estimator, check in estimator_checks_generator(cls())
-        if check.func.__name__ in OF_SOLVERS
-    ],
-)
-def test_learners_of_bits_keep_the_conventions(estimator, check, monkeypatch):
+@pytest.mark.parametrize("cls", [OSKL, NonConservativeKLR, KernelOGD, Forgetron, DualCDKLR, ImportVectorMachine])
+def test_learners_of_bits_keep_the_conventions(cls, monkeypatch):
     monkeypatch.setattr(binary, "without_duplicates", as_bits)
     packed, pack = [], TwoValued.pack
     monkeypatch.setattr(TwoValued, "pack", lambda features, X: (packed.append(X.shape), pack(features, X))[1])
-    check(estimator)
-    if check.func.__name__ == "check_classifiers_train":
-        assert len(packed) > 2
+    run_checks_of_solvers(cls())
+    assert len(packed) > 30
 
 
 def test_scikit_learn_has_all_checks_of_solvers():
@@ -154,7 +149,11 @@ def test_what_is_configured_learns(algorithm):
     spec = ALGORITHMS[algorithm]
     skip_if_not_installed(spec.get("solver"))
     X, y = toy(n=100)
-    predicted = build(spec).fit(X, y).predict(X)
+    model = build(spec)
+    if spec.get("solver") == "skglm":  # compiles for seconds; fitted in peers/test_l1.py
+        model._validate_params()
+        return
+    predicted = model.fit(X, y).predict(X)
     assert set(np.unique(predicted)) <= {-1, 1}
 
 

@@ -30,7 +30,7 @@ def sections(thing):
 
 
 def names(thing, section):
-    """Return the names that a section lists."""
+    """Return the names in a section."""
     lines = sections(thing).get(section, "").splitlines()
     return [name.lstrip("*") for entry in shared.entries(thing, lines) for name in entry.names]
 
@@ -42,7 +42,7 @@ def default(kind):
 
 
 def fits(value, kind, sizes):
-    """Tell whether a value is of one of the types and shapes that a docstring names; `sizes` are those of names."""
+    """Return True if a value has one of the types and shapes that a docstring names; `sizes` are those of names."""
     types = re.findall(r"\b(ndarray|int|float|bool|list|Pipeline)\b", kind)
     if not types:
         return repr(value).replace("'", '"') in kind
@@ -63,17 +63,16 @@ def test_the_first_line_of_a_docstring_is_a_summary(name):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_a_class_has_all_sections_in_their_order(name):
-    found = sections(getattr(klr_bench, name))
-    there = [heading for heading in found if heading in SECTIONS]
-    assert there == SECTIONS, f"{name}: expected the sections {', '.join(SECTIONS[1:])}, got {', '.join(there[1:])}"
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_a_class_has_its_central_formula(name):
-    formulas = re.findall(r"^\.\. math::\n\n((?: {4}.*\n?)+)", sections(getattr(klr_bench, name))[""], re.MULTILINE)
+def test_a_class_has_all_sections_in_their_order_a_formula_and_a_source(name):
+    """A source has authors and a year, and the algorithm, equation, figure, section or theorem that the code is."""
+    by_heading = sections(getattr(klr_bench, name))
+    headings = [heading for heading in by_heading if heading in SECTIONS]
+    assert headings == SECTIONS, f"{name}: expected the sections {', '.join(SECTIONS[1:])}, got {', '.join(headings)}"
+    formulas = re.findall(r"^\.\. math::\n\n((?: {4}.*\n?)+)", by_heading[""], re.MULTILINE)
     assert formulas, f"{name}: its docstring has no block of its formula, .. math::, before the section Parameters"
     assert all(formula.count("{") == formula.count("}") for formula in formulas)
+    references = by_heading["References"]
+    assert re.search(r"[A-Z]\w+.*\b(19|20)\d\d\b", references, re.DOTALL), f"{name} names no author and year"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -92,20 +91,15 @@ def test_the_example_of_a_docstring_runs(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_parameters_of_a_docstring_are_those_of_the_signature(name):
+def test_the_parameters_of_a_docstring_and_their_defaults_are_those_of_the_signature(name):
     thing = getattr(klr_bench, name)
-    assert sorted(names(thing, "Parameters")) == sorted(inspect.signature(thing).parameters)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_defaults_of_a_docstring_are_those_of_the_signature(name):
-    thing = getattr(klr_bench, name)
-    for parameter in inspect.signature(thing).parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            continue
-        entry = shared.described(thing, "Parameters", parameter.name)
-        assert entry.text, f"{name}: {parameter.name} is not described"
-        assert repr(default(entry.type)) == repr(parameter.default), f"{name}: {parameter.name} : {entry.type}"
+    parameters = inspect.signature(thing).parameters
+    assert sorted(names(thing, "Parameters")) == sorted(parameters)
+    for parameter in parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            entry = shared.described(thing, "Parameters", parameter.name)
+            assert entry.text, f"{name}: {parameter.name} is not described"
+            assert repr(default(entry.type)) == repr(parameter.default), f"{name}: {parameter.name} : {entry.type}"
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -131,10 +125,3 @@ def test_the_attributes_of_a_docstring_are_those_of_a_fit(name):
 def fitted(model):
     """Return the public attributes of a fitted model that end in _, by name."""
     return {name: getattr(model, name) for name in dir(model) if re.fullmatch(r"[A-Za-z]\w*_", name)}
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_the_docstring_of_a_class_names_its_source(name):
-    """Authors and a year, and the algorithm, equation, figure, section or theorem that the code is."""
-    references = sections(getattr(klr_bench, name)).get("References", "")
-    assert re.search(r"[A-Z]\w+.*\b(19|20)\d\d\b", references, re.DOTALL), f"{name} names no author and year"

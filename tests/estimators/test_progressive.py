@@ -1,4 +1,4 @@
-"""`partial_fit_scores`: what the classifier says of each row before it learns from it, for the time of learning."""
+"""`partial_fit_scores`: the decision value of each row before the classifier learns from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from klr_bench import AROW, FOGD, NAROW, BudgetOSKL
 
 LEARNERS = [
     BudgetOSKL(10, G=2.0, average=False, gamma=0.5, random_state=0),
-    BudgetOSKL(300, G=1.0, average=False, gamma=0.5, random_state=0),
     FOGD(30, gamma=0.5, random_state=0),
     AROW(),
     AROW(covariance="diagonal"),
@@ -21,53 +20,47 @@ LEARNERS = [
 LAYOUTS = {"float64": np.array, "float32": lambda X: X.astype(np.float32), "csr": sp.csr_matrix}
 
 
-def rows(d=5, n=400):
-    X, y = make_classification(n, d, n_informative=3, n_redundant=0, flip_y=0.2, random_state=0)
+def rows(d=5):
+    X, y = make_classification(300, d, n_informative=3, n_redundant=0, flip_y=0.2, random_state=0)
     return X, np.where(y == 1, "yes", "no")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(
-    "learner", LEARNERS, ids=lambda learner: f"{type(learner).__name__}-{learner.get_params()}"[:24]
-)
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
 def test_scores_are_decision_values_before_each_row(learner, layout):
     X, y = rows()
     X = LAYOUTS[layout](X)
     scored, one_by_one, learned = clone(learner), clone(learner), clone(learner)
     for model in (scored, one_by_one, learned):
         model.partial_fit(X[:150], y[:150], classes=["no", "yes"])
-    found = np.concatenate([scored.partial_fit_scores(X[part], y[part]) for part in (slice(150, 163), slice(163, 400))])
+    mistakes = scored.n_mistakes_
+    scores = np.concatenate(
+        [scored.partial_fit_scores(X[part], y[part]) for part in (slice(150, 163), slice(163, 300))]
+    )
+    assert scored.n_mistakes_ - mistakes == np.count_nonzero(np.where(y[150:] == "yes", scores, -scores) <= 0)
     expected = []
-    for i in range(150, 400):
+    for i in range(150, 300):
         expected.append(one_by_one.decision_function(X[i : i + 1])[0])
         one_by_one.partial_fit(X[i : i + 1], y[i : i + 1])
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
     learned.partial_fit(X[150:163], y[150:163]).partial_fit(X[163:], y[163:])
     np.testing.assert_array_equal(scored.decision_function(X), learned.decision_function(X))
 
 
 def test_a_covariance_in_blocks_scores_the_same():
-    X, y = rows(300, 600)  # with more features than fit into the cache
+    X, y = rows(300)  # with more features than fit into the cache
     scored, learned = AROW(), AROW()
-    found = scored.partial_fit_scores(X, y, classes=["no", "yes"])
-    for i in range(600):
-        assert found[i] == pytest.approx(learned.decision_function(X[i : i + 1])[0] if i else 0.0, rel=1e-6, abs=1e-8)
+    scores = scored.partial_fit_scores(X, y, classes=["no", "yes"])
+    for i in range(300):
+        assert scores[i] == pytest.approx(learned.decision_function(X[i : i + 1])[0] if i else 0.0, rel=1e-6, abs=1e-8)
         learned.partial_fit(X[i : i + 1], y[i : i + 1], classes=["no", "yes"])
-
-
-def test_mistakes_are_counted_by_the_same_scores():
-    X, y = rows()
-    for learner in LEARNERS:
-        model = clone(learner)
-        found = model.partial_fit_scores(X, y)
-        assert model.n_mistakes_ == np.count_nonzero(np.where(y == "yes", found, -found) <= 0)
 
 
 def test_what_has_no_such_scores():
     X, y = rows()
     assert not hasattr(BudgetOSKL(average=True), "partial_fit_scores")
     assert not hasattr(FOGD(average=True), "partial_fit_scores")
-    three = np.arange(400) % 3
+    three = np.arange(300) % 3
     for learner in LEARNERS:
         with pytest.raises(ValueError, match="takes two classes"):
             clone(learner).partial_fit_scores(X, three)

@@ -1,13 +1,9 @@
 """Kernel logistic regression by coordinate ascent on its dual, without a stored kernel matrix.
 
-With z_i = y_i f(x_i), f = sum_i b_i k(x_i, .) and b_i = a_i y_i / (n lam), the dual of the problem of
-`klr_bench.estimators.batch` is
-
-    max_a  -(lam/2) ||f||^2 - (1/n) sum_i [ a_i log a_i + (1 - a_i) log(1 - a_i) ],      0 < a_i < 1,
-
-and a step in a_i alone, q = k(x_i, x_i) / (n lam), solves  z_i + q (a - a_i) + log(a / (1 - a)) = 0  (Yu, Huang, Lin,
-Machine Learning 2011).  With weights, the share w_i / sum_j w_j stands for 1/n.  The unknown here is the margin
-m = -log(a / (1 - a)), so that a = sigma(-m) cannot leave (0, 1) and 1 - a = sigma(m) loses no digits.
+With z_i = y_i f(x_i) and b_i = a_i y_i / (n lam), a step in a_i alone of the dual (see `DualCDKLR`), with
+q = k(x_i, x_i) / (n lam), solves  z_i + q (a - a_i) + log(a / (1 - a)) = 0  (Yu, Huang, Lin, Machine Learning 2011).
+With weights, the share w_i / sum_j w_j stands for 1/n.  The unknown here is the margin m = -log(a / (1 - a)), so that
+a = sigma(-m) cannot leave (0, 1) and 1 - a = sigma(m) loses no digits.
 
 An epoch takes the rows in a new random order, block by block.  First f at a block's rows receives the changes of the
 earlier blocks of the epoch.  Then a few sweeps run on the block's own small kernel matrix.  By symmetry the same kernel
@@ -19,16 +15,13 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, float64, int64, void
 
-from klr_bench.estimators.batch.base import BatchKLR
-from klr_bench.estimators.batch.blocks import TILE, slices
+from klr_bench.estimators.batch.base import TILE, BatchKLR, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.threads import parallel_map
 
 SWEEPS = 3
 """Sweeps over a block's own kernel matrix; they cost nothing next to the other values, and more do not help."""
-FAR = 700.0
-"""The margin of a coefficient that is too small to affect any f(x)."""
 
 
 @compiled(float64(float64, float64, float64))
@@ -60,10 +53,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(gram, orders, y, f, a, margin, scale):
-    """Step through b coordinates in the given orders (sweeps, b), on their own kernel matrix (b, b).
-
-    y, f, a and margin are (m, b) of m problems, scale is (b,); f, a and margin are updated in place.
-    """
+    """Step through b coordinates on their kernel matrix (b, b); f, a and margin (m, b) change."""
     for order in orders:
         for i in order:
             row = gram[i]
@@ -78,15 +68,12 @@ def _sweep(gram, orders, y, f, a, margin, scale):
 
 
 class _Ascent:
-    """The state of m duals: a, the margins with a = sigma(-margin), and f at all rows, each (m, n) float64.
-
-    b_i = scale_i a_i y_i, and scale_i is the share of row i in the loss divided by lam: 1 / (n lam) without weights.
-    """
+    """The state of m duals: a = sigma(-margin) and f, (m, n) each; b_i = scale_i a_i y_i."""
 
     def __init__(self, blocks, signs, lam, random, b, shares):
         self.blocks, self.y, self.lam, self.random = blocks, signs, lam, random
         self.shares, self.scale = shares, shares / lam
-        self.margin, self.f = np.full(signs.shape, FAR), np.zeros(signs.shape)
+        self.margin, self.f = np.full(signs.shape, 700.0), np.zeros(signs.shape)  # a is too small to affect f
         if b is not None:
             a = np.divide(b * signs, self.scale, out=np.full(signs.shape, 0.5), where=self.scale > 0)
             a = np.clip(a, 1e-15, 1 - 1e-15)
@@ -113,9 +100,14 @@ class _Ascent:
             rows = order[block]
             right = blocks.right(rows)
             earlier = slices(block.start, TILE)
-            tiles = self._with_earlier(left, right, changes, earlier)
+
+            def with_earlier(tile, left=left, right=right):
+                values = blocks.operands.values(left[tile], right)
+                return order[tile], values, changes[:, tile] @ values
+
+            tiles = parallel_map(with_earlier, earlier)
             y, f, a, margin = (values.take(rows, axis=1) for values in (self.y, self.f, self.a, self.margin))
-            for _, of_changes in tiles:
+            for _, _, of_changes in tiles:
                 f += of_changes
             before = a.copy()
             gram = np.ascontiguousarray(blocks.operands.values(left[block], right))
@@ -124,34 +116,17 @@ class _Ascent:
             _sweep(gram, orders, y, f, a, margin, scale)
             changes[:, block] = (a - before) * y * scale
             self.f[:, rows], self.a[:, rows], self.margin[:, rows] = f, a, margin
-            self._carry_back(changes[:, block], [order[tile] for tile in earlier], tiles)
+
+            def carry_back(tile, own=changes[:, block]):
+                others, values, _ = tile
+                self.f[:, others] += own @ values.T
+
+            parallel_map(carry_back, tiles)
             tiles = None  # frees their memory for the next tiles
             yield block.stop
 
-    def _with_earlier(self, left, right, changes, earlier):
-        """Return the kernel values of earlier rows, tile by tile, and what the changes of their b add to f."""
-
-        def with_tile(tile):
-            values = self.blocks.operands.values(left[tile], right)
-            return values, changes[:, tile] @ values
-
-        return parallel_map(with_tile, earlier)
-
-    def _carry_back(self, changes, rows, tiles):
-        """Add to f, at the rows of each tile, what the changes of a block's b add."""
-
-        def add(i):
-            values, _ = tiles[i]
-            self.f[:, rows[i]] += changes @ values.T
-
-        parallel_map(add, range(len(tiles)))
-
     def objectives(self):
-        """Return the primal and the dual objectives, (m,); their difference is a sum of non-negative terms.
-
-        primal - dual = sum_i s_i [ l(z_i) - l(m_i) + a_i (z_i - m_i) ],  l(z) = log(1 + exp(-z)), l'(m_i) = -a_i, with
-        the shares s_i of the rows in the loss.
-        """
+        """Return the objectives; primal - dual = sum_i share_i [ l(z_i) - l(m_i) + a_i (z_i - m_i) ]."""
         z = self.y * self.f
         loss = np.logaddexp(0, -z)
         primal = (self.a * z / 2 + loss) @ self.shares
@@ -176,17 +151,61 @@ class DualCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, random_state, dtype, n_jobs
-        See `BatchKLR`.
-    kernel, gamma, degree, coef0, class_weight, verbose
-        See `ExpansionClassifier`.
+    lam : float or None, default=None
+        Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
+        if rows have weights: C = 10 of an SVM (docs/methods/defaults.md).  The paper's grid is 1e-5, 1e-4, ..., 1, of
+        which cross-validation chose 1e-4 on a9a and on mushrooms, and 1e-5 on ijcnn1 (reference of klr_figure5).
+    tol : float, default=1e-3
+        The fit ends when (primal - dual) / primal <= tol, in all problems; tol >= 0.  The norm of f needs 1e-4.
+    max_iter : int, default=1000
+        Largest number of epochs, >= 1.  In the reference of klr_figure5 fits end after 3 or 4.
+    cache_size : float, default=200
+        MB of kernel values in memory, > 0: 200 MB hold those of 5,000 rows in float64, of 7,000 in float32.  Those of
+        more rows are computed again in each epoch, in blocks; blocks below 256 rows (more than 97,000 rows in float64)
+        are slower, with a warning.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, to as many rows; along a grid of lam it saves epochs.
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.  "rbf" suits features of a common scale,
+        so standardise them or scale them to [0, 1]; "linear" is a test of whether a kernel is needed at all.
+    gamma : float, {"scale", "median"} or None, default="scale"
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()) as in
+        scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  Zhang et al. take 1 / (2 s^2), s the 5th
+        (2012) or the 20th (2013) percentile of the distances: a narrower kernel than "median".
+    degree : float, default=3
+        Degree > 0 of the poly kernel.  Zhang et al. (2012, table 2) take 2 for the texts of RCV1.
+    coef0 : float, default=1.0
+        Constant of the poly kernel, any number.  With gamma=1 the default gives the ``(x'z + 1)^2`` of that table.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the rows, drawn for every epoch; a number makes the fit repeatable to the last digit.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  With float32 a gap
+        below about 1e-6 is not meaningful.
+    n_jobs : int or None, default=None
+        Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k.  The published experiments have None; "balanced" shifts the probabilities towards
+        the rarer class.
+    verbose : int or bool, default=False
+        Whether a fit prints its progress, about once a second; above 1 it prints a line for each call of a callback.
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `ExpansionClassifier`.
-    support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
-        See `BatchKLR`.
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    n_features_in_ : int
+        Number of features.
+    support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
+        All training rows, in the precision of the kernel values.
+    dual_coef_ : ndarray of shape (n_samples,), or (n_classes, n_samples) for more than two classes, float64
+        b of f = sum_i b_i k(x_i, .).  At the solution b_i = y_i sigma(-y_i f(x_i)) / (n lam).
+    n_support_ : int
+        Number of training rows.
+    n_iter_ : int
+        Number of whole epochs.
+    objective_, dual_objective_, duality_gap_ : float, or ndarray of shape (n_classes,) for more than two classes
+        Primal and dual objective and (primal - dual) / primal after the last whole epoch.
 
     References
     ----------

@@ -5,9 +5,6 @@ f = K a, s_j = sigma(-y_j f(x_j)), v_j the share of row j in the loss, 1/n witho
 w_j = v_j s_j (1 - s_j).  A Newton step gives the solution of
 
     (K'WK + lam G) a = K'(W f + v y s).
-
-In each round, one such step is taken for every candidate as an additional import vector; the candidate with the lowest
-objective is kept.
 """
 
 from __future__ import annotations
@@ -18,8 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
-from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
-from klr_bench.estimators.batch.blocks import slices
+from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.one_against_rest import gather, in_common, one_against_rest
@@ -29,9 +25,7 @@ from klr_bench.estimators.core.vectors import TIE
 CANDIDATES = 64
 """Candidates per tile: their kernel values and f are (n, CANDIDATES) in float64."""
 NEW = 1e-10
-"""Least share of a candidate's curvature that the import vectors must leave unexplained; below it the system would be
-singular.
-"""
+"""Least share of a candidate's curvature that import vectors leave unexplained; below, the system is singular."""
 ROUNDS = 3
 """Rounds whose mean gain ends the fit: a single one may gain next to nothing where it takes two import vectors."""
 
@@ -53,33 +47,29 @@ class ImportVectorMachine(ExpansionClassifier):
     Parameters
     ----------
     lam : float or None, default=None
-        Weight of the squared norm, > 0; None is 1 / (10 n_samples), or 1 / (10 times the sum of the weights), as for
-        `DualCDKLR`.  Its grid is that of `DualCDKLR`, 1e-5, 1e-4, ..., 1 (configs/algorithm/ivm.yaml).
+        Weight of the squared norm, > 0, with the default and the grid of `DualCDKLR`: None is 1 / (10 n_samples).
     max_import_vectors : int, default=100
         Largest number of import vectors, >= 1; with more than two classes, of each.  The q-th round takes time O(n q)
         for every candidate; where a warning says that the objective still falls, raise it.
     n_candidates : int or None, default=None
         Number of rows, drawn at random, that are tried in each round, >= 1; None is all rows, with time O(n^2 q) for a
-        round.  With 59 the best of them is among the best 5 % of all rows with probability 0.95: that is what
-        configs/algorithm/ivm.yaml has.
+        round.  With 59, as in the experiments, one is among the best 5 % of all rows with probability 0.95.
     tol : float, default=1e-3
         The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average,
         or when the import vectors depend on each other up to rounding; tol >= 0.  1e-2 gives fewer import vectors.
     kernel, gamma, degree, coef0, class_weight, verbose
-        See `ExpansionClassifier`.
+        See `DualCDKLR`.
     random_state : int, RandomState instance or None, default=None
         Seed of the candidates; of no effect with ``n_candidates=None``.
     dtype : {"float32", "float64"} or None, default=None
-        Precision of X, and so of ``support_vectors_``; None follows X: float32 stays float32, all else is float64.  The
-        fit itself is always in float64.
+        Precision of ``support_vectors_``; None follows X: float32 stays, all else is float64.  The fit is in float64.
 
     Attributes
     ----------
     classes_, n_features_in_
-        See `ExpansionClassifier`.
+        See `DualCDKLR`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
-        The import vectors, in the order in which they were chosen; of all classes, where there are more than two, in
-        the order of the rows.
+        The import vectors in the order in which they were chosen; for more than two classes in the order of the rows.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Their coefficients.
     n_support_ : int
@@ -143,26 +133,17 @@ class ImportVectorMachine(ExpansionClassifier):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows.
-        y : array of shape (n_samples,)
-            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights >= 0 of the rows, some above 0.
+        X, y, sample_weight
+            As for `DualCDKLR.fit`.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each round, t = rounds x n_samples; returning True ends the fit.
         """
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
-        operands = self._operands
-        rows = operands.rows(X.astype(np.float64))  # in single precision import vectors that are near look dependent
-        left = operands.left(rows)
-
-        def kernel_values(columns):
-            return operands.values(left, operands.right(rows[columns]))
-
-        machine = _Machine(kernel_values, signs, shares, usual_lam(total) if self.lam is None else self.lam)
+        rows = self._operands.rows(X.astype(np.float64))  # in single precision near import vectors look dependent
+        lam = usual_lam(total) if self.lam is None else self.lam
+        machine = _Machine(self._operands, rows, signs, shares, lam)
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)
@@ -172,8 +153,8 @@ class ImportVectorMachine(ExpansionClassifier):
             objectives.append(machine.objective)
             self.n_iter_ += 1
             self.support_vectors_, self.dual_coef_ = X[machine.chosen], machine.coef
-            self._numbers = np.array(machine.chosen)
-            self.n_support_, self.objective_ = len(machine.chosen), machine.objective
+            self._numbers, self.n_support_ = np.array(machine.chosen), len(machine.chosen)
+            self.objective_ = machine.objective
             if callback is not None and callback(self, self.n_iter_ * n):
                 return self
             gains = -np.diff(objectives[-1 - ROUNDS :])
@@ -194,17 +175,15 @@ class ImportVectorMachine(ExpansionClassifier):
 class _Machine:
     """The import vectors `chosen`, their coefficients `coef` (q,), f at all rows (n,), and the objective."""
 
-    def __init__(self, kernel_values, y, shares, lam):
-        self.kernel_values, self.y, self.shares, self.lam = kernel_values, y, shares, lam
+    def __init__(self, operands, rows, y, shares, lam):
+        self.operands, self.rows, self.left = operands, rows, operands.left(rows)
+        self.y, self.shares, self.lam = y, shares, lam
         self.chosen, self.coef = [], np.zeros(0)
         self.K, self.f = np.zeros((len(y), 0)), np.zeros(len(y))
         self.objective = np.log(2)
 
     def grow(self, candidates):
-        """Add the best candidate, of equal ones the first, after one Newton step.
-
-        Return False if none lowers the objective, or if the import vectors depend on each other up to rounding.
-        """
+        """Add the best candidate, of equal ones the first; return False if none lowers the objective."""
         y, K, lam = self.y, self.K, self.lam
         s = np.exp(-np.logaddexp(0, y * self.f))
         w = self.shares * s * (1 - s)
@@ -214,15 +193,19 @@ class _Machine:
             factor = cho_factor(system) if self.chosen else None
         except LinAlgError:
             return False
-        alone = self._solve(factor, K.T @ target)
+
+        def solve(right):
+            return right[:0] if factor is None else cho_solve(factor, right)
+
+        alone = solve(K.T @ target)
 
         def with_candidates(rows):
             """Return the objectives (c,) with each of these rows, inf if it depends on others, the coefs, f and K."""
-            new = self.kernel_values(rows)
+            new = self.operands.values(self.left, self.operands.right(self.rows[rows]))
             diagonal = new[rows, np.arange(len(rows))]
             border = K.T @ (w[:, None] * new) + lam * K[rows].T
             curvature = np.einsum("ij,ij,i->j", new, new, w) + lam * diagonal
-            along = self._solve(factor, border)
+            along = solve(border)
             left_over = curvature - np.sum(border * along, axis=0)
             independent = left_over > NEW * curvature
             coef = np.where(independent, new.T @ target - border.T @ alone, 0) / np.where(independent, left_over, 1)
@@ -243,7 +226,3 @@ class _Machine:
         self.chosen.append(int(candidates[best]))
         self.K = np.column_stack([K, column])
         return True
-
-    @staticmethod
-    def _solve(factor, right):
-        return right[:0] if factor is None else cho_solve(factor, right)

@@ -8,9 +8,8 @@ With z_j = y_j f(x_j), s_j = sigma(-z_j), the objective of `klr_bench.estimators
 Each step is a Newton step, limited so that no margin moves by more than 1.  Within that range the curvature changes by
 a factor of at most e, so the objective falls at each step (Bach, EJS 2010, proposition 1).
 
-These steps make slow progress along directions that the kernel smooths away.  The gap after an epoch needs K b',
-b'_i = y_i s_i / (n lam).  With K b' known, a step along b' - b costs nothing more; this direction is minus the gradient
-of the objective in f, divided by lam.  The solver takes that step after each epoch.
+These steps are slow along directions that the kernel smooths away.  After each epoch there is a step along b' - b,
+b'_i = y_i s_i / (n lam), minus the gradient of the objective in f, divided by lam; the gap needs K b' in any case.
 """
 
 from __future__ import annotations
@@ -18,13 +17,9 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, float64, int64, void
 
-from klr_bench.estimators.batch.base import BatchKLR
-from klr_bench.estimators.batch.blocks import LARGEST, slices
+from klr_bench.estimators.batch.base import LARGEST, BatchKLR, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
-
-LINE_STEPS = 20
-"""Largest number of Newton steps along b' - b after an epoch."""
 
 
 def _signature(real):
@@ -34,10 +29,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(values, places, rows, y, shares, b, f, s, lam):
-    """Step through the coordinates `rows` (k,); their kernel values are the rows `places` (k,) of `values` (m, n).
-
-    b, f and s (n,) change in place.
-    """
+    """Step through the coordinates `rows` with kernel values[places]; b, f and s (n,) change."""
     n = len(y)
     for p in range(len(rows)):
         i, k = rows[p], values[places[p]]
@@ -84,17 +76,14 @@ class _Descent:
             yield part.stop
 
     def objectives(self):
-        """Return the primal objectives and the best lower bounds so far, (m,), after one more step along b' - b.
-
-        s is a point of the dual problem, with coefficients b' = y s / (n lam), or shares for 1/n; for it
-        primal - dual = (lam/2) (b - b')' K (b - b').
-        """
+        """Return the objectives and the best lower bounds, (m,), after one more step along b' - b."""
+        # the dual point s has the coefficients b' and primal - dual = (lam/2) (b - b')' K (b - b')
         other = self.y * self.s * self.shares / self.lam
-        ways, changes = other - self.coef, self.blocks.times(other) - self.f
-        products = np.einsum("ki,ki->k", ways, changes)
+        directions, changes = other - self.coef, self.blocks.times(other) - self.f
+        products = np.einsum("ki,ki->k", directions, changes)
         self.bound = np.maximum(self.bound, self._primal() - self.lam / 2 * np.maximum(products, 0))
-        for k, (way, change) in enumerate(zip(ways, changes, strict=True)):
-            self._go(k, way, change)
+        for problem in zip(self.coef, self.f, self.s, self.y, directions, changes, strict=True):
+            self._go(*problem)
         primal = self._primal()
         return primal, np.minimum(self.bound, primal)
 
@@ -102,16 +91,16 @@ class _Descent:
         products = np.einsum("ki,ki->k", self.coef, self.f)
         return self.lam / 2 * products + np.logaddexp(0, -self.y * self.f) @ self.shares
 
-    def _go(self, k, way, change):
-        """Take Newton steps in problem k along `way` (n,), which changes f by `change`, while they go downhill."""
-        coef, f, s, y, largest = self.coef[k], self.f[k], self.s[k], self.y[k], np.max(np.abs(change))
-        for _ in range(LINE_STEPS):
+    def _go(self, coef, f, s, y, direction, change):
+        """Take up to 20 Newton steps along a direction (n,), which changes f by `change`."""
+        largest = np.max(np.abs(change))
+        for _ in range(20):
             slope = self.lam * (coef @ change) - self.shares @ (change * y * s)
-            curvature = self.lam * (way @ change) + self.shares @ (change**2 * s * (1 - s))
+            curvature = self.lam * (direction @ change) + self.shares @ (change**2 * s * (1 - s))
             if not (slope < 0 < curvature):
                 return
             step = min(-slope / curvature, 1 / largest)
-            coef += step * way
+            coef += step * direction
             f += step * change
             s[:] = np.exp(-np.logaddexp(0, y * f))
 
@@ -133,17 +122,17 @@ class PrimalCDKLR(BatchKLR):
 
     Parameters
     ----------
-    lam, tol, max_iter, cache_size, warm_start, random_state, dtype, n_jobs
-        See `BatchKLR`.
-    kernel, gamma, degree, coef0, class_weight, verbose
-        See `ExpansionClassifier`.
+    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight
+        See `DualCDKLR`.
+    n_jobs, verbose
+        See `DualCDKLR`.
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `ExpansionClassifier`.
-    support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
-        See `BatchKLR`.
+    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
+        See `DualCDKLR`.
+    n_features_in_
+        See `DualCDKLR`.
 
     References
     ----------

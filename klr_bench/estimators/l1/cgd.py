@@ -8,8 +8,6 @@ import numpy as np
 
 from klr_bench.estimators.l1.problem import Iterate, soft
 
-LEAST, MOST = 1e-10, 1e10
-"""Bounds of the diagonal of H_k (line 171)."""
 FIRST_THRESHOLD = 0.9
 """The adaptive threshold starts here, and never rises above it."""
 ARMIJO = 0.1
@@ -28,7 +26,7 @@ def cgd(problem, x, *, threshold="adaptive"):
     margins = problem.products(x)  # line 181
     gradient, diagonal, _ = problem.slopes(margins, second=True)
     for _ in count():
-        H = np.clip(diagonal, LEAST, MOST)  # line 171
+        H = np.clip(diagonal, 1e-10, 1e10)  # line 171
         d = soft(x - gradient / H, problem.penalty / H) - x  # line 184
         d[np.abs(d) < v * np.max(np.abs(d))] = 0.0  # line 183
         delta = gradient @ d + problem.l1_change(x, d)

@@ -9,8 +9,6 @@ import numpy as np
 
 from klr_bench.estimators.l1.problem import Iterate, soft
 
-LEAST = 1e-10
-"""Lower bound of the elements of H."""
 ROUNDING = 1e-14
 """Relative rounding error of a sum of losses; a step that fails by no more is accepted."""
 
@@ -30,7 +28,7 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
         gradient, diagonal, dual = problem.slopes(margins, second=scale != "identity")
         loss = problem.loss(margins)
         if scale != "identity":
-            diagonal = np.maximum(diagonal, LEAST)
+            diagonal = np.maximum(diagonal, 1e-10)
             H = diagonal if H is None or scale == "current" else np.minimum(H, diagonal)  # lines 110-112
         before, margins_before, mu = y, margins_y, mu * growth
         while True:  # lines 126-128

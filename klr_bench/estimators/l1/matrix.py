@@ -1,8 +1,7 @@
 """The matrix Z (N, D) of the features of all training rows, and the sums over it that the solvers need.
 
 Z is stored column by column in the precision of X, and every sum is a float64: with float32 features the products are
-then exact enough for any duality gap.  A Z above the memory limit is computed again in each pass, a block of rows at a
-time; columns taken from it are stored if they fit.
+then exact enough for any duality gap.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numba import float32, float64, types, void
+from numba import float32, float64, int64, types, void
 
 from klr_bench.estimators.core.features import KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.jit import compiled
@@ -21,7 +20,6 @@ TILE = 2048
 """Rows per tile of the compiled sums: a piece of a column stays in the first-level cache."""
 GRAM_ROWS = 8192
 """Rows that are scaled and multiplied at once."""
-MB = 1_000_000
 
 
 def rows_of_a_block(n_features):
@@ -30,34 +28,26 @@ def rows_of_a_block(n_features):
 
 
 class FeatureMatrix:
-    """Features of the rows X (N, d) under a map of klr_bench.estimators.core.features.
+    """The features of rows X (N, d), stored by columns, or by rows for a solver that draws examples.
 
-    Parameters
-    ----------
-    by_rows : bool
-        Store Z row by row, for a solver that draws examples.
-    memory_limit : float
-        MB that Z may take; above it features are computed in every pass.
+    A matrix of more than `memory_limit` MB is computed again in every pass, a block of rows at a time; columns taken
+    from it are stored if they fit.
     """
 
     def __init__(self, features, X, *, by_rows=False, memory_limit=3400.0):
         self.features, self._X = features, X
         self.by_rows, self.memory_limit = by_rows, memory_limit
         self.shape = (X.shape[0], features.n_features)
-        self.size_mb = self.shape[0] * self.shape[1] * X.dtype.itemsize / MB
-        self.stored, self.stored_in_X = None, self._is_stored_in_X()
+        self.size_mb = self.shape[0] * self.shape[1] * X.dtype.itemsize / 1e6
+        self.stored, self.stored_in_X = None, False
+        if isinstance(features, LinearFeatures) and isinstance(X, np.ndarray) and features.is_all_of(X):
+            self.stored_in_X = X.flags.c_contiguous if by_rows else X.flags.f_contiguous
         if self.stored_in_X:
             self.stored = np.asarray(X)
         elif self.size_mb <= memory_limit:
             self.stored = np.empty(self.shape, dtype=X.dtype, order="C" if by_rows else "F")
             for rows in self._slices():
                 self.stored[rows] = features.transform(X[rows])
-
-    def _is_stored_in_X(self):
-        if not (isinstance(self.features, LinearFeatures) and isinstance(self._X, np.ndarray)):
-            return False
-        layout = self._X.flags.c_contiguous if self.by_rows else self._X.flags.f_contiguous
-        return layout and self.features.is_all_of(self._X)
 
     def _slices(self):
         n, step = self.shape[0], rows_of_a_block(self.shape[1])
@@ -96,21 +86,17 @@ class FeatureMatrix:
 
     def rows(self, indices):
         """Return the features (k, D) of the rows with these indices, row by row."""
-        if self.stored is not None:
-            return np.ascontiguousarray(self.stored[indices])
-        return np.ascontiguousarray(self.features.transform(self._X[indices]))
+        rows = self.features.transform(self._X[indices]) if self.stored is None else self.stored[indices]
+        return np.ascontiguousarray(rows)
 
     def times(self, w):
         """Return Z w (N,) for w (D,); the cost is that of the non-zero elements of w."""
-        J = np.flatnonzero(w)
-        out = np.zeros(self.shape[0])
-        if len(J) and self.stored is None:
-            part = self.take(J) if len(J) < self.shape[1] else self
-            for rows, block in part.blocks():
-                _add_columns(block, np.arange(len(J)), w[J], out[rows])
-        elif len(J):
-            for rows, block in self.blocks():
-                _add_columns(block, J, w[J], out[rows])
+        J, out, part = np.flatnonzero(w), np.zeros(self.shape[0]), self
+        places = J
+        if self.stored is None and len(J) < self.shape[1]:
+            part, places = self.take(J), np.arange(len(J))
+        for rows, block in part.blocks() if len(J) else ():
+            _add_columns(block, places, w[J], out[rows])
         return out
 
     def sums(self, V, h=None):
@@ -134,16 +120,17 @@ class FeatureMatrix:
         return out
 
 
-def _columns(real):
-    return types.Array(real, 2, "C", readonly=True)
+def _read_only(real, dimensions):
+    return types.Array(real, dimensions, "C", readonly=True)
 
 
-_REALS = types.Array(float64, 1, "C", readonly=True)
-_PLACES = types.Array(types.int64, 1, "C", readonly=True)
-_WEIGHTS = types.Array(float64, 2, "C", readonly=True)
+_REALS = _read_only(float64, 1)
 
 
-@compiled([void(_columns(real), _PLACES, _REALS, float64[::1]) for real in (float32, float64)], fastmath=True)
+@compiled(
+    [void(_read_only(real, 2), _read_only(int64, 1), _REALS, float64[::1]) for real in (float32, float64)],
+    fastmath=True,
+)
 def _add_columns(Z, J, w, out):
     """Add to out (n,) the rows J of Z (D, n) times w (len(J),)."""
     n = Z.shape[1]
@@ -156,7 +143,10 @@ def _add_columns(Z, J, w, out):
 
 
 @compiled(
-    [void(_columns(real), _WEIGHTS, _REALS, float64[:, ::1], float64[::1]) for real in (float32, float64)],
+    [
+        void(_read_only(real, 2), _read_only(float64, 2), _REALS, float64[:, ::1], float64[::1])
+        for real in (float32, float64)
+    ],
     fastmath=True,
 )
 def _add_sums(Z, V, h, out, squares):

@@ -10,7 +10,6 @@ from klr_bench.estimators.core.classifier import refuse_not_finite
 from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.l1.estimator import L1KLR
-from klr_bench.estimators.l1.fitted import checked_lambda_max
 
 
 @single_threaded_blas()
@@ -53,12 +52,12 @@ def lambda_max(X, y, **parameters):
     True
     """
     problem, _ = L1KLR(**parameters).prepare(X, y)
-    return checked_lambda_max(problem)
+    return problem.lambda_max()
 
 
 @single_threaded_blas()
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
-    r"""Fit one `L1KLR` per lambda, from the largest to the smallest; each fit starts from the solution before.
+    r"""Fit one `L1KLR` per lambda, from the largest to the smallest, each from the last solution.
 
     .. math::
 

@@ -17,36 +17,32 @@ from numba import float64, types
 from scipy.special import entr
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.l1.matrix import FeatureMatrix
 
 
+@dataclass(frozen=True, eq=False)
 class Problem:
-    """A feature matrix, labels y (N,) in -1, +1, lam >= 0, and the weights v (N,) of the examples, None for 1.
+    """A feature matrix, labels y (N,) in -1, +1, lam >= 0, and weights v (N,), None for 1."""
 
-    Attributes
-    ----------
-    n_points : P, the number of coordinates
-    penalty : (P,), lam for w and 0 for b
-    """
+    matrix: FeatureMatrix
+    y: np.ndarray
+    lam: float
+    intercept: bool
+    weights: np.ndarray | None = None
 
-    def __init__(self, matrix, y, lam, *, intercept, weights=None):
-        self.matrix, self.y, self.lam, self.intercept = matrix, y, lam, intercept
-        self.weights = np.ones(len(y)) if weights is None else weights
-        self.n_points = matrix.shape[1] + intercept
-        self.penalty = np.full(self.n_points, float(lam))
-        self.penalty[matrix.shape[1] :] = 0.0
+    def __post_init__(self):
+        if self.weights is None:
+            object.__setattr__(self, "weights", np.ones(len(self.y)))
 
-    def take(self, J):
-        """Return the problem whose features are the columns J, with the same lam and intercept."""
-        return self.but(matrix=self.matrix.take(J))
+    @property
+    def n_points(self):
+        """P, the number of coordinates."""
+        return self.matrix.shape[1] + self.intercept
 
-    def but(self, *, matrix=None, y=None, lam=None):
-        """Return the problem with another matrix, other labels or another lam."""
-        matrix, y, lam = (
-            self.matrix if matrix is None else matrix,
-            self.y if y is None else y,
-            self.lam if lam is None else lam,
-        )
-        return Problem(matrix, y, lam, intercept=self.intercept, weights=self.weights)
+    @cached_property
+    def penalty(self):
+        """The weight of each coordinate in the penalty, (P,): lam for w and 0 for b."""
+        return np.append(np.full(self.matrix.shape[1], float(self.lam)), np.zeros(int(self.intercept)))
 
     def products(self, x):
         """Return y_i (w'z_i + b), (N,): the margins of a point, or their change along a direction."""
@@ -70,13 +66,9 @@ class Problem:
         return float(self.penalty @ (np.abs(x + d) - np.abs(x)))
 
     def search(self, x, margins, d, products, delta, *, armijo, halvings):
-        """Return the largest alpha in 1, 1/2, 1/4, ... with F(x + alpha d) <= F(x) + armijo alpha delta, or 0.
-
-        products (N,) are those of d.  Differences of F are summed term by term, so that they are accurate even far
-        below the rounding error of F.
-        """
+        """Return the largest alpha in 1, 1/2, 1/4, ... with F(x + alpha d) <= F(x) + armijo alpha delta, or 0."""
         alpha = 1.0
-        for _ in range(halvings):
+        for _ in range(halvings):  # the change is summed term by term: accurate far below the rounding error of F
             change = loss_change(margins, alpha * products, self.weights) + self.l1_change(x, alpha * d)
             if change <= armijo * alpha * delta:
                 return alpha
@@ -84,11 +76,7 @@ class Problem:
         return 0.0
 
     def slopes(self, margins, *, second=False):
-        """Return derivatives of the loss at a point with these margins, and a lower bound of min F.
-
-        They are the gradient (P,), the diagonal of the Hessian (P,) or, without `second`, an empty array, and the dual
-        objective of the dual point that the margins give: F minus this is the duality gap.
-        """
+        """Return the gradient (P,), the diagonal of the Hessian, if `second`, and a lower bound of min F."""
         s = probabilities(margins)
         t, h = self.weights * s, self.weights * s * (1 - s) if second else None
         scaled = t
@@ -123,25 +111,30 @@ class Problem:
         return x
 
     def lambda_max(self):
-        """Return the smallest lam for which w = 0 is optimal: ||Z'b||_inf.
+        """Return the smallest lam for which w = 0 is optimal; ValueError if features are not finite.
 
-        With an intercept, b_i = N_-/N for y_i = 1 and -N_+/N for y_i = -1 (equation 16, lines 326-330, whose
-        sentence swaps the names N_- and N_+); without one b = y/2.  With weights N_- and N_+ are their sums, and b_i is
-        multiplied by v_i.
+        It is ||Z'b||_inf.  With an intercept, b_i = N_-/N for y_i = 1 and -N_+/N for y_i = -1 (equation 16, lines
+        326-330, whose sentence swaps the names N_- and N_+); without one b = y/2.  With weights N_- and N_+ are their
+        sums, and b_i is multiplied by v_i.
         """
-        D = self.matrix.shape[1]
         share = self.weights[self.y < 0].sum() / self.weights.sum() if self.intercept else 0.5
         b = self.weights * np.where(self.y > 0, share, share - 1.0)
-        return float(np.max(np.abs(self.matrix.sums(b[None])[0][0][:D]), initial=0.0))
+        largest = float(np.max(np.abs(self.matrix.sums(b[None])[0][0]), initial=0.0))
+        if not np.isfinite(largest):
+            message = (
+                "L1KLR: the features z_i of some rows are not finite; scale X, or choose another kernel "
+                "(a degree that is not whole has no value below 0)."
+            )
+            raise ValueError(message)
+        return largest
 
 
 @dataclass
 class Iterate:
-    """The state of a solver after an iteration; what the solver does not give is computed when it is read.
+    """The state of a solver after an iteration; what is not given is computed when it is read.
 
-    x (P,) is a point of the problem; `gap_bound` an upper bound of F(x) - min F that cost nothing, `gap_known` the
-    duality gap of x; `step` the number of steps since the start, if it is not the number of iterates; `stuck` says that
-    rounding allows no further progress.
+    `gap_bound` is an upper bound of F(x) - min F that cost nothing, `gap_known` the duality gap of x, `step` the number
+    of steps if it is not that of iterates, and `stuck` is True if rounding allows no further progress.
     """
 
     problem: Problem
@@ -172,7 +165,7 @@ class Iterate:
         return self.gap / max(self.objective, 1e-12)
 
     def reaches(self, tol):
-        """Tell whether the gap is at most tol F(x); False if the solver gave neither the gap nor a bound."""
+        """Return True if the gap is known or bounded by the solver, and at most tol F(x)."""
         level = tol * max(self.objective_known or 0.0, 1e-12)
         if self.gap_known is not None:
             return self.gap_known <= level

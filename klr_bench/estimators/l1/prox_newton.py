@@ -13,6 +13,8 @@ Lee, Sun and Saunders (SIAM J. Optimization, 2014) prove the convergence of such
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numba import float64, int64, types
 
@@ -42,7 +44,7 @@ def prox_newton(problem, x):
     while True:
         broken = violations(gradient, x, problem.penalty)
         J = working_set(broken, x, problem.matrix.shape[1])
-        part = problem.take(J)
+        part = replace(problem, matrix=problem.matrix.take(J))
         places = np.append(J, np.arange(problem.matrix.shape[1], problem.n_points))
         local, slopes = x[places], gradient[places]
         target, last, stuck = ENOUGH * np.max(broken, initial=0.0), False, False
@@ -109,11 +111,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 
 @compiled(float64[::1](types.Array(float64, 2, "C", readonly=True), _READ, _READ, _READ, int64, float64))
 def descend(H, gradient, x, penalty, sweeps, precision):
-    """Return argmin_d g'd + d'Hd/2 + penalty'abs(x + d), (P,), by cyclic coordinate descent.
-
-    Sweeps over all coordinates alternate with sweeps over the non-zero ones.  It ends when the largest violation in a
-    full sweep is `precision` times that in the first.
-    """
+    """Return argmin_d g'd + d'Hd/2 + penalty'abs(x + d), (P,), by cyclic coordinate descent."""
     P = len(x)
     d, slope = np.zeros(P), gradient.copy()  # slope = g + H d
     first, full = 0.0, True

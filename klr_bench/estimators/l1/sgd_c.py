@@ -14,17 +14,13 @@ from numba import float32, float64, int64, types, void
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.l1.problem import Iterate
 
-ETA_0, ALPHA = 0.5, 2.0
-"""Line 240."""
+ETA_0, ALPHA = 0.5, 2.0  # line 240
 CHUNK = 1024
 """Examples between two iterates."""
 
 
 def sgd_c(problem, x, *, random, last, every=CHUNK):
-    """Yield the points after `every` examples and after the last, from the start x (P,); `step` counts the examples.
-
-    Each pass takes all examples, in an order drawn from the RandomState.
-    """
+    """Yield the points after `every` examples and after the last; each pass has a random order."""
     N = len(problem.y)
     x, q, h = x.copy(), np.zeros(len(x)), np.zeros(len(x))  # line 238
     u, k = np.zeros(1), 0
@@ -49,10 +45,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
     fastmath={"contract", "reassoc"},
 )
 def _learn(Z, y, v, penalty, N, k, w, u, q, h):
-    """Learn from the rows Z (n, D), labels y and weights v (n,), as examples k + 1, ..., k + n.
-
-    The other arrays change in place.
-    """
+    """Learn from rows Z (n, D) as examples k + 1, ..., k + n; w, u, q and h change."""
     D = Z.shape[1]
     for row in range(len(y)):
         k += 1
@@ -71,12 +64,12 @@ def _learn(Z, y, v, penalty, N, k, w, u, q, h):
             moved = w[i] - eta * h[i]  # lines 244 and 246
             total = u[0] * penalty[i]
             if penalty[i] == 0.0:
-                kept = moved
+                clipped = moved
             elif moved > 0.0:
-                kept = max(0.0, moved - (total + q[i]))  # line 248
+                clipped = max(0.0, moved - (total + q[i]))  # line 248
             elif moved < 0.0:
-                kept = min(0.0, moved + (total - q[i]))  # line 250
+                clipped = min(0.0, moved + (total - q[i]))  # line 250
             else:
-                kept = moved
-            q[i] += kept - moved  # line 252
-            w[i] = kept
+                clipped = moved
+            q[i] += clipped - moved  # line 252
+            w[i] = clipped

@@ -35,17 +35,37 @@ class AROW(Progressive, Weighted, ConfidenceLearner):
         Regularisation > 0; a larger one makes smaller steps.  The usual grid, that of configs/algorithm, is 2^-5, 2^-4,
         ..., 2^5.  On Covertype cross-validation chose values from 1/16 to 8, and the error is that of r = 1 (references
         of cw_covtype and cw_covtype_toolbox); on the generated rows of cw_epsilon50k it chose 2^-5, the least.
-    covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`.
-    class_weight
-        See `Weighted`.
+    covariance : {"full", "diagonal"}, default="full"
+        "full": time and memory grow with the square of the number of features.  It is stored in float64 for up to 256
+        features, otherwise in the precision of X.  "diagonal": they grow with the number of non-zero features, so it is
+        the choice for texts.  The comparisons with Tan et al. (2016, table 2) have "full".
+    n_epochs : int, default=1
+        Number of passes of ``fit`` over the rows, >= 1.  The published comparisons make one.
+    memory_limit : float, default=4000.0
+        Largest size in MB of a full covariance, > 0; ``fit`` raises an error if it needs more.  The default is enough
+        for 22,000 features in float64 and 31,000 in float32.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k, and is for ``fit`` only: ``partial_fit`` does not have all rows.  The published
+        comparisons have None.
 
     Attributes
     ----------
-    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineLinearClassifier`.
-    covariance_
-        See `ConfidenceLearner`.
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
+        The mean of the weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.  More
+        than two classes have one f each, against the rest (``estimators_``), and other attributes one entry per class.
+    covariance_ : ndarray of shape (n_features, n_features), or (n_features,) if diagonal
+        Covariance of the weights, computed when it is read.
+    n_updates_ : int
+        Number of rows that changed the weights or their covariance.
+    n_mistakes_ : int
+        Number of rows with y f(x) <= 0 at their own step.
+    t_ : int
+        Number of rows seen.
+    n_features_in_ : int
+        Number of features.
 
     References
     ----------
@@ -84,7 +104,7 @@ def narrow(m, v, parameters):
 
 
 class NAROW(Progressive, ConfidenceLearner):
-    r"""`AROW` with a regularisation of its own at each row: an update reduces the variance of the margin to 1/b.
+    r"""`AROW` with a regularisation per row: an update reduces the variance of the margin to 1/b.
 
     A row with a margin m below 1 and a variance v above 1/b gives the step of `AROW` with
 
@@ -101,14 +121,12 @@ class NAROW(Progressive, ConfidenceLearner):
         configs/algorithm, is 2^-4, 2^-3, ..., 2^4.  On Covertype cross-validation chose 8 or 16 (34.2 % error, 37.5 %
         with 1, which is the default of the toolbox LIBOL; reference of cw_covtype), so begin at the upper end.
     covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`.
+        See `AROW`.
 
     Attributes
     ----------
-    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineLinearClassifier`.
-    covariance_
-        See `ConfidenceLearner`.
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `AROW`.
 
     References
     ----------

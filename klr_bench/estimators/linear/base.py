@@ -15,28 +15,7 @@ PREDICTED_ROWS = 4096
 
 
 class LinearClassifier(BinaryClassifier):
-    r"""A linear classifier for dense arrays and CSR matrices, float32 or float64.
-
-    .. math::
-
-        f(x) = w^T x, \qquad \hat{y} = \operatorname{sign} f(x)
-
-    w is ``coef_``.  There is no intercept: append a constant feature if you need one.  With more than two classes there
-    is one such classifier for each, which tells it from the rest, in ``estimators_``.  ``coef_`` is then (n_classes,
-    n_features), and what is a number or an array for two classes is an array or a list with one entry for each class.
-
-    A subclass has a ``fit``, with the decorator ``one_against_rest``, that calls ``_begin`` and sets ``coef_``,
-    (n_features,) float64.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, in the dtype of y.
-    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
-        The weights w.
-    n_features_in_ : int
-        Number of features.
-    """
+    """A linear classifier f(x) = coef_'x; a subclass has `fit`, which calls `_begin` and sets `coef_`."""
 
     @checked_decision
     def decision_function(self, X):
@@ -49,19 +28,18 @@ class LinearClassifier(BinaryClassifier):
         return spread(self, values)
 
     def progress(self):
-        """Return what a checkpoint keeps: the share of weights other than 0."""
+        """Return what a checkpoint keeps: the share of non-zero weights."""
         return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
 
-    def summary(self):
-        """Return what the fit has led to, by name."""
-        return self.progress()
-
     def selected_features(self):
-        """Return the columns of X with a weight other than 0, in ascending order."""
-        return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
+        """Return `selected_features_` or the columns of X with a non-zero weight, in ascending order."""
+        selected = getattr(self, "selected_features_", None)
+        if selected is None:
+            return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
+        return np.unique(np.concatenate(selected) if self._has_many() else selected)
 
     def _gather(self):
-        """Set what the learners have learned: `coef_`, and of each other attribute one entry per class."""
+        """Set the fitted attributes from those of the binary learners, one entry per class."""
         learners = begun(self)
         own = {"classes_", "n_features_in_", "feature_names_in_", "t_"}
         for name in [name for name in vars(learners[0]) if name.endswith("_") and name[0] != "_" and name not in own]:
@@ -83,18 +61,16 @@ class LinearClassifier(BinaryClassifier):
         weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, labels, self.classes_)
         if weights is None or weights.all():
             return X, signs, weights
-        kept = np.flatnonzero(weights)
-        return X[kept], signs[kept], weights[kept]
+        rows = np.flatnonzero(weights)
+        return X[rows], signs[rows], weights[rows]
 
     def _begin_weighted(self, X, y, sample_weight):
-        """As `_begin`, with the C of each row, (n,), in proportion to its weight; some of each class are above 0."""
+        """Return the rows and signs of `_begin`, and C (n,) times the weights of the rows."""
         X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
-        if weights is None:
-            return X, signs, np.full(len(signs), float(self.C))
         if len(np.unique(signs)) < 2:
             message = f"{type(self).__name__}: expected a weight above 0 in each class."
             raise ValueError(message)
-        return X, signs, self.C * weights
+        return X, signs, per_row(self.C, len(signs)) if weights is None else self.C * weights
 
 
 class IncrementalClassifier(LinearClassifier):
@@ -115,12 +91,8 @@ class IncrementalClassifier(LinearClassifier):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows.
-        y : array of shape (n_samples,)
-            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
-        callback : callable, default=None
-            ``callback(estimator, t)`` is called after each block of examples; returning True ends the fit.
+        X, y, callback
+            As for `AROW.fit`.
         """
         return self._fit(X, y, None, callback)
 
@@ -131,10 +103,8 @@ class IncrementalClassifier(LinearClassifier):
 
         Parameters
         ----------
-        X, y, callback
-            As for `fit`.
-        classes : array of shape (n_classes,), default=None
-            All classes; required in the first call if y does not contain all of them.
+        X, y, classes, callback
+            As for `AROW.partial_fit`.
         """
         return self._partial_fit(X, y, classes, None, callback)
 
@@ -160,20 +130,12 @@ class IncrementalClassifier(LinearClassifier):
         return n_samples * self.n_epochs, FIRST
 
     def summary(self):
-        """Return the share of weights other than 0, and the updates."""
-        return {**super().summary(), "n_updates": int(np.sum(self.n_updates_))}
+        """Return the share of non-zero weights, and the number of updates."""
+        return self.progress() | {"n_updates": int(np.sum(self.n_updates_))}
 
 
 class Weighted:
-    """The `fit` and `partial_fit` of an `IncrementalClassifier` with weights of rows; it stands before that class.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None, default=None
-        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
-        n_k) for n_k rows of class k, and is for ``fit`` only: ``partial_fit`` does not have all rows.  The published
-        comparisons have None.
-    """
+    """Mixin that adds weights of rows and classes to an `IncrementalClassifier`; it comes first."""
 
     _parameter_constraints = {"class_weight": CLASS_WEIGHT}  # noqa: RUF012
 
@@ -184,10 +146,14 @@ class Weighted:
 
         Parameters
         ----------
-        X, y, callback
-            As for `IncrementalClassifier.fit`.
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows; each multiplies the weight of the loss in the step of its row.
+        callback : callable, default=None
+            ``callback(estimator, t)`` is called after each block of examples; returning True ends the fit.
         """
         return self._fit(X, y, sample_weight, callback)
 
@@ -208,21 +174,21 @@ class Weighted:
 
 
 def check_memory(estimator, d, dtype, instead):
-    """Refuse a full covariance of d features that takes more than `memory_limit`; `instead` says what to use."""
+    """Raise a ValueError if a full covariance of d features takes more than `memory_limit`."""
     needed = d * d * dtype.itemsize / 1e6
     if needed > estimator.memory_limit:
         message = (
             f"{type(estimator).__name__}: a full covariance of {d:,} features takes {needed:,.0f} MB in {dtype}, more "
-            f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or raise memory_limit where there is room."
+            f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or raise memory_limit if there is room."
         )
         raise ValueError(message)
 
 
-def weights_or_1(weights):
-    """Return the weights (n,), or 1.0 if they are None."""
-    return 1.0 if weights is None else weights
-
-
-def of_rows(numbers, n):
+def per_row(values, n):
     """Return a scalar, or one value per row, as an array (n,), float64."""
-    return np.full(n, numbers, dtype=np.float64)
+    return np.full(n, values, dtype=np.float64)
+
+
+def box(C, q):
+    """Return bound and softness (n,) of dual variables for C (n,) times the hinge loss^q."""
+    return (C, np.zeros(len(C))) if q == 1 else (np.full(len(C), np.inf), 0.5 / C)

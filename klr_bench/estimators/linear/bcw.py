@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
@@ -13,8 +12,8 @@ from sklearn.utils._param_validation import Options
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, POSITIVE
-from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, check_memory, of_rows, weights_or_1
+from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, box, check_memory, per_row
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
 
 GRAM_ROWS = 2048
@@ -30,10 +29,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _coordinate_steps(Z, y, w, bound, softness, counts):
-    """Update w (d,) with one step per row of Z (b, d), z_i = U x_i, with labels y (b,), -1.0 or +1.0.
-
-    bound and softness (b,) are those of the rows.
-    """
+    """Update w (d,) with one step per row z_i = U x_i of Z (b, d)."""
     for i in range(len(y)):
         z, f = Z[i], 0.0
         for k in range(len(w)):
@@ -75,21 +71,18 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         24.4 %).
     r : float or None, default=None
         Weight of the old covariance against the rows of the batch, > 0, as in `AROW`.  None is 1/C, as in equation 6.
-        With 1, and C chosen alone, the errors are 23.6 and 24.4 % (reference of cw_covtype_toolbox).
+        With 1 the errors on Covertype are 23.6 and 24.4 % (reference of cw_covtype_toolbox).
     memory_limit : float, default=4000.0
-        MB > 0 that one covariance may take; up to four matrices of this size are in memory.  The default is reached at
-        22,000 features.
+        Largest size in MB of one covariance, > 0, of which four are in memory; 4000 is reached at 22,000 features.
     class_weight
-        See `Weighted`.
+        See `AROW`.
 
     Attributes
     ----------
     classes_, coef_, n_features_in_
-        See `LinearClassifier`; the weights in coef_ are the mean mu.
-    precision_ : ndarray of shape (n_features, n_features), float64
-        The inverse of Sigma, I + sum of x x' / r.
-    covariance_ : ndarray of shape (n_features, n_features), float64
-        Sigma, computed when it is read.
+        See `AROW`; coef_ is the mean mu.
+    precision_, covariance_ : ndarray of shape (n_features, n_features), float64
+        The inverse of Sigma, I + sum of x x' / r, and Sigma, computed when it is read.
     n_updates_, n_mistakes_ : int
         Number of rows with a step; number of rows with y f(x) <= 0 at their own step.
     t_, n_batches_ : int
@@ -112,24 +105,23 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     (True, 1, (20, 20))
     """
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints = Weighted._parameter_constraints | {
         "C": [POSITIVE],
         "q": [Options(int, {1, 2})],
         "r": [POSITIVE, None],
         "memory_limit": [POSITIVE],
-        "class_weight": CLASS_WEIGHT,
     }
 
     def __init__(self, C=1.0, q=1, *, r=None, memory_limit=4000.0, class_weight=None):
-        self.class_weight = class_weight
         self.C = C
         self.q = q
         self.r = r
         self.memory_limit = memory_limit
+        self.class_weight = class_weight
 
     @property
     def covariance_(self):
-        """The covariance of the weights; of more than two classes a list."""
+        """The covariance of the weights; a list with one per class for more than two classes."""
         check_is_fitted(self, "coef_")
         if self._has_many():
             return [learner.covariance_ for learner in self.estimators_]
@@ -154,8 +146,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root
         self.n_batches_ += 1
-        C = of_rows(self.C * weights_or_1(weights), len(signs))
-        bound, softness = (C, np.zeros(len(C))) if self.q == 1 else (np.full(len(C), math.inf), 0.5 / C)
+        bound, softness = box(per_row(self.C if weights is None else self.C * weights, len(signs)), self.q)
         U, rows, self.pass_time_ = root.astype(X.dtype), max(64, TILE // d), 0.0
         for start in range(0, len(signs), rows):
             block = slice(start, start + rows)
@@ -172,8 +163,8 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         return False
 
     def summary(self):
-        """Return the share of weights other than 0, the updates, and the seconds of the pass over the rows."""
-        return {**super().summary(), "pass_time_s": float(np.sum(self.pass_time_))}
+        """Return the share of non-zero weights, the updates, and the seconds of the pass over the rows."""
+        return super().summary() | {"pass_time_s": float(np.sum(self.pass_time_))}
 
     def _publish(self, w):
         self.coef_ = self._mean = self._root @ w
@@ -181,7 +172,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
 
 def gram(X, weights=None):
-    """Return X'X or X' diag(weights) X, (d, d) float64, for X (n, d), dense or CSR; products are in its precision."""
+    """Return X'X or X' diag(weights) X, (d, d) float64; products are in the precision of X."""
     d = X.shape[1]
     (syrk,), total = get_blas_funcs(("syrk",), dtype=X.dtype), np.zeros((d, d), order="F")
     for start in range(0, X.shape[0], GRAM_ROWS):

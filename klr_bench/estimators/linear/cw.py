@@ -17,29 +17,25 @@ from klr_bench.estimators.linear.engine import rule
 
 @compiled(float64(float64, float64, float64))
 def shrinkage(alpha, v, phi):
-    """Return beta = alpha phi / (sqrt(u) + alpha phi v), where u is the variance of the margin after the update."""
+    """Return beta = alpha phi / (sqrt(u) + alpha phi v); u is the variance after the update."""
     a = alpha * v * phi
     root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2
     return alpha * phi / (root + alpha * phi * v)
 
 
-@compiled(float64(float64, float64, float64))
-def confident_step(m, v, phi):
-    """Return alpha of CW, for phi sqrt(v) > m."""
-    square, edge = phi * phi, phi * math.sqrt(v)
-    psi, xi = 1.0 + 0.5 * square, 1.0 + square
-    root = math.sqrt(0.25 * m * m * square * square + v * square * xi)
-    if m > 0.0:  # (-m psi + root) / (v xi), without cancellation; v phi^2 - m^2 may be negative by rounding
-        return (edge - m) * (edge + m) / (v * (root + m * psi))
-    return (-m * psi + root) / (v * xi)
-
-
 @rule
 def confident(m, v, parameters):
     phi, bound = parameters
-    if m >= phi * math.sqrt(v):
+    edge = phi * math.sqrt(v)
+    if m >= edge:
         return 0.0, 0.0
-    alpha = min(bound, confident_step(m, v, phi))
+    square = phi * phi
+    psi, xi = 1.0 + 0.5 * square, 1.0 + square
+    root = math.sqrt(0.25 * m * m * square * square + v * square * xi)
+    alpha = (-m * psi + root) / (v * xi)
+    if m > 0.0:  # the same without cancellation; v phi^2 - m^2 may be negative by rounding
+        alpha = (edge - m) * (edge + m) / (v * (root + m * psi))
+    alpha = min(bound, alpha)
     return alpha, shrinkage(alpha, v, phi)
 
 
@@ -52,7 +48,7 @@ def softly_confident(m, v, parameters):
     square, n = phi * phi, v + softness
     root = phi * math.sqrt(square * m * m * v * v + 4.0 * n * v * (n + v * square))
     first = m * (2.0 * n + square * v)
-    if m > 0.0:  # rewritten as in confident_step
+    if m > 0.0:  # rewritten as in `confident`
         alpha = 2.0 * (edge - m) * (edge + m) / (root + first)
     else:
         alpha = (root - first) / (2.0 * (n * n + n * v * square))
@@ -61,7 +57,7 @@ def softly_confident(m, v, parameters):
 
 @rule
 def softly_confident_in_libol(m, v, parameters):
-    """As `softly_confident`, but under the root v^2 is 2 v, and the phi^2 beside v is 2 phi."""
+    """As `softly_confident`, but under the root v^2 is 2 v, and the phi^2 next to v is 2 phi."""
     phi, softness = parameters
     if m >= phi * math.sqrt(v):
         return 0.0, 0.0
@@ -97,14 +93,12 @@ class ConfidenceWeighted(ConfidenceLearner):
         data it shrinks without end; with False, which is the published rule, rounding makes it indefinite, and rows
         whose variance is not positive are skipped: 43.7 % error in place of 32.9 % in the same reference.
     covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`.
+        See `AROW`.
 
     Attributes
     ----------
-    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineLinearClassifier`.
-    covariance_
-        See `ConfidenceLearner`.
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `AROW`.
 
     References
     ----------
@@ -173,17 +167,13 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
         "libol": alpha of SCW-II as the toolbox LIBOL 0.3 computes it, which under the root has 2 v in place of v^2 in
         the first term and 2 phi in place of phi^2 in the last bracket.  SCW-I is the same there.  It is for repeating
         published numbers only.
-    covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`.
-    class_weight
-        See `Weighted`.
+    covariance, n_epochs, memory_limit, class_weight
+        See `AROW`.
 
     Attributes
     ----------
-    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineLinearClassifier`.
-    covariance_
-        See `ConfidenceLearner`.
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `AROW`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The pass that all confidence-weighted learners share: a Gaussian N(mean, S) over the weights, updated per example.
+"""The pass of all confidence-weighted learners: a Gaussian N(mean, S), updated per example.
 
 At example (x, y), y = -1 or +1, with the margin m = y mean'x and its variance v = x'Sx, a rule answers (alpha, beta):
 
@@ -6,8 +6,7 @@ At example (x, y), y = -1 or +1, with the margin m = y mean'x and its variance v
 
 A rule sees nothing else, so the same rule works for a full S, for its diagonal, and for a fixed S = I (beta = 0).
 The engine ensures that rounding cannot make S indefinite: S^-1 grows by (beta / (1 - beta v)) x x', and this factor is
-kept below limit / ||x||^2.  A full S of many features is updated in blocks of examples, by
-`klr_bench.estimators.linear.blocked`.
+kept below limit / ||x||^2.  A full S of many features is updated in blocks of examples.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import math
 import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int32, int64, types
+from scipy.linalg import get_blas_funcs
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import in_layout
@@ -32,6 +32,9 @@ rule = compiled(RULE_SIGNATURE)
 MISTAKES, UPDATES, REFUSED = range(3)
 """Places in `counts`: examples with m <= 0, updates, and the number of the refused example, or 0."""
 
+BLOCK = 128
+"""Examples per block of a full covariance of many features."""
+
 ROWS = 4096
 """Examples between two calls of a callback, if the learner needs no blocks."""
 
@@ -44,15 +47,9 @@ def read_only(real, dimensions):
     return types.Array(real, dimensions, "C", readonly=True)
 
 
-_PAIR = types.UniTuple(float64, 2)
-
-
 @compiled(inline="always")
 def ask(rule, m, v, squared, limit, parameters, counts, t):
-    """Count example t and return the rule's answer; refuse the example if the answer, m or v is not finite.
-
-    `squared` is ||x||^2.
-    """
+    """Return the rule's answer at example t; refuse it if it, m or v is not finite."""
     counts[MISTAKES] += m <= 0.0
     alpha, beta = 0.0, 0.0
     if v > 0.0:
@@ -141,11 +138,7 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, leng
 
 
 class Gaussian:
-    """The state of a learner after t examples: `mean` (d,) float64, the covariance, `counts`, `t`.
-
-    `decided` (b,) are f(x) of the rows of the last call of `learn`, each by the ones before it.  A subclass has
-    `_learn`, which returns them, and `covariance()`, which returns a copy.
-    """
+    """The state after t examples; `decided` (b,) are f(x) of the last rows before they were learned."""
 
     rows = ROWS
     """Best number of examples per call of `learn`."""
@@ -158,10 +151,7 @@ class Gaussian:
         self.decided = np.zeros(0)
 
     def learn(self, rule, parameters, X, y):
-        """Learn from rows X (b, d), dense or CSR without duplicates, with labels y (b,), -1.0 or +1.0.
-
-        The parameters of the rule are those of all rows, (1, p), or of each, (b, p).
-        """
+        """Learn from rows X (b, d) with labels y (b,) and rule parameters (1, p) or (b, p)."""
         self.decided = self._learn(rule, parameters, X, y)
         self.t += len(y)
 
@@ -194,7 +184,7 @@ class Diagonal(Gaussian):
 
 
 class Full(Gaussian):
-    """The full covariance, float64, by a loop over the examples, for an S that fits into the processor's cache."""
+    """The full covariance, float64, by a loop over the examples, for an S that fits into the cache."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)
@@ -208,3 +198,82 @@ class Full(Gaussian):
     def covariance(self):
         """Return S, (d, d)."""
         return self.S.copy()
+
+
+_vector, _matrix = float64[::1], float64[:, ::1]
+
+
+@compiled(types.void(RULE, _matrix, float64, _vector, _vector, _vector, _matrix, _vector, _vector, int64[::1], int64))
+def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
+    """Set alpha and beta (b,), and P (b, b) from X S_0 X' to the p_ji; f (b,) is mean_0'x_i."""
+    b = len(y)
+    for i in range(b):
+        numbers = parameters[min(i, len(parameters) - 1)]
+        alpha[i], beta[i] = ask(rule, y[i] * f[i], P[i, i], squared[i], limit, numbers, counts, t + i + 1)
+        if counts[REFUSED]:
+            return
+        if alpha[i] == 0.0 and beta[i] == 0.0:
+            continue
+        own, step = P[i, i + 1 :], alpha[i] * y[i]
+        later = f[i + 1 :]
+        for k in range(len(later)):
+            later[k] += step * own[k]
+        for j in range(i + 1, b):
+            row, source, weight = P[j, j:], P[i, j:], beta[i] * P[i, j]
+            for k in range(len(row)):
+                row[k] -= weight * source[k]
+
+
+class Blocked(Gaussian):
+    """The full covariance of many features, in the precision of X; only the lower triangle is updated.
+
+    Within a block S = S_0 - V V', and V has one column sqrt(beta_j) u_j, u_j = S_j x_j, for each update so far in the
+    block.  The decisions need only the inner products p_ji = u_j'x_i of the block, no vector of d numbers:
+
+        p_ji = x_j'S_0 x_i - sum_{l<j} beta_l p_lj p_li,  v_i = p_ii,  f(x_i) = mean_0'x_i + sum_{j<i} alpha_j y_j p_ji
+
+    This is a Cholesky factorisation whose pivots are the rule's answers.  A block costs the product S_0 X', the
+    recursion on X S_0 X', a triangular solve for the u_j, and one product that adds V to S.
+    """
+
+    rows = BLOCK
+
+    def __init__(self, d, limit, first, dtype):
+        super().__init__(d, limit)
+        self.S = np.eye(d, dtype=dtype, order="F")
+        self.S[np.diag_indices(d)] = first
+
+    def _learn(self, rule, parameters, X, y):
+        decided = np.zeros(len(y))
+        for start in range(0, len(y), BLOCK):
+            block = slice(start, start + BLOCK)
+            own = parameters[block] if len(parameters) > 1 else parameters
+            self._learn_block(rule, own, X[block], y[block], decided[block], self.t + start)
+            if self.counts[REFUSED]:
+                break
+        return decided
+
+    def _learn_block(self, rule, parameters, X, y, f, t):
+        X = in_layout(X, sparse=False)
+        f[:] = X @ self.mean
+        symm, trsm, syrk = get_blas_funcs(("symm", "trsm", "syrk"), (self.S,))
+        SX = symm(1.0, self.S, X.T, lower=1)  # (d, b), one column per example
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            P = (X @ SX).astype(np.float64)
+        alpha, beta = np.zeros(len(y)), np.zeros(len(y))
+        squared = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        _decide(rule, parameters, self.limit, squared, y, f, P, alpha, beta, self.counts, t)
+        active = np.flatnonzero((alpha != 0.0) | (beta != 0.0))
+        if self.counts[REFUSED] or not len(active):
+            return
+        # u_j = S_0 x_j - sum_{l<j} beta_l p_lj u_l, for all j: U T = S_0 X'
+        T = (beta[active, None] * P[np.ix_(active, active)]).astype(SX.dtype)
+        U = trsm(1.0, np.asfortranarray(T), SX.T[active].T, side=1, diag=1, overwrite_b=1)
+        self.mean += U @ (alpha * y)[active]
+        U *= np.sqrt(beta[active]).astype(U.dtype)
+        self.S = syrk(-1.0, U, beta=1.0, c=self.S, lower=1, overwrite_c=1)
+
+    def covariance(self):
+        """Return S, (d, d)."""
+        lower = np.tril(self.S)
+        return lower + np.tril(lower, -1).T

@@ -1,4 +1,4 @@
-"""The subproblem of sparse batch learning: a linear classifier over groups of features, few of which are used.
+"""The subproblem of sparse batch learning: a linear classifier on groups of features.
 
 Each of the disjoint groups k has a covariance S_k, whitened features z_ik = S_k^(1/2) x_ik and whitened weights w_k
 (Tan et al., 2016, equation 16; with C times the squared loss for q = 2, for which the steps of algorithm 3 are exact):
@@ -18,6 +18,7 @@ from numba import boolean, float32, float64, int32, int64, types
 from scipy.linalg import eigh
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.linear.base import box, per_row
 
 FLAT = 1e-13
 """Slope of the dual objective at which a line search ends; the slope is 1 at a = 0."""
@@ -33,16 +34,16 @@ def conjugate(norms, sigma, c):
     c_k = max(0, 1 - tau/||z_k||)/sigma with tau = (sum of the norms above tau)/(sigma + number of them).  tau increases
     from 0; each value excludes more groups, until no further group is excluded.
     """
-    tau, kept = 0.0, -1
+    tau, n_before = 0.0, -1
     for _ in range(len(norms) + 1):
         total, above = 0.0, 0
         for k in range(len(norms)):
             if norms[k] > tau:
                 total += norms[k]
                 above += 1
-        if above == kept:
+        if above == n_before:
             break
-        tau, kept = total / (sigma + above), above
+        tau, n_before = total / (sigma + above), above
     value = 0.0
     for k in range(len(norms)):
         c[k] = (1.0 - tau / norms[k]) / sigma if norms[k] > tau else 0.0
@@ -52,10 +53,7 @@ def conjugate(norms, sigma, c):
 
 @compiled(float64(float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def slope(step, slack, squares, e, v, sigma, norms, c):
-    """Return the slope of the dual objective, `step` along one coordinate: slack minus the change of y f(x).
-
-    `e` and `v` (K,) are y z_ik'z_k and ||z_ik||^2, `squares` (K,) ||z_k||^2; `norms` and `c` (K,) are overwritten.
-    """
+    """Return the slope of the dual objective, `step` along one coordinate; norms and c (K,) change."""
     for k in range(len(squares)):
         norms[k] = np.sqrt(max(0.0, squares[k] + step * (2.0 * e[k] + step * v[k])))
     conjugate(norms, sigma, c)
@@ -67,10 +65,7 @@ def slope(step, slack, squares, e, v, sigma, norms, c):
 
 @compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def shortened(step, slack, softness, squares, e, v, sigma, norms, c):
-    """Return the step, or the shorter step to the maximum of the dual objective if that comes first.
-
-    Regula falsi; the value at an end point that is kept twice is halved (Illinois).
-    """
+    """Return the step, or the shorter one to the maximum, by regula falsi (Illinois)."""
     at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
     if (at_high < 0.0) != (step > 0.0):
         return step
@@ -101,9 +96,8 @@ def _signature(real, index):
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
     """Take one step per row: update a (n,), u (p,) = S_k g and squares (K,) = ||z_k||^2.
 
-    The rows are CSR over the p selected features, in the order of their groups, with their bound and softness (n,).
-    Feature j belongs to group[j], whose features begin at begin[group[j]] and whose covariance is
-    S[begin:, ...], or I if `plain`.
+    The rows are CSR over the selected features, by group.  Those of group k begin at begin[k], and S[begin[k]:] is its
+    covariance, or I if `plain`.
     """
     K = len(squares)
     e, v, c, norms, trial = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K)
@@ -150,27 +144,18 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
 
 
 class Subproblem:
-    """The groups chosen so far, and the weights of their features by passes of dual coordinate ascent.
+    """The groups chosen so far, and passes of dual coordinate ascent on their features.
 
-    Parameters
-    ----------
-    X : array or CSR matrix (n, d), float32 or float64
-    y : array (n,), -1.0 or +1.0
-    C : float or array (n,), > 0: that of all rows, or of each
-    q, sigma : see the module
-    covariance : True for S_k = (I + C X_k'X_k)^-1, False for I
+    `features` and `weights` (p,) are in the order of the groups, `a` (n,) are the dual variables, C that of all rows or
+    of each.  With `covariance` S_k = (I + C X_k'X_k)^-1, else I.
     """
 
     def __init__(self, X, y, C, q, sigma, *, covariance):
         self._X = sp.csr_matrix(X)
-        n = len(y)
-        C = np.full(n, C, dtype=np.float64)
+        C = per_row(C, len(y))
         self._y, self._C, self._q, self._sigma, self._covariance = y, C, q, sigma, covariance
-        self._bound, self._softness = (C, np.zeros(n)) if q == 1 else (np.full(n, np.inf), 0.5 / C)
-        self.features = np.empty(0, dtype=np.int64)
-        """The features of all groups, (p,), in the order in which they were added."""
-        self.weights = np.empty(0)
-        """The weights of these features, (p,)."""
+        self._bound, self._softness = box(C, q)
+        self.features, self.weights = np.empty(0, dtype=np.int64), np.empty(0)
         self.a = np.zeros(len(y))
         self._begin, self._S = np.zeros(1, dtype=np.int64), np.empty((0, 0))
 
@@ -199,10 +184,7 @@ class Subproblem:
         return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(chosen) * wide) / 1e6
 
     def solve(self, n_passes, gap_tol):
-        """Set `a` and `weights` by passes over the rows from a = 0, until the relative duality gap is at most gap_tol.
-
-        Returns the objective of the dual problem, which is theta_t of algorithm 2.
-        """
+        """Set `a` and `weights` by passes until the relative gap is at most gap_tol; return theta_t."""
         self.a = np.zeros(len(self._y))
         for done in range(1, n_passes + 1):
             self._set_state()
@@ -238,6 +220,6 @@ class Subproblem:
         return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
-        """Return the objective of the primal problem; Omega(w) = Omega*(z): both are squares and w is the gradient."""
+        """Return the objective of the primal problem; Omega(w) = Omega*(z), as w is the gradient."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
         return float(self._conjugate + self._C @ loss**self._q)

@@ -38,15 +38,13 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
         Aggressiveness > 0 of PA-I and PA-II; PA ignores it.  The usual grid, that of configs/algorithm, is 2^-4, 2^-3,
         ..., 2^4.  On Covertype cross-validation chose 2^-4, the least, in nearly all repeats; the noisier the labels,
         the smaller it should be.
-    n_epochs
-        See `OnlineLinearClassifier`.
-    class_weight
-        See `Weighted`.
+    n_epochs, class_weight
+        See `AROW`.
 
     Attributes
     ----------
     classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineLinearClassifier`.
+        See `AROW`; coef_ are the weights w.
 
     References
     ----------
@@ -64,18 +62,15 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
 
     _parameter_constraints = (
         OnlineLinearClassifier._parameter_constraints
-        | {
-            "variant": [Options(int, {0, 1, 2})],
-            "C": [POSITIVE],
-        }
+        | {"variant": [Options(int, {0, 1, 2})], "C": [POSITIVE]}
         | Weighted._parameter_constraints
     )
 
     def __init__(self, variant=0, C=1.0, *, n_epochs=1, class_weight=None):
-        super().__init__(n_epochs)
-        self.class_weight = class_weight
         self.variant = variant
         self.C = C
+        self.n_epochs = n_epochs
+        self.class_weight = class_weight
 
     def _update(self, weights=1.0):
         bound = self.C * weights if self.variant == 1 else math.inf

@@ -8,24 +8,23 @@ from numba import float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.one_against_rest import begun
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE
-from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, of_rows, weights_or_1
+from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, per_row
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
 
-ABSENT = -1
+ABSENT = -1  # place of a feature that is not in the heap
 _places, _vector = int64[::1], float64[::1]
 
 
 @compiled(inline="always")
 def before(variance, i, j):
-    """Tell whether feature i is kept rather than j: the smaller variance wins, then the smaller number."""
+    """Return True if feature i wins over j: the smaller variance, then the smaller index."""
     return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)
 
 
 @compiled(types.void(_places, _places, _vector, int64, int64))
 def sink(heap, place, variance, at, size):
-    """Move the feature at a place of the heap down until the heap is in order; the worst feature is at the top."""
+    """Move the feature at a place of the heap down; the worst feature is at the top."""
     feature = heap[at]
     while True:
         child = 2 * at + 1
@@ -44,7 +43,7 @@ def sink(heap, place, variance, at, size):
 
 @compiled(types.void(_places, _places, _vector, int64))
 def rise(heap, place, variance, at):
-    """Move the feature at a place of the heap up until the heap is in order."""
+    """Move the feature at a place of the heap up."""
     feature = heap[at]
     while at > 0 and before(variance, heap[(at - 1) // 2], feature):
         heap[at] = heap[(at - 1) // 2]
@@ -63,10 +62,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts):
-    """Learn from CSR rows of norm 1, with their r (n,); return the number of features in the heap.
-
-    Its capacity is its length.
-    """
+    """Learn from CSR rows of norm 1, with their r (n,); return the number of features in the heap."""
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f, v = 0.0, 0.0
@@ -85,11 +81,11 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
             u = variance[j] * x[s]
             mean[j] += step * u
             variance[j] -= beta * u * u
-            if place[j] != -1:
+            if place[j] != ABSENT:
                 sink(heap, place, variance, place[j], size)
         for s in range(len(row)):
             j = int64(row[s])
-            if place[j] != -1 or x[s] == 0.0:
+            if place[j] != ABSENT or x[s] == 0.0:
                 continue
             if size < len(heap):
                 heap[size] = j
@@ -97,7 +93,7 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
                 size += 1
             elif before(variance, j, heap[0]):
                 mean[heap[0]] = 0.0
-                place[heap[0]] = -1
+                place[heap[0]] = ABSENT
                 heap[0] = j
                 sink(heap, place, variance, 0, size)
             else:
@@ -106,7 +102,7 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
 
 
 class SOFS(Weighted, IncrementalClassifier):
-    r"""Second-order online feature selection: only the B features with the smallest variances keep their weights.
+    r"""Second-order online feature selection: the B features with the smallest variances have weights.
 
     It is `AROW` with variances s only, on rows of norm 1.  A row with a margin m below 1 gives
 
@@ -115,14 +111,14 @@ class SOFS(Weighted, IncrementalClassifier):
         & w_j \leftarrow w_j + (1 - m) \, \beta \, y \, s_j x_j, \qquad s_j \leftarrow s_j - \beta (s_j x_j)^2 \\
         & \beta = \frac{1}{r + \sum_j s_j x_j^2}
 
-    and the weights of all but the B features with the smallest s_j become 0, the first ones being kept among equals.
-    All variances are updated, kept or not.  A feature therefore enters when its variance falls below that of a kept
+    and the weights of all but the B features with the smallest s_j become 0; among equals the first features win.
+    All variances are updated.  A feature therefore enters when its variance falls below that of a selected
     feature, and its weight then comes from that row alone.
 
     Parameters
     ----------
     n_features_to_select : int, default=100
-        Number B >= 1 of features that are kept.  In the reference of sbcw_rcv1, with 23,748 texts of 47,000 features,
+        Number B >= 1 of selected features.  In the reference of sbcw_rcv1, with 23,748 texts of 47,000 features,
         30, 120, 500 and 1,000 give 74, 86, 92 and 94 % accuracy.
     r : float, default=1.0
         Regularisation of AROW, > 0; the weight of a row divides it.  The grid of the experiments is 0.1, 1, 10, of
@@ -130,16 +126,16 @@ class SOFS(Weighted, IncrementalClassifier):
     n_epochs : int, default=1
         Passes of ``fit`` over the rows, >= 1.  The paper makes one.
     class_weight
-        See `Weighted`.
+        See `AROW`.
 
     Attributes
     ----------
     classes_, coef_, n_features_in_
-        See `LinearClassifier`; the weights in coef_ are for rows of norm 1; the norm changes no predicted class.
+        See `AROW`; coef_ are the weights for rows of norm 1; the norm changes no predicted class.
     variance_ : ndarray of shape (n_features,), float64
         The variance of each weight.
     selected_features_ : ndarray of shape (<= B,), int64
-        The kept features in ascending order.
+        The selected features in ascending order.
     n_updates_, n_mistakes_, t_ : int
         Number of rows with an update, with m <= 0 at their own step, and in all.
 
@@ -166,31 +162,21 @@ class SOFS(Weighted, IncrementalClassifier):
     }
 
     def __init__(self, n_features_to_select=100, r=1.0, *, n_epochs=1, class_weight=None):
-        self.class_weight = class_weight
         self.n_features_to_select = n_features_to_select
         self.r = r
         self.n_epochs = n_epochs
-
-    @property
-    def selected_features_(self):
-        """The features that are kept, in ascending order; of more than two classes a list."""
-        if self._has_many():
-            return [learner.selected_features_ for learner in begun(self)]
-        return np.sort(self._heap[: self._size])
-
-    def selected_features(self):
-        """Return the columns of X that are kept, in ascending order."""
-        return np.unique(np.concatenate(self.selected_features_)) if self._has_many() else self.selected_features_
+        self.class_weight = class_weight
 
     def _start(self, X):
         d = X.shape[1]
         self.coef_, self.variance_ = np.zeros(d), np.ones(d)
         self._heap = np.zeros(min(d, self.n_features_to_select), dtype=np.int64)
         self._place, self._size = np.full(d, ABSENT), 0
+        self.selected_features_ = self._heap[:0]
         self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
 
     def _learn(self, X, signs, callback, weights=None):
-        r = of_rows(self.r / weights_or_1(weights), len(signs))
+        r = per_row(self.r if weights is None else self.r / weights, len(signs))
         for start in range(0, len(signs), ROWS):
             block = slice(start, start + ROWS)
             rows, y = normalize(sp.csr_matrix(X[block])), signs[block]
@@ -198,6 +184,7 @@ class SOFS(Weighted, IncrementalClassifier):
                 rows.data, rows.indices, rows.indptr, y, r[block], self.coef_, self.variance_, self._heap, self._place,
                 self._size, self._counts,
             )  # fmt: skip
+            self.selected_features_ = np.sort(self._heap[: self._size])
             self.n_mistakes_, self.n_updates_ = map(int, self._counts)
             self.t_ += len(y)
             if callback is not None and callback(self, self.t_):

@@ -12,10 +12,7 @@ from klr_bench.estimators.linear.engine import rule
 
 @rule
 def second_order(m, v, parameters):
-    """Return the step of coef_ = S w.
-
-    (S w)_new = S w + S x (y - x'S w) / (1 + v) if w changes; without the y if only S changes.
-    """
+    """(S w)_new = S w + S x (y - x'S w) / (1 + v) if w changes; without the y if only S changes."""
     beta = 1.0 / (1.0 + v)
     if m <= 0.0:
         return (1.0 - m) * beta, beta
@@ -47,14 +44,12 @@ class SecondOrderPerceptron(ConfidenceLearner):
         for repeating published numbers only: 48.1 % error on Covertype, 33.9 % without it (reference of
         cw_covtype_toolbox).
     covariance, n_epochs, memory_limit
-        See `ConfidenceLearner`.
+        See `AROW`.
 
     Attributes
     ----------
-    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `OnlineLinearClassifier`.
-    covariance_
-        See `ConfidenceLearner`.
+    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
+        See `AROW`.
 
     References
     ----------
@@ -93,8 +88,5 @@ class SecondOrderPerceptron(ConfidenceLearner):
     def _publish(self):
         super()._publish()
         if self.compat == "libol":
-            self.coef_ = self._perceptron()
-
-    def _perceptron(self):
-        S, Sw = self._state.covariance(), self._state.mean
-        return Sw / S if S.ndim == 1 else solve(S, Sw, assume_a="pos")
+            S, Sw = self._state.covariance(), self._state.mean
+            self.coef_ = Sw / S if S.ndim == 1 else solve(S, Sw, assume_a="pos")

@@ -15,7 +15,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import one_against_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
 from klr_bench.estimators.core.rows import occurring
-from klr_bench.estimators.linear.base import LinearClassifier
+from klr_bench.estimators.linear.base import LinearClassifier, box
 from klr_bench.estimators.linear.engine import read_only
 
 _vector = float64[::1]
@@ -30,10 +30,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
-    """Update a (n,) and z (d,) with one step per CSR row, in the given order.
-
-    bound and softness (n,) are those of the rows, squares (n,) their ||x||^2.
-    """
+    """Update a (n,) and z (d,) with one step per CSR row; squares (n,) are the ||x||^2."""
     for i in order:
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f = 0.0
@@ -69,8 +66,8 @@ class SparDCA(LinearClassifier):
         Weight of the loss, > 0.  The experiments have 1 and change l1.
     l1 : float, default=1.0
         Weight of the L1 norm, >= 0.  With ``l1_relative`` it is a multiple of the smallest value for which w = 0,
-        ``q C max_j |sum_i y_i x_ij|``.  In the reference of sbcw_rcv1 the multiples 0.2, 0.1, 0.04 and 0.01 keep 21,
-        72, 188 and 614 of 47,000 features with 83, 89, 92 and 95 % accuracy.
+        ``q C max_j |sum_i y_i x_ij|``.  On RCV1 the multiples 0.2, 0.1, 0.04 and 0.01 keep 21, 72, 188 and 614 of
+        47,000 features with 83, 89, 92 and 95 % accuracy (reference of sbcw_rcv1).
     l1_relative : bool, default=False
         Whether l1 is such a multiple.  True, as in the experiments, makes a grid that suits any data set.
     q : {1, 2}, default=2
@@ -78,17 +75,16 @@ class SparDCA(LinearClassifier):
     tol : float, default=1e-3
         The fit ends when the duality gap is at most tol times the primal objective; tol >= 0.
     max_iter : int, default=1000
-        Largest number of passes over the rows, each in a random order, >= 1.  In the reference of sbcw_rcv1 8 passes
-        reach the default gap; in that of sbcw_url, on addresses, 100 do not, and a warning says so.
+        Largest number of passes over the rows, each in a random order, >= 1: 8 reach the default gap on RCV1.
     random_state : int, RandomState instance or None, default=None
-        Seed of these orders.  It does not change the minimum, only the way to it.
+        Seed of the orders of the rows.
     class_weight, verbose
         See `SparseBatchConfidenceWeighted`.
 
     Attributes
     ----------
     classes_, coef_, n_features_in_
-        See `LinearClassifier`.
+        See `AROW`; coef_ are the weights w.
     n_iter_ : int
         Number of passes.
     objective_, duality_gap_ : float
@@ -156,10 +152,8 @@ class SparDCA(LinearClassifier):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows.
-        y : array of shape (n_samples,)
-            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        X, y
+            As for `AROW.fit`.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows; each multiplies C in the loss of its row.
         callback : callable, default=None
@@ -169,7 +163,7 @@ class SparDCA(LinearClassifier):
         self.coef_ = np.zeros(X.shape[1])
         columns, X = occurring(X)
         random = check_random_state(self.random_state)
-        bound, softness = (C, np.zeros(len(C))) if self.q == 1 else (np.full(len(C), np.inf), 0.5 / C)
+        bound, softness = box(C, self.q)
         l1 = self.l1 * (self.q * np.max(np.abs(X.T @ (C * signs)), initial=0.0) if self.l1_relative else 1.0)
         squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
         a, z = np.zeros(len(signs)), np.zeros(X.shape[1])
@@ -180,17 +174,19 @@ class SparDCA(LinearClassifier):
             w = np.sign(z) * np.maximum(np.abs(z) - l1, 0.0)
             self.coef_[columns] = w
             self.n_iter_ = n_iter
-            self._measure(X, signs, C, w, a, l1, softness)
-            if callback is not None and callback(self, n_iter):
-                return self
-            if self.converged_:
+            loss, smooth = np.maximum(0.0, 1.0 - signs * (X @ w)), 0.5 * (w @ w)
+            dual = a.sum() - 0.5 * (softness * a) @ a - smooth
+            self.objective_ = float(smooth + l1 * np.abs(w).sum() + C @ loss**self.q)
+            self.duality_gap_ = float((self.objective_ - dual) / max(self.objective_, 1e-300))
+            self.converged_ = bool(self.duality_gap_ <= self.tol)
+            if (callback is not None and callback(self, n_iter)) or self.converged_:
                 return self
         message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} passes."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first at which a trace may begin."""
+        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
         return self.max_iter, 1
 
     def ended_at(self):
@@ -198,18 +194,10 @@ class SparDCA(LinearClassifier):
         return int(np.max(self.n_iter_))
 
     def progress(self):
-        """Return what a checkpoint keeps: objective, gap and the share of weights other than 0."""
-        objective, gap = float(np.sum(self.objective_)), float(np.max(self.duality_gap_))
-        return {"objective": objective, "duality_gap": gap, **super().progress()}
+        """Return what a checkpoint keeps: objective, duality gap and the share of non-zero weights."""
+        gap = float(np.max(self.duality_gap_))
+        return {"objective": float(np.sum(self.objective_)), "duality_gap": gap, **super().progress()}
 
     def summary(self):
-        """Return what a checkpoint keeps, and the passes."""
-        return {**super().summary(), "n_iter": int(np.max(self.n_iter_))}
-
-    def _measure(self, X, y, C, w, a, l1, softness):
-        loss = np.maximum(0.0, 1.0 - y * (X @ w))
-        smooth = 0.5 * (w @ w)
-        dual = a.sum() - 0.5 * (softness * a) @ a - smooth
-        self.objective_ = float(smooth + l1 * np.abs(w).sum() + C @ loss**self.q)
-        self.duality_gap_ = float((self.objective_ - dual) / max(self.objective_, 1e-300))
-        self.converged_ = bool(self.duality_gap_ <= self.tol)
+        """Return the values of a checkpoint, and the number of passes."""
+        return self.progress() | {"n_iter": int(np.max(self.n_iter_))}

@@ -37,34 +37,40 @@ class PrototypeKernel:
         gamma = U.dtype.type(np.exp(theta))
         if self.name == "rbf":
             D = self.distances(X, U)
-            return _exp_of_negative(-gamma * D), D
+            K = -gamma * D
+            if K.dtype == np.float32:
+                exp_negative(K)
+            else:
+                np.exp(K, out=K)
+            return K, D
         products = X @ U
         if self.name == "linear":
             return products, None
         base = gamma * products + U.dtype.type(self.coef0)
         return base**self.degree, base
 
-    def slopes(self, X, U, theta, K, known, W, *, prototypes, width):
-        """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and sum_ij W_ij dk(x_i, u_j)/dtheta, for weights W (m, J).
-
-        K and `known` are the results of `values`.  A slope that is not requested is None.
-        """
+    def slopes(self, X, U, theta, K, known, W, parts):
+        """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and the same by theta, of `parts` only."""
         gamma = U.dtype.type(np.exp(theta))
-        by_prototype, by_width = None, None
+        by_U, by_theta = None, 0.0
         if self.name == "rbf":
             A = W * K
-            if prototypes:
-                by_prototype = self._towards(X, U, A)
-                by_prototype *= 2 * gamma
-            if width:
-                by_width = -float(gamma) * float(np.vdot(A, known))
+            if "u" in parts and self.lazy:  # sum_i A_ij (x_i - u_j) over the non-zero features of x_i
+                by_U = np.zeros_like(U)
+                _lazy_sums(*_parts(X), U, A, by_U)
+                by_U *= 2 * gamma
+            elif "u" in parts:
+                by_U = X.T @ A - U * A.sum(axis=0)
+                by_U *= 2 * gamma
+            if "theta" in parts:
+                by_theta = -float(gamma) * float(np.vdot(A, known))
         else:
             A = W if self.name == "linear" else W * (self.degree * gamma * known ** (self.degree - 1))
-            if prototypes:
-                by_prototype = X.T @ A
-            if width:
-                by_width = 0.0 if self.name == "linear" else float(np.vdot(A, known - self.coef0)) / float(gamma)
-        return by_prototype, by_width
+            if "u" in parts:
+                by_U = X.T @ A
+            if "theta" in parts and self.name == "poly":
+                by_theta = float(np.vdot(A, known - self.coef0)) / float(gamma)
+        return by_U, by_theta
 
     def distances(self, X, U):
         """Return ||x_i - u_j||^2, (m, J); in the lazy form over the non-zero features of x_i."""
@@ -78,21 +84,6 @@ class PrototypeKernel:
         D += np.einsum("dj,dj->j", U, U)
         return np.maximum(D, 0, out=D)
 
-    def _towards(self, X, U, A):
-        """Return sum_i A_ij (x_i - u_j), (d, J); in the lazy form over the non-zero features of x_i."""
-        if self.lazy:
-            total = np.zeros_like(U)
-            _lazy_sums(*_parts(X), U, A, total)
-            return total
-        return X.T @ A - U * A.sum(axis=0)
-
-
-def _exp_of_negative(values):
-    if values.dtype == np.float32:
-        exp_negative(values)
-        return values
-    return np.exp(values, out=values)
-
 
 def _squared_norms(X):
     if sp.issparse(X):
@@ -105,16 +96,16 @@ def _parts(X):
 
 
 def _signatures(n_matrices):
-    """Return the signatures of a function of a CSR block, of U and of some more matrices, one a precision.
+    """Return signatures of a function of a CSR block and of U, which may be read-only, and of some more matrices."""
 
-    The three arrays of the block and U may be read-only, as those of a memory map are.
-    """
-    indices = types.Array(int32, 1, "C", readonly=True)
-    signatures = []
-    for real in (float32, float64):
-        data, U = (types.Array(real, dimensions, "C", readonly=True) for dimensions in (1, 2))
-        signatures.append(void(data, indices, indices, U, *[real[:, ::1]] * n_matrices))
-    return signatures
+    def read_only(dtype, dimensions):
+        return types.Array(dtype, dimensions, "C", readonly=True)
+
+    block = [read_only(int32, 1)] * 2
+    return [
+        void(read_only(real, 1), *block, read_only(real, 2), *[real[:, ::1]] * n_matrices)
+        for real in (float32, float64)
+    ]
 
 
 @compiled(_signatures(1))

@@ -6,19 +6,17 @@ reference vector")
     dL/db_y0 = sum_i g_iy        dL/du_j    = sum_i (sum_y g_iy b_yj) dk(x_i, u_j)/du_j
     dL/db_yj = sum_i g_iy k_ij   dL/dtheta  = sum_ij (sum_y g_iy b_yj) dk(x_i, u_j)/dtheta
 
-With weights v_i each g_iy, and each term of L, is multiplied by v_i, and n is their sum.
-
-The objective is -L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  With two classes b has one row, for the second class; the
-row of the first class is 0, and the softmax is a sigmoid.
+With weights v_i each g_iy, and each term of L, is multiplied by v_i, and n is their sum.  The objective is
+-L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  With two classes b has one row, for the second; that of the first is 0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
@@ -55,10 +53,7 @@ class Layout:
 
 
 class Rows:
-    """Rows X (n, d), dense or CSR, in blocks, codes y (n,) of the classes, and weights v (n,), None for 1.
-
-    Where there is an origin (d,) it is subtracted, and the blocks are dense.
-    """
+    """Rows X (n, d) minus the origin (d,), if any, codes y (n,) of classes, and weights v (n,)."""
 
     def __init__(self, X, y=None, origin=None, v=None):
         self.X, self.y, self.origin = X, y, origin
@@ -84,21 +79,18 @@ class Rows:
 
     def shuffled(self, random, size):
         """Yield all rows in random order, `size` at a time."""
-        order = random.permutation(len(self))
-        picked = self.taken(order) if sp.issparse(self.X) else None  # CSR rows are slow to pick
+        order, sparse = random.permutation(len(self)), sp.issparse(self.X)
+        rows = self.taken(order) if sparse else self  # CSR rows are slow to pick
         for start in range(0, len(self), size):
             part = slice(start, start + size)
-            if picked is None:
-                yield self.block(order[part])
-            else:
-                yield _run_of_rows(picked.X, part), picked.y[part], picked.v[part]
+            yield rows.block(part if sparse else order[part])
 
     def taken(self, rows):
-        """Return some of the rows, as an object of the same kind."""
+        """Return some of the rows as `Rows`."""
         return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin, self.v[rows])
 
     def split(self, share, random):
-        """Return the rows to learn from, and those held out: the same share of each class, or None if that is none."""
+        """Return the rows to learn from, and those held out, or None: the same share of each class."""
         if not share:
             return self, None
         order, out = random.permutation(len(self)), np.zeros(len(self), dtype=bool)
@@ -125,10 +117,6 @@ class Model:
         """Return K (m, J) of a block of rows."""
         return self._forward(x, X)[1]
 
-    def without_penalty(self):
-        """Return the model whose objective is the log loss only."""
-        return replace(self, l1=0.0, l2=0.0)
-
     def objective(self, x, rows):
         """Return the log loss of all rows, the mean of -log P(y_i|x_i), with the penalties."""
         loss = sum(v @ cross_entropy(self._forward(x, X)[0], y) for X, y, v in rows.blocks()) / rows.v.sum()
@@ -136,26 +124,20 @@ class Model:
         l1 = self.l1 * np.abs(U).sum(dtype=np.float64) if self.l1 else 0.0
         return float(loss + self.l2 / 2 * np.vdot(B, B) + l1)
 
-    def slopes(self, x, X, y, v, parts=PARTS):
-        """Return the slopes of the log loss of one block, with l2, by part: places of x, one after the other.
-
-        The weights v (m,) of the rows have a mean of 1 over all blocks.
-        """
-        return self._slopes(x, X, y, v, parts)[1]
-
     def slopes_of_all(self, x, rows, parts=PARTS):
         """Return the objective without l1 on all rows, and its slopes (P,), float64, 0 for parts not requested."""
         _, B, _, _ = self.layout.views(x)
         total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
         mean = rows.v.mean()
         for X, y, v in rows.blocks():
-            F, slopes = self._slopes(x, X, y, v / mean, parts)
+            F, slopes = self.slopes(x, X, y, v / mean, parts)
             total += v @ cross_entropy(F, y) / (mean * len(rows))
             for part, value in slopes.items():
                 sums[self.layout.places[part]] += len(y) / len(rows) * value
         return float(total), sums
 
-    def _slopes(self, x, X, y, v, parts):
+    def slopes(self, x, X, y, v, parts=PARTS):
+        """Return the scores of a block, and by part the slopes of its log loss with l2."""
         F, K, known = self._forward(x, X)
         _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         minus_g = (v[:, None] * residuals(F, y) / len(y)).astype(X.dtype)
@@ -165,8 +147,7 @@ class Model:
             slopes["b"] = np.concatenate([minus_g.sum(axis=0), by_B.ravel()])
         if "u" in parts or "theta" in parts:
             W = minus_g @ B.T
-            asked = {"prototypes": "u" in parts, "width": "theta" in parts}
-            by_U, by_theta = self.kernel.slopes(X, U, float(theta[0]), K, known, W, **asked)
+            by_U, by_theta = self.kernel.slopes(X, U, float(theta[0]), K, known, W, parts)
             slopes |= {"u": by_U.ravel()} if "u" in parts else {}
             slopes |= {"theta": np.array([by_theta], X.dtype)} if "theta" in parts else {}
         return F, slopes
@@ -185,26 +166,11 @@ def cross_entropy(F, y):
     return logsumexp(F, axis=1) - F[np.arange(len(y)), y]
 
 
-def probabilities(F):
-    """Return P (m, M): the softmax of each row of F (m, M)."""
-    P = np.exp(F - F.max(axis=1, keepdims=True))
-    P /= P.sum(axis=1, keepdims=True)
-    return P
-
-
 def residuals(F, y):
     """Return -g = P(y|x_i) - 1[y = y_i], (m, M)."""
     if F.shape[1] == 1:
         sign = np.where(y == 1, 1.0, -1.0)
         return (-sign * np.exp(-np.logaddexp(0.0, sign * F[:, 0])))[:, None]
-    P = probabilities(F)
+    P = softmax(F, axis=1)
     P[np.arange(len(y)), y] -= 1
     return P
-
-
-def _run_of_rows(X, part):
-    """Return consecutive rows of a CSR matrix, sharing its memory."""
-    indptr = X.indptr[part.start : part.stop + 1]
-    run = slice(indptr[0], indptr[-1])
-    shape = (len(indptr) - 1, X.shape[1])
-    return sp.csr_matrix((X.data[run], X.indices[run], indptr - indptr[0]), shape=shape, copy=False)

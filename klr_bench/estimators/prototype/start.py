@@ -1,4 +1,4 @@
-"""The start of learning: the first prototypes, a suitable width, and the units of the coordinates."""
+"""The first prototypes, a suitable width, and the units of the coordinates."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ CLUSTERED = 10_000
 def first_point(model, rows, *, init, gamma, learn_coef, random):
     """Return x at the start, (size,), in the precision of the rows.
 
-    Without `learn_coef` the coefficients are drawn from [-1, 1], else b = 0 but for b_0.  gamma=None is
-    1 / the median squared distance; only rbf has it.
+    Without `learn_coef` the coefficients are drawn from [-1, 1].  gamma=None is 1 / the median squared distance.
     """
-    layout, kernel = model.layout, model.kernel
+    layout, n = model.layout, len(rows)
     x = np.zeros(layout.size, dtype=rows.X.dtype)
-    _, _, U, theta = layout.views(x)
+    b0, _, U, theta = layout.views(x)
     U[:] = first_prototypes(rows, layout.J, init, random).T
     if gamma is None:
-        gamma = 1 / typical_distance(kernel, rows, U, random)
+        D = model.kernel.distances(rows.block(np.sort(random.permutation(n)[:SAMPLE]))[0], U)
+        gamma = 1 / (float(np.median(D)) or float(np.mean(D)) or 1.0)
     theta[:] = np.log(gamma)
     if learn_coef:
-        x[: layout.M] = first_coefficients(rows.y, rows.v, 2 if layout.M == 1 else layout.M)
+        logs = np.log(np.bincount(rows.y, rows.v, minlength=max(layout.M, 2)) / rows.v.sum())
+        b0[:] = logs[1:] - logs[:1] if layout.M == 1 else logs - logs.mean()
     else:
         b = layout.places["b"]
         x[b] = random.uniform(-1, 1, b.stop)
@@ -34,34 +35,21 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
 
 def first_prototypes(rows, J, init, random):
     """Return J prototypes (J, d): rows drawn at random, or centres of k-means on some rows, relative to the origin."""
-    n = len(rows)
+    order = random.permutation(len(rows))
     if init == "random":
-        return _dense(rows.block(np.sort(random.permutation(n)[:J]))[0])
+        X, *_ = rows.block(np.sort(order[:J]))
+        return X.toarray() if sp.issparse(X) else X
     from sklearn.cluster import MiniBatchKMeans
 
-    X, *_ = rows.block(np.sort(random.permutation(n)[:CLUSTERED]))
+    X, *_ = rows.block(np.sort(order[:CLUSTERED]))
     seed = random.randint(2**31 - 1)
     return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X).cluster_centers_
 
 
-def typical_distance(kernel, rows, U, random):
-    """Return the median squared distance, as in the kernel, of some rows to the prototypes U (d, J)."""
-    X, *_ = rows.block(np.sort(random.permutation(len(rows))[:SAMPLE]))
-    D = kernel.distances(X, U)
-    return float(np.median(D)) or float(np.mean(D)) or 1.0
-
-
-def first_coefficients(y, v, n_classes):
-    """Return b_0 for b = 0, (M,): the logarithms of the classes' shares of the weights v; of two their difference."""
-    logs = np.log(np.bincount(y, v, minlength=n_classes) / v.sum())
-    return logs[1:] - logs[:1] if n_classes == 2 else logs - logs.mean()
-
-
 def unit_of(model, x, rows, n_features):
-    """Return the unit of each coordinate of x: 0.1 for theta, the spread of the features for u, 1 for b_0.
+    """Return the unit of each coordinate: 0.1 for theta, the spread of the features for u, 1 for b_0.
 
-    For b it is 0.3 divided by the spread of the kernel values at the start.  In the lazy form it is 1: there the values
-    of a feature in a prototype do not affect rows without the feature, and soon spread the kernel values.
+    For b it is 0.3 divided by the spread of the kernel values at the start, or 1 in the lazy form, where that changes.
     """
     unit, places, n = np.ones(len(x)), model.layout.places, len(rows)
     if not model.kernel.lazy:
@@ -75,9 +63,7 @@ def unit_of(model, x, rows, n_features):
 def _spread(X, n_features, lazy):
     """Return the root mean square deviation of the features from their means; of CSR rows from 0.
 
-    CSR rows may lack columns of the `n_features` that are 0 in all rows.
-
-    In the lazy form only the non-zero entries count, because the others move nothing.
+    CSR rows may lack columns of the `n_features`.  In the lazy form only the non-zero entries count.
     """
     if sp.issparse(X):
         n = X.nnz if lazy else X.shape[0] * n_features
@@ -88,7 +74,3 @@ def _spread(X, n_features, lazy):
 def _deviation(X):
     """Return the root mean square deviation of the columns of X (n, m) from their means."""
     return float(np.sqrt(np.mean(np.var(X, axis=0, dtype=np.float64))))
-
-
-def _dense(X):
-    return X.toarray() if sp.issparse(X) else X

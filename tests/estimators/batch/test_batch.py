@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
-import pickle
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,13 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, ImportVectorMachine, PrimalCDKLR
 from klr_bench.datasets.synthetic import checkerboard
-from klr_bench.estimators.batch.dual import _step
-from klr_bench.estimators.core.losses import sigmoid
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
@@ -43,10 +36,9 @@ def assert_is_the_solution(learner, X, y, rtol=1e-8):
 
 
 @pytest.mark.filterwarnings("ignore:cache_size")
-@pytest.mark.parametrize("cache_size", [TINY, 200])
+@pytest.mark.parametrize(("lam", "cache_size"), [(1e-4, 200), (1e-2, TINY), (1.0, 200)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize("lam", [1e-4, 1e-2, 1.0])
 def test_dual_reaches_the_objective_of_newton(lam, kernel, layout, cache_size, monkeypatch):
     X, y = toy()
     X = suited(X, layout)
@@ -60,26 +52,12 @@ def test_dual_reaches_the_objective_of_newton(lam, kernel, layout, cache_size, m
 
 @pytest.mark.filterwarnings("ignore:cache_size")
 @pytest.mark.parametrize("cache_size", [TINY, 200])
-@pytest.mark.parametrize(("n", "lam", "gamma"), [(200, 1e-2, 20.0), (300, 1e-1, 20.0), (300, 1e-3, 100.0)])
+@pytest.mark.parametrize(("n", "lam", "gamma"), [(200, 1e-2, 20.0), (300, 1e-3, 100.0)])
 def test_primal_reaches_the_objective_of_newton(n, lam, gamma, cache_size):
     X, y = toy(n)
     learner = PrimalCDKLR(lam, tol=1e-9, max_iter=20_000, cache_size=cache_size, gamma=gamma, random_state=0).fit(X, y)
     assert_is_the_solution(learner, X, y)
     assert learner.duality_gap_ <= 1e-9
-
-
-@pytest.mark.mirror("a9a")
-def test_real_data(mirror):
-    with lzma.open(mirror / "a9a" / "a9a.xz") as file:
-        X, y = load_svmlight_file(file, n_features=123)
-    rows = np.random.RandomState(0).permutation(len(y))[:500]
-    X, y = X[rows], y[rows]
-    learner = DualCDKLR(1e-4, tol=1e-9, gamma=0.06, random_state=0).fit(X, y)
-    assert_is_the_solution(learner, X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        primal = PrimalCDKLR(1e-1, tol=1e-5, gamma=0.5, random_state=0).fit(X, y)
-    assert_is_the_solution(primal, X, y, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:cache_size", "ignore::sklearn.exceptions.ConvergenceWarning")
@@ -129,28 +107,6 @@ def test_dual_on_any_data(n, d, seed, lam, spread):
     assert_is_the_solution(learner, X, y)
 
 
-@settings(max_examples=200)
-@given(z=st.floats(-1e6, 1e6), margin=st.floats(-700, 700), q=st.floats(0, 1e9))
-def test_the_one_variable_problem_is_solved(z, margin, q):
-    a = sigmoid(-margin)
-    m = _step(z, a, q)
-    assert np.isfinite(m)
-    scale = 1 + abs(z) + q
-    assert abs(m - z - q * (sigmoid(-m) - a)) <= 1e-10 * scale
-
-
-@pytest.mark.parametrize("cache_size", [0.002, 200])
-def test_equal_rows_of_opposite_classes_converge(cache_size):
-    X, y = toy(n=20)
-    X, y = np.vstack([X, X, X]), np.concatenate([y, -y, y])
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="cache_size")
-        warnings.simplefilter("error", ConvergenceWarning)
-        learner = DualCDKLR(1e-3, tol=1e-9, cache_size=cache_size, gamma=0.7, random_state=0).fit(X, y)
-        PrimalCDKLR(1e-2, tol=1e-6, cache_size=cache_size, gamma=20.0, max_iter=20_000).fit(X, y)
-    assert_is_the_solution(learner, X, y)
-
-
 def test_refuses_what_is_not_finite():
     X, y = toy()
     learner = DualCDKLR(kernel="poly", degree=6, gamma=0.25)
@@ -158,20 +114,14 @@ def test_refuses_what_is_not_finite():
         learner.fit((1e8 * X).astype(np.float32), y)
 
 
-def test_says_that_the_gap_is_open():
-    with pytest.warns(ConvergenceWarning, match="DualCDKLR: the gap is .* > tol after max_iter=1"):
-        DualCDKLR(1e-6, max_iter=1, random_state=0).fit(*toy())
-
-
-def test_a_block_that_does_not_fit_is_made_smaller_and_said():
+def test_an_open_gap_and_small_blocks_give_a_warning():
     X, y = toy()
-    whole = DualCDKLR(1e-2, tol=1e-10, random_state=0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="DualCDKLR: the gap is .* > tol after max_iter=1"):
+        DualCDKLR(1e-6, max_iter=1, random_state=0).fit(X, y)
     message = r"cache_size=0.03 MB holds the kernel values of 12 of 300 rows; blocks of 12"
-    with pytest.warns(UserWarning, match=message) as said:
-        blocks = DualCDKLR(1e-2, tol=1e-10, cache_size=TINY, random_state=0).fit(X, y)
-    assert len(said) == 1
-    np.testing.assert_allclose(blocks.decision_function(X), whole.decision_function(X), atol=1e-3)
-    assert blocks.objective_ == pytest.approx(whole.objective_, rel=1e-9)
+    with pytest.warns(UserWarning, match=message) as warned:
+        DualCDKLR(1e-2, tol=1e-3, cache_size=TINY, random_state=0).fit(X, y)
+    assert len(warned) == 1
 
 
 @pytest.mark.filterwarnings("ignore:cache_size", "ignore::sklearn.exceptions.ConvergenceWarning")
@@ -202,8 +152,6 @@ def test_decision_function_is_the_expansion_and_probabilities_its_sigmoid(learne
         np.testing.assert_allclose(learner.decision_function(data), f, rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(learner.predict(data), np.where(learner.decision_function(data) > 0, "yes", "no"))
         np.testing.assert_array_equal(learner.predict_proba(data)[:, 1], expit(learner.decision_function(data)))
-    again = pickle.loads(pickle.dumps(learner))
-    np.testing.assert_array_equal(again.decision_function(Z), learner.decision_function(Z))
 
 
 @pytest.mark.parametrize("kernel", [KERNELS["rbf"], KERNELS["poly"]], ids=["rbf", "poly"])
@@ -238,18 +186,12 @@ def test_import_vectors_come_near_the_solution():
     assert len(np.unique(machine.support_vectors_, axis=0)) == machine.n_support_
 
 
-def test_import_vectors_are_chosen_where_one_alone_says_nothing():
-    """On a checkerboard the first ones gain next to nothing each."""
-    X, y = checkerboard(1500, 4, 0.0, 0)
-    sizes = [
-        ImportVectorMachine(1e-4, gamma=6.0, n_candidates=10, random_state=seed).fit(X, y).n_support_
-        for seed in range(20)
-    ]
-    assert min(sizes) > 10
-
-
 @pytest.mark.parametrize("seed", range(4))
-def test_import_vectors_that_rounding_makes_dependent_are_enough(seed):
+def test_import_vectors_are_chosen_on_a_checkerboard(seed):
+    """The first ones gain next to nothing each; in float32 rounding makes them dependent."""
+    X, y = checkerboard(1500, 4, 0.0, 0)
+    machine = ImportVectorMachine(1e-4, gamma=6.0, n_candidates=10, random_state=seed)
+    assert machine.fit(X, y).n_support_ > 10
     X, y = checkerboard(700, 4, 0.1, 0)
     machine = ImportVectorMachine(1e-5, gamma=6.0, n_candidates=59, random_state=seed)
     assert machine.fit(X.astype(np.float32), y).score(X, y) > 0.75
@@ -261,7 +203,7 @@ def test_import_vectors_that_rounding_makes_dependent_are_enough(seed):
 @pytest.mark.filterwarnings("ignore:cache_size")
 def test_the_objective_is_that_of_the_weighted_loss(learner, cache_size):
     X, y = toy(n=150)
-    w = np.random.RandomState(1).random_sample(len(y)) * 3
+    w = np.random.RandomState(1).random_sample(len(y)) * (np.arange(150) % 5 > 0)
     fitted = clone(learner).set_params(cache_size=cache_size).fit(X, y, w)
     K = reference.kernel_matrix(X, X, gamma=0.7)
     f = K @ fitted.dual_coef_
@@ -270,12 +212,5 @@ def test_the_objective_is_that_of_the_weighted_loss(learner, cache_size):
     slope = 1e-2 * fitted.dual_coef_ - w / w.sum() * y / (1 + np.exp(y * f))
     assert abs(K @ slope).max() < 1e-4, "the gradient vanishes"
     assert 0 <= fitted.duality_gap_ <= 1e-9
-
-
-@pytest.mark.parametrize("learner", WEIGHTED, ids=str)
-def test_a_warm_start_knows_the_weights(learner):
-    X, y = toy(n=100)
-    w = np.random.RandomState(1).random_sample(len(y)) * (np.arange(100) % 5 > 0)
-    fitted = clone(learner).set_params(warm_start=True).fit(X, y, w)
-    before = fitted.n_iter_
-    assert fitted.fit(X, y, w).n_iter_ < before
+    first = fitted.n_iter_
+    assert fitted.set_params(warm_start=True).fit(X, y, w).n_iter_ < first

@@ -42,7 +42,7 @@ def test_a_path_is_the_fits_one_by_one():
     assert len(seen) == sum(model.n_iter_ for model in models)
 
 
-@pytest.mark.parametrize("lams", [(0.5, -0.1), (0.5, 0.0), (0.5, np.nan), ()])
+@pytest.mark.parametrize("lams", [(0.5, -0.1), 0.0, (0.5, np.nan), (), "abc", None])
 def test_a_path_takes_positive_lambdas_alone(lams):
     with pytest.raises(ValueError, match="lams: expected numbers above 0"):
         l1_path(*toy(), lams)

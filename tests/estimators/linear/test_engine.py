@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from klr_bench import (
@@ -21,7 +18,7 @@ from klr_bench import (
     SecondOrderPerceptron,
     SoftConfidenceWeighted,
 )
-from klr_bench.estimators.linear import bcw, blocked, confidence, engine
+from klr_bench.estimators.linear import bcw, confidence, engine
 from tests.reference import linear as reference
 
 CASES = {
@@ -32,12 +29,10 @@ CASES = {
     "cw": (ConfidenceWeighted(0.55), reference.cw(0.55)),
     "cw sure": (ConfidenceWeighted(0.95), reference.cw(0.95)),
     "scw1": (SoftConfidenceWeighted(1, C=0.0625), reference.cw(0.75, 0.0625)),
-    "scw1 sure": (SoftConfidenceWeighted(1, 16.0, 0.9), reference.cw(0.9, 16.0)),
+    "scw1 of libol": (SoftConfidenceWeighted(1, 16.0, 0.9, compat="libol"), reference.cw(0.9, 16.0)),
     "scw2": (SoftConfidenceWeighted(2), reference.scw2(0.75, 1.0)),
     "scw2 sure": (SoftConfidenceWeighted(2, 0.0625, 0.9), reference.scw2(0.9, 0.0625)),
-    "scw1 of libol": (SoftConfidenceWeighted(1, C=0.0625, compat="libol"), reference.cw(0.75, 0.0625)),
-    "scw2 of libol": (SoftConfidenceWeighted(2, compat="libol"), reference.scw2_of_libol(0.75, 1.0)),
-    "scw2 of libol sure": (SoftConfidenceWeighted(2, 4.0, 0.95, compat="libol"), reference.scw2_of_libol(0.95, 4.0)),
+    "scw2 of libol": (SoftConfidenceWeighted(2, 4.0, 0.95, compat="libol"), reference.scw2_of_libol(0.95, 4.0)),
 }
 LEARNERS = [learner for learner, _ in CASES.values()] + [
     SecondOrderPerceptron(),
@@ -55,14 +50,14 @@ def toy(n=300, d=6, seed=1):
     return X / np.sqrt(d), y
 
 
-@pytest.fixture(params=["loop", "blocks of 1", "blocks of 7", "blocks of 128"])
+@pytest.fixture(params=["diagonal", "loop", "blocks of 1", "blocks of 7", "blocks of 128"])
 def way(request, monkeypatch):
-    """How a full covariance is updated."""
-    if request.param != "loop":
+    """How the covariance is updated."""
+    if request.param.startswith("blocks"):
         monkeypatch.setattr(confidence, "IN_CACHE", 0)
         size = int(request.param.split()[-1])
-        monkeypatch.setattr(blocked, "BLOCK", size)
-        monkeypatch.setattr(blocked.Blocked, "rows", size)
+        monkeypatch.setattr(engine, "BLOCK", size)
+        monkeypatch.setattr(engine.Blocked, "rows", size)
     return request.param
 
 
@@ -74,43 +69,23 @@ def assert_same(learner, mean, covariance, updates, mistakes, rtol=1e-8):
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("case", CASES)
-def test_full_covariance_equals_the_reference(case, layout, way):
+def test_the_learners_equal_the_reference(case, layout, way):
     X, y = toy()
     learner, step = CASES[case]
-    assert_same(clone(learner).fit(layout(X), y), *reference.online(X, y, step, limit=engine.LIMITS["float64"]))
+    limit, diagonal = engine.LIMITS["float64"], way == "diagonal"
+    learner = clone(learner).set_params(covariance="diagonal" if diagonal else "full").fit(layout(X), y)
+    assert_same(learner, *reference.online(X, y, step, diagonal=diagonal, limit=limit))
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("case", CASES)
-def test_diagonal_covariance_equals_the_reference(case, layout):
-    X, y = toy()
-    learner, step = CASES[case]
-    learner = clone(learner).set_params(covariance="diagonal").fit(layout(X), y)
-    assert_same(learner, *reference.online(X, y, step, diagonal=True, limit=engine.LIMITS["float64"]))
-
-
-@pytest.mark.parametrize("update", ["mistakes", "always"])
+@pytest.mark.parametrize(("update", "compat"), [("mistakes", None), ("always", None), ("mistakes", "libol")])
 @pytest.mark.parametrize("a", [1.0, 0.1])
-def test_second_order_perceptron_equals_the_reference(a, update, way):
-    X, y = toy()
-    learner = SecondOrderPerceptron(a, update).fit(X, y)
-    w, S, updates, mistakes = reference.sop(X, y, a, always=update == "always")
-    assert_same(learner, S @ w, S, updates, mistakes)
-
-
-@pytest.mark.parametrize("update", ["mistakes", "always"])
-def test_second_order_perceptron_of_libol_predicts_without_the_covariance(update, way):
-    X, y = toy()
-    learner = SecondOrderPerceptron(0.5, update, compat="libol").fit(X, y)
-    w, S, updates, mistakes = reference.sop(X, y, 0.5, always=True)
-    assert_same(learner, w, S, updates, mistakes)
-
-
-def test_second_order_perceptron_of_libol_with_a_diagonal():
-    X, y = toy(d=1)
-    learner = SecondOrderPerceptron(compat="libol", covariance="diagonal").fit(X, y)
-    w, S, updates, mistakes = reference.sop(X, y, always=True)
-    assert_same(learner, w, np.diag(S), updates, mistakes)
+def test_second_order_perceptron_equals_the_reference(a, update, compat, way):
+    """With compat="libol" it learns always, and predicts without the covariance."""
+    diagonal = way == "diagonal"
+    X, y = toy(d=1 if diagonal else 6)
+    learner = SecondOrderPerceptron(a, update, compat=compat, covariance="diagonal" if diagonal else "full").fit(X, y)
+    w, S, updates, mistakes = reference.sop(X, y, a, always=update == "always" or compat is not None)
+    assert_same(learner, w if compat else S @ w, np.diag(S) if diagonal else S, updates, mistakes)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
@@ -124,10 +99,9 @@ def test_passive_aggressive_equals_the_reference(variant, C, layout):
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("C", [0.0625, 1.0, 16.0])
-@pytest.mark.parametrize("r", [None, 0.25, 1.0])
+@pytest.mark.parametrize(("C", "r"), [(0.0625, None), (16.0, None), (1.0, 0.25), (0.0625, 1.0)])
 @pytest.mark.parametrize("q", [1, 2])
-def test_batches_equal_the_reference(q, r, C, layout, monkeypatch):
+def test_batches_equal_the_reference(q, C, r, layout, monkeypatch):
     monkeypatch.setattr(bcw, "GRAM_ROWS", 33)
     X, y = toy()
     X[17] = 0.0
@@ -136,43 +110,8 @@ def test_batches_equal_the_reference(q, r, C, layout, monkeypatch):
     for rows in batches:
         learner.partial_fit(layout(X[rows]), y[rows], classes=[-1, 1])
     mean, S = reference.bcw([(X[rows], y[rows]) for rows in batches], C, q, r)
-    np.testing.assert_allclose(learner.coef_, mean, rtol=1e-8, atol=1e-8 * np.abs(mean).max())
-    np.testing.assert_allclose(learner.covariance_, S, rtol=1e-8, atol=1e-8 * np.abs(S).max())
+    assert_same(learner, mean, S, learner.n_updates_, learner.n_mistakes_)
     assert (learner.t_, learner.n_batches_) == (300, 3)
-
-
-@settings(max_examples=30)
-@given(cuts=st.lists(st.integers(1, 299), unique=True, max_size=5), C=st.sampled_from([0.1, 1.0, 10.0]))
-def test_the_covariance_of_batches_is_the_closed_form_over_their_union(cuts, C):
-    X, y = toy()
-    learner, bounds = BatchConfidenceWeighted(C), [0, *sorted(cuts), 300]
-    for start, stop in itertools.pairwise(bounds):
-        learner.partial_fit(X[start:stop], y[start:stop], classes=[-1, 1])
-    expected = np.linalg.inv(np.eye(X.shape[1]) + C * X.T @ X)
-    np.testing.assert_allclose(learner.covariance_, expected, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("q", [1, 2])
-def test_steps_of_a_batch_do_not_lower_the_dual_objective(q):
-    """A step is the exact maximum over its own dual variable, whose value before was 0."""
-    X, y = toy(60)
-    learner, C, seen = BatchConfidenceWeighted(0.5, q), 0.5, [0.0]
-    U = np.linalg.inv(np.eye(X.shape[1]) + C * X.T @ X)
-    alphas = np.zeros(len(y))
-    for i in range(len(y)):
-        before = U @ X[:i].T @ (alphas[:i] * y[:i])
-        loss, squared = 1 - y[i] * X[i] @ before, X[i] @ U @ X[i]
-
-        def dual(a, loss=loss, squared=squared):
-            return a * loss - 0.5 * a * a * squared - (0.0 if q == 1 else a * a / (4 * C))
-
-        top = C if q == 1 else 1e3
-        if loss > 0:
-            alphas[i] = minimize_scalar(lambda a: -dual(a), bounds=(0.0, top), method="bounded").x
-        seen.append(seen[-1] + dual(alphas[i]))
-    mean = U @ X.T @ (alphas * y)
-    np.testing.assert_allclose(learner.fit(X, y).coef_, mean, atol=1e-3 * np.abs(mean).max())
-    assert (np.diff(seen) >= 0).all()
 
 
 @settings(max_examples=40)
@@ -209,20 +148,6 @@ def test_blocks_in_single_precision_make_the_same_decisions(learner, monkeypatch
     np.testing.assert_allclose(blocks.coef_, loop.coef_, atol=2e-3 * np.abs(loop.coef_).max())
 
 
-def test_the_inverse_of_the_covariance_of_arow_is_a_sum():
-    X, y = toy()
-    learner = AROW(0.5)
-    rows = [i for i in range(300) if _changed(learner, X[i : i + 1], y[i : i + 1])]
-    assert 100 < len(rows) < 300
-    expected = np.eye(6) + X[rows].T @ X[rows] / 0.5
-    np.testing.assert_allclose(np.linalg.inv(learner.covariance_), expected, rtol=1e-8, atol=1e-8)
-
-
-def _changed(learner, X, y):
-    before = getattr(learner, "n_updates_", 0)
-    return learner.partial_fit(X, y, classes=[-1, 1]).n_updates_ > before
-
-
 @pytest.mark.parametrize("learner", ALL, ids=str)
 def test_the_callback_sees_a_fitted_learner_and_ends_the_fit(learner, monkeypatch):
     monkeypatch.setattr(confidence, "IN_CACHE", 0)
@@ -232,12 +157,11 @@ def test_the_callback_sees_a_fitted_learner_and_ends_the_fit(learner, monkeypatc
     seen = []
 
     def callback(learner, t):
-        seen.append((t, learner.t_, learner.score(X, y)))
-        return len(seen) == 2
+        seen.append((t, learner.t_))
+        return learner.score(X, y) >= 0 and len(seen) == 2
 
-    learner = clone(learner).fit(X, y, callback=callback)
-    assert [t for t, _, _ in seen] == [t for _, t, _ in seen] == [128, 256]
-    assert learner.t_ == 256
+    assert clone(learner).fit(X, y, callback=callback).t_ == 256
+    assert seen == [(128, 128), (256, 256)]
 
 
 def test_epochs_go_on_where_the_last_one_ended():

@@ -27,16 +27,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 FULL = [
     AROW(),
     NAROW(),
-    ConfidenceWeighted(),
-    ConfidenceWeighted(0.95),
-    ConfidenceWeighted(safeguard=False),
-    SoftConfidenceWeighted(),
-    SoftConfidenceWeighted(1, 16.0, 0.9),
-    SoftConfidenceWeighted(2),
-    SoftConfidenceWeighted(2, 16.0, 0.9),
+    *(ConfidenceWeighted(confidence, safeguard) for confidence, safeguard in ((0.7, True), (0.95, True), (0.7, False))),
+    *(SoftConfidenceWeighted(variant, C, 0.9) for variant in (1, 2) for C in (1.0, 16.0)),
     SoftConfidenceWeighted(2, compat="libol"),
-    SecondOrderPerceptron(),
-    SecondOrderPerceptron(update="always"),
+    *(SecondOrderPerceptron(update=update) for update in ("mistakes", "always")),
 ]
 OTHERS = [
     *(clone(learner).set_params(covariance="diagonal") for learner in FULL),
@@ -53,16 +47,14 @@ def repeated_rows(seed, n=60):
     """Return rows (n, d), each one of a few, perhaps with a zero row or a huge column, and their classes."""
     random = np.random.RandomState(seed)
     k, d = random.randint(1, 6, 2)
-    few = [
-        random.standard_normal((k, d)),
-        random.randint(-2, 3, (k, d)),
-        np.outer(random.randint(-3, 4, k), np.ones(d)),
+    X = [random.standard_normal((k, d)), random.randint(-2, 3, (k, d)), np.full((k, d), random.randint(-3, 4))][
+        seed % 3
     ]
-    few = few[seed % 3] * np.where(np.arange(d) == 0, [1.0, 1e6][seed % 5 == 0], 1.0)
+    X = X * np.where(np.arange(d) == 0, [1.0, 1e6][seed % 5 == 0], 1.0)
     rows = random.randint(k, size=n)
     y = random.randint(2, size=k)[rows] ^ (random.random_sample(n) < 0.1 * (seed % 2))
     y[:2] = 0, 1
-    return few[rows], y
+    return X[rows], y
 
 
 def assert_all_finite(learner):
@@ -80,21 +72,5 @@ def test_repeated_rows(learner, seeds, monkeypatch):
     for seed in seeds:
         X, y = repeated_rows(seed)
         monkeypatch.setattr(confidence, "IN_CACHE", [0, 256][seed // 2 % 2])  # a full covariance in blocks, or not
-        assert_all_finite(clone(learner).fit(X.astype([np.float64, np.float32][seed % 2]), y))
-
-
-@pytest.mark.parametrize("learner", FULL + OTHERS, ids=str)
-@pytest.mark.parametrize("rows", ["constant columns", "2 % positives", "sorted by class", "zero rows", "huge column"])
-def test_other_hard_rows(learner, rows):
-    random = np.random.RandomState(0)
-    X = random.standard_normal((200, 4))
-    y = X[:, 0] + 0.5 * random.standard_normal(200) > (1.8 if rows == "2 % positives" else 0.0)
-    if rows == "constant columns":
-        X[:, 1:3] = 3.0, 0.0
-    elif rows == "sorted by class":
-        X, y = X[np.argsort(y)], np.sort(y)
-    elif rows == "zero rows":
-        X[::3] = 0.0
-    elif rows == "huge column":
-        X[:, 1] *= 1e6
-    assert_all_finite(clone(learner).fit(sp.csr_matrix(X), y))
+        X = X.astype([np.float64, np.float32][seed % 2])
+        assert_all_finite(clone(learner).fit(sp.csr_matrix(X) if seed % 7 == 0 else X, y))

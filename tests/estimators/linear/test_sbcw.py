@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from klr_bench import BatchConfidenceWeighted, FeatureGeneratingMachine, SparseBatchConfidenceWeighted
 from klr_bench.estimators.core.vectors import highest
@@ -20,12 +19,7 @@ from tests.reference import sparse_linear as reference
 SELECTORS = {"sbcw": SparseBatchConfidenceWeighted, "fgm": FeatureGeneratingMachine}
 
 
-def norms_and_sigma():
-    sizes = st.one_of(st.just(0.0), st.floats(1e-3, 1e3))
-    return st.lists(sizes, min_size=1, max_size=12), st.floats(1e-3, 10.0)
-
-
-@given(*norms_and_sigma())
+@given(st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1e3)), min_size=1, max_size=12), st.floats(1e-3, 10.0))
 def test_the_group_norm_map_is_the_sorted_one(norms, sigma):
     norms = np.array(norms)
     c = np.empty(len(norms))
@@ -35,51 +29,9 @@ def test_the_group_norm_map_is_the_sorted_one(norms, sigma):
     assert value == pytest.approx(expected @ norms - reference.omega(expected, sigma), rel=1e-9, abs=1e-300)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("sigma", [0.01, 0.5])
-def test_the_group_norm_map_against_a_numerical_optimiser(sigma, seed):
-    random = np.random.RandomState(seed)
-    parts = [slice(0, 2), slice(2, 5), slice(5, 6), slice(6, 8)]
-    z = random.standard_normal(8) * np.repeat([2.0, 1.5, 0.3, 1.0], [2, 3, 1, 2])
-    norms, c = reference.norms_of(z, parts), np.empty(4)
-    value = conjugate(norms, sigma, c)
-    w = np.concatenate([factor * z[part] for factor, part in zip(c, parts, strict=True)])
-
-    def negative(x):  # over w and bounds s_k >= ||w_k||
-        return 0.5 * sigma * x[:8] @ x[:8] + 0.5 * x[8:].sum() ** 2 - x[:8] @ z
-
-    def slopes(x):
-        return np.append(sigma * x[:8] - z, np.full(4, x[8:].sum()))
-
-    members = np.repeat(np.eye(4), [2, 3, 1, 2], axis=1)
-    bounds = {
-        "type": "ineq",
-        "fun": lambda x: x[8:] ** 2 - members @ x[:8] ** 2,
-        "jac": lambda x: 2 * np.hstack([-members * x[:8], np.diag(x[8:])]),
-    }
-    start = np.append(0.1 * z, np.full(4, 1.0))
-    options = {"ftol": 1e-14, "maxiter": 2000}
-    found = minimize(
-        negative, start, jac=slopes, constraints=bounds, bounds=[(None, None)] * 8 + [(0, None)] * 4, options=options
-    )
-    assert value == pytest.approx(-found.fun, rel=1e-6)
-    np.testing.assert_allclose(w, found.x[:8], atol=3e-3 * np.linalg.norm(w))
-    assert negative(np.append(w, reference.norms_of(w, parts))) == pytest.approx(-value, rel=1e-12)
-
-
-def test_the_group_norm_map_of_nothing_and_of_one_group():
-    c = np.empty(2)
-    assert conjugate(np.zeros(2), 0.01, c) == 0.0
-    assert c.tolist() == [0.0, 0.0]
-    c = np.empty(1)
-    assert conjugate(np.array([3.0]), 0.01, c) == pytest.approx(4.5 / 1.01)
-    assert c[0] == pytest.approx(1 / 1.01)
-
-
-@pytest.mark.parametrize("n_passes", [1, 3])
+@pytest.mark.parametrize(("C", "n_passes"), [(0.01, 1), (1.0, 3), (10.0, 1)])
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("name", SELECTORS)
-@pytest.mark.parametrize("C", [0.01, 1.0, 10.0])
 def test_algorithm_2_is_the_reference(name, C, q, n_passes):
     X, y = toy()
     model = SELECTORS[name](C=C, q=q, n_features_to_select=11, n_group=3, n_passes=n_passes, tol=0.0, gap_tol=0.0)
@@ -119,20 +71,13 @@ def test_the_dual_objective_rises_and_stays_below_the_primal(n, seed, C, q, size
     assert q == 2 or (problem.a <= C).all()
 
 
-def test_no_single_step_lowers_the_dual_objective():
-    X, y = toy(40, 12)
-    Z, parts, _ = reference.whiten(X, [np.arange(4), np.arange(4, 8), np.arange(8, 12)], 0.01, with_covariance=True)
-    _, _, objectives = reference.ascend(Z, y, parts, 0.01, 2, 1e-2, 3)
-    assert (np.diff([0.0, *objectives]) >= -1e-12).all()
-
-
 @pytest.mark.parametrize("C", [0.01, 1.0])
 @pytest.mark.parametrize("name", SELECTORS)
 def test_theta_falls_where_subproblems_are_solved(name, C):
     X, y = toy(60, 20, seed=3)
-    model = SELECTORS[name](C=C, n_features_to_select=18, n_group=3, n_passes=20_000, tol=0.0, gap_tol=1e-7).fit(X, y)
+    model = SELECTORS[name](C=C, n_features_to_select=18, n_group=3, n_passes=5000, tol=0.0, gap_tol=1e-6).fit(X, y)
     assert len(model.theta_) == 6
-    assert (np.diff(model.theta_) <= 1e-7 * model.theta_[:-1]).all()
+    assert (np.diff(model.theta_) <= 1e-6 * model.theta_[:-1]).all()
     assert model.theta_[-1] < (1 - 1e-4) * model.theta_[0]
 
 
@@ -140,7 +85,7 @@ def test_theta_falls_where_subproblems_are_solved(name, C):
 def test_the_solution_minimises_the_primal_objective(q):
     X, y = toy(60, 9, seed=5)
     groups = [np.arange(3), np.arange(3, 6), np.arange(6, 9)]
-    problem = Subproblem(X, y, 0.1, q, 1e-2, covariance=True)
+    problem = Subproblem(sp.csr_matrix(X), y, 0.1, q, 1e-2, covariance=True)
     for group in groups:
         problem.add(group)
     dual = problem.solve(20_000, 1e-9)
@@ -153,27 +98,6 @@ def test_the_solution_minimises_the_primal_objective(q):
     for size in (1e-1, 1e-2, 1e-3):
         other = w + size * np.abs(w).max() * random.standard_normal((50, len(w)))
         assert min(reference.primal_objective(v, Z, y, parts, 0.1, q, 1e-2) for v in other) > primal
-
-
-def test_the_covariance_of_a_group_is_its_closed_form():
-    X, y = toy()
-    problem = Subproblem(sp.csr_matrix(X), y, 0.7, 2, 1e-2, covariance=True)
-    groups = [np.array([3, 0, 8]), np.array([1, 2])]
-    for group in groups:
-        problem.add(group)
-    for group, rows in zip(groups, (problem._S[:3, :3], problem._S[3:, :2]), strict=True):
-        Xk = X[:, group]
-        np.testing.assert_allclose(rows, reference.covariance(Xk, 0.7), rtol=1e-10, atol=1e-14)
-        woodbury = np.eye(len(group)) - Xk.T @ np.linalg.solve(np.eye(len(y)) / 0.7 + Xk @ Xk.T, Xk)  # equation 6
-        np.testing.assert_allclose(rows, woodbury, atol=1e-10)
-
-
-def test_without_covariances_or_with_tiny_ones_it_is_the_same():
-    """As C tends to 0, S_k tends to I."""
-    X, y = toy()
-    common = {"C": 1e-9, "n_features_to_select": 9, "n_group": 3, "tol": 0.0}
-    sbcw, fgm = (cls(**common).fit(X, y) for cls in SELECTORS.values())
-    np.testing.assert_allclose(sbcw.coef_, fgm.coef_, rtol=1e-5, atol=1e-12 * np.abs(fgm.coef_).max())
 
 
 def test_refit_is_algorithm_1_on_the_selected_features():
@@ -215,15 +139,10 @@ def test_fifteen_groups_unless_told():
 
 @given(scores=st.lists(st.integers(0, 4), min_size=1, max_size=20), r=st.integers(0, 25))
 def test_the_highest_scores(scores, r):
+    """Of scores equal up to rounding the first are taken."""
     expected = [j for j in np.argsort(-np.array(scores), kind="stable")[:r] if scores[j] > 0]
-    assert highest(np.array(scores, dtype=float), r).tolist() == sorted(expected)
-
-
-@pytest.mark.parametrize("C", [1e-300, 1e300])
-def test_extreme_weights_stay_finite_or_are_refused(C):
-    X, y = toy(40)
-    for cls in SELECTORS.values():
-        assert np.isfinite(cls(C=C, n_features_to_select=6, n_group=2).fit(X, y).coef_).all()
+    noise = 1 + 1e-12 * np.resize([-1, 0, 1], len(scores))
+    assert highest(noise * scores, r).tolist() == sorted(expected)
 
 
 def test_what_rounding_spoils_is_refused():
@@ -241,10 +160,3 @@ def test_what_rounding_spoils_is_refused():
     assert all(re.match(r"rounding made the dual objective .*; scale the features", message) for message in refused)
     c = np.empty(3)
     assert not np.isfinite(conjugate(np.array([np.inf, 1.0, np.inf]), 0.01, c)), "it ends"
-
-
-def test_features_with_scores_equal_up_to_rounding_are_taken_in_their_order():
-    up, down = 1 + 1e-12, 1 - 1e-12
-    assert highest(np.array([0.5, down, 1.0, up, 2.0, 0.0]), 3).tolist() == [1, 2, 4]
-    assert highest(np.array([up, 1.0, down, 0.0]), 2).tolist() == [0, 1]
-    assert highest(np.array([down, 1.0, up, 1 + 1e-6]), 2).tolist() == [0, 3]

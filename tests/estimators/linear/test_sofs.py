@@ -5,20 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from klr_bench import AROW, SOFS
 from tests.estimators.linear.samples import toy
 from tests.reference import sparse_linear as reference
 
 
-@pytest.mark.parametrize("B", [1, 3, 8, 30])
-@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("B", [1, 8, 30])
+@pytest.mark.parametrize("values", ["real", "binary", "whole"])
 @pytest.mark.parametrize("n_epochs", [1, 2])
-def test_sofs_is_the_reference(B, binary, n_epochs):
+def test_sofs_is_the_reference(B, values, n_epochs):
+    """Binary and whole features have many equal variances."""
     X, y = toy(200)
-    X = (X != 0).astype(float) if binary else X  # many equal variances
+    X = {"real": X, "binary": (X != 0).astype(float), "whole": np.round(X)}[values]
     model = SOFS(B, r=0.5, n_epochs=n_epochs).fit(sp.csr_matrix(X), y)
     w, s, updates = reference.sofs(X, y, B, 0.5, n_epochs)
     np.testing.assert_allclose(model.variance_, s, rtol=1e-10)
@@ -26,24 +25,6 @@ def test_sofs_is_the_reference(B, binary, n_epochs):
     assert model.n_updates_ == updates
     assert np.count_nonzero(model.coef_) <= len(model.selected_features_) == B
     assert set(np.flatnonzero(model.coef_)) <= set(model.selected_features_)
-
-
-@settings(max_examples=30)
-@given(
-    n=st.integers(2, 60),
-    d=st.integers(1, 12),
-    B=st.integers(1, 12),
-    seed=st.integers(0, 10**6),
-    density=st.floats(0.1, 1),
-)
-def test_sofs_on_any_data(n, d, B, seed, density):
-    random = np.random.RandomState(seed)
-    X = random.randint(-2, 3, (n, d)) * (random.random_sample((n, d)) < density)
-    y = np.append([-1.0, 1.0], random.choice([-1.0, 1.0], n - 2))
-    model = SOFS(B).fit(X.astype(float), y)
-    w, s, _ = reference.sofs(X.astype(float), y, B, 1.0)
-    np.testing.assert_allclose(model.variance_, s, rtol=1e-10)
-    np.testing.assert_allclose(model.coef_, w, rtol=1e-8, atol=1e-10)
 
 
 def test_sofs_with_room_for_all_is_arow_with_a_diagonal():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -15,34 +12,16 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from klr_bench import PrototypeKLR
 from klr_bench.datasets.synthetic import gaussian_mixtures, sparse_binary, sparse_text
-from klr_bench.estimators.prototype import estimator
-from klr_bench.estimators.prototype.model import Layout, Rows
+from klr_bench.estimators.prototype import base
+from klr_bench.estimators.prototype.model import Rows
 from tests.estimators.samples import spread_out
 from tests.reference import prototype as reference
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def three_classes(n=400, components=2, seed=1):
     return gaussian_mixtures(n, 3, components, 0.8, seed)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"init": "kmeans"}, {"l1": 1e-3}, {"kernel": "poly", "degree": 2}, {"l2": 0.01}]
-)
-def test_the_objective_never_rises_over_steps_on_all_rows(options):
-    X, y = three_classes()
-    seen = []
-
-    def watch(model, t):
-        rows = Rows(X, np.searchsorted(model.classes_, y), model._origin)
-        seen.append(model._model.objective(model._x, rows))
-
-    settings = {"solver": "alternating", "batch_size": None, "max_iter": 40, "tol": 0.0, "random_state": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        PrototypeKLR(4, **settings, **options).fit(X, y, callback=watch)
-    assert len(seen) > 20
-    assert (np.diff(seen) <= 0).all()
-    assert seen[-1] < 0.8 * seen[0]
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "adam", "alternating"])
@@ -50,11 +29,9 @@ def test_the_objective_never_rises_over_steps_on_all_rows(options):
 def test_all_solvers_learn_and_learned_beats_random(solver, sparse):
     X, y = three_classes(1000)
     rows = sp.csr_matrix(X) if sparse else X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        learned = PrototypeKLR(5, l2=0.0, solver=solver, batch_size=32, random_state=0, max_iter=60).fit(rows, y)
+    learned = PrototypeKLR(5, l2=0.0, solver=solver, batch_size=32, random_state=0, max_iter=40).fit(rows, y)
     fixed = PrototypeKLR(5, l2=0.0, learn_prototypes=False, learn_width=False, random_state=0).fit(rows, y)
-    best = PrototypeKLR(5, l2=0.0, solver="lbfgs", random_state=0, max_iter=500).fit(X, y)
+    best = PrototypeKLR(5, l2=0.0, solver="lbfgs", random_state=0, max_iter=200).fit(X, y)
     assert learned.objective_ < 0.97 * fixed.objective_
     assert learned.objective_ < 1.15 * best.objective_
     assert learned.objective_ == pytest.approx(log_loss(y, learned.predict_proba(rows)), rel=1e-6)
@@ -75,52 +52,21 @@ def test_fixed_prototypes_are_logistic_regression_on_their_kernel_values():
     np.testing.assert_allclose(fixed.dual_coef_ - fixed.dual_coef_.mean(axis=0), centred, atol=0.02)
 
 
-def test_two_classes_are_fitted_as_the_binary_learner_is():
-    X, y = three_classes(60)
-    y = np.array(["no", "yes"])[(y > 0).astype(int)]
-    fitted = PrototypeKLR(2, solver="lbfgs", gamma=0.5, l2=0.01, tol=1e-12, max_iter=3000, random_state=0).fit(X, y)
-    layout = Layout(1, 2, 2)
-    signs = np.where(y == "yes", 1, -1)
-
-    def binary(x):
-        b0, B, U, theta = layout.views(x)
-        penalty = 0.01 / 2 * np.square(B).sum()
-        return reference.binary_objective(X, signs, b0[0], B[:, 0], U.T, theta[0]) + penalty
-
-    ends = np.concatenate(
-        [[fitted.intercept_], fitted.dual_coef_, fitted.prototypes_.T.ravel(), [np.log(fitted.gamma_)]]
-    )
-    assert binary(ends) == pytest.approx(fitted.objective_, rel=1e-9)
-    assert np.abs(reference.slopes(binary, ends)).max() < 1e-4
-    polished = minimize(binary, ends, method="BFGS")
-    assert fitted.objective_ == pytest.approx(polished.fun, rel=1e-5)
-    assert fitted.decision_function(X).shape == (60,)
-    assert ((fitted.decision_function(X) > 0) == (fitted.predict(X) == "yes")).all()
-
-
 def test_l1_makes_prototypes_sparse_and_reaches_its_optimum():
     random = np.random.RandomState(0)
     X = random.standard_normal((300, 10))
     y = (np.hypot(X[:, 0], X[:, 1]) > 1.2).astype(int)
-    fits = {
-        solver: PrototypeKLR(3, l1=0.02, solver=solver, gamma=0.2, random_state=0, batch_size=None, max_iter=400)
-        for solver in ("lbfgs", "alternating")
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fits = {solver: model.set_params(tol=1e-7).fit(X, y) for solver, model in fits.items()}
-        plain = PrototypeKLR(3, solver="lbfgs", gamma=0.2, random_state=0).fit(X, y)
-        noisy = PrototypeKLR(3, l1=0.02, solver="adam", gamma=0.2, random_state=0, learning_rate=0.03).fit(X, y)
+    shared = {"n_prototypes": 3, "gamma": 0.2, "random_state": 0}
+    plain = PrototypeKLR(solver="lbfgs", **shared).fit(X, y)
+    noisy = PrototypeKLR(l1=0.02, solver="adam", learning_rate=0.03, **shared).fit(X, y)
+    exact = PrototypeKLR(l1=0.02, solver="lbfgs", max_iter=400, tol=1e-7, **shared).fit(X, y)
     assert np.mean(plain.prototypes_ == 0) == 0
-    assert fits["lbfgs"].summary()["nonzero_fraction"] == np.mean(fits["lbfgs"].prototypes_ != 0)
-    for model in [*fits.values(), noisy]:
-        assert np.mean(model.prototypes_ == 0) > 0.3
-    x, model = fits["lbfgs"]._x, fits["lbfgs"]._model
-    _, slopes = model.slopes_of_all(x, Rows(X, y))
-    u = slopes[model.layout.places["u"]]
-    at = x[model.layout.places["u"]]
-    assert (np.abs(u[at == 0]) <= 0.02 + 1e-4).all(), "0 where the slope is below l1"
-    np.testing.assert_allclose(u[at != 0], -0.02 * np.sign(at[at != 0]), atol=2e-3)
+    assert exact.summary()["nonzero_fraction"] == np.mean(exact.prototypes_ != 0)
+    assert min(np.mean(model.prototypes_ == 0) for model in (exact, noisy)) > 0.3
+    place = exact._model.layout.places["u"]
+    u, slopes = exact._x[place], exact._model.slopes_of_all(exact._x, Rows(X, y))[1][place]
+    assert (np.abs(slopes[u == 0]) <= 0.02 + 1e-4).all(), "0 where the slope is below l1"
+    np.testing.assert_allclose(slopes[u != 0], -0.02 * np.sign(u[u != 0]), atol=2e-3)
 
 
 def test_the_lazy_form_moves_only_what_is_on():
@@ -131,9 +77,7 @@ def test_the_lazy_form_moves_only_what_is_on():
     def watch(model, t):
         before.setdefault("U", model.prototypes_.copy())
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        lazy.fit(X, y, callback=watch)
+    lazy.fit(X, y, callback=watch)
     off = np.asarray(X.sum(axis=0)).ravel() == 0
     assert off.sum() > 100
     np.testing.assert_array_equal(lazy.prototypes_[:, off], before["U"][:, off])
@@ -146,38 +90,16 @@ def test_the_lazy_form_moves_only_what_is_on():
     np.testing.assert_allclose(lazy.kernel_values(dense), lazy.kernel_values(X[:7]), rtol=1e-6)
 
 
-def test_the_lazy_form_is_as_good_as_the_exact_one():
-    X, y = sparse_binary(6000, 500, 20, 3, 2, 5, 0.6, 0)
-    losses = []
-    for lazy in (False, True):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = PrototypeKLR(10, solver="adam", lazy=lazy, random_state=0, max_iter=15, validation_fraction=0.1)
-            model.fit(X[:5000], y[:5000])
-        losses.append(log_loss(y[5000:], model.predict_proba(X[5000:])))
-    assert losses[1] < 1.05 * losses[0]
-    assert losses[0] < 0.9 * np.log(3)
-
-
-def test_plain_gradient_steps_learn():
-    """Less than Adam and L-BFGS do, but more than with fixed prototypes."""
+def test_plain_gradient_steps_learn_rise_or_diverge():
+    """They learn less than Adam and L-BFGS, but more than fixed prototypes; a rise is no convergence."""
     X, y = three_classes(1000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        plain = PrototypeKLR(5, solver="gradient", learning_rate=1.0, batch_size=32, random_state=0).fit(X, y)
+    plain = PrototypeKLR(5, solver="gradient", learning_rate=1.0, batch_size=32, random_state=0).fit(X, y)
     fixed = PrototypeKLR(5, learn_prototypes=False, learn_width=False, random_state=0).fit(X, y)
     assert plain.objective_ < 0.97 * fixed.objective_
-
-
-def test_plain_gradient_steps_that_rise_are_no_convergence():
     X, y = three_classes()
     with pytest.warns(ConvergenceWarning):
-        model = PrototypeKLR(4, solver="gradient", learning_rate=10.0, max_iter=5, random_state=0).fit(X, y)
-    assert (model.n_iter_, model.converged_) == (5, False)
-
-
-def test_plain_gradient_steps_that_diverge_are_refused_in_a_sentence():
-    X, y = three_classes()
+        rising = PrototypeKLR(4, solver="gradient", learning_rate=10.0, max_iter=5, random_state=0).fit(X, y)
+    assert (rising.n_iter_, rising.converged_) == (5, False)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="diverge in pass 1; lower learning_rate"):
         PrototypeKLR(4, solver="gradient", kernel="poly", learning_rate=1e6, random_state=0).fit(X, y)
 
@@ -185,20 +107,16 @@ def test_plain_gradient_steps_that_diverge_are_refused_in_a_sentence():
 @pytest.mark.parametrize("solver", ["adam", "alternating"])
 def test_careless_steps_do_not_end_at_the_class_prior(solver):
     X, y = three_classes(600)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for rate in (3.0, 30.0):
-            careless = PrototypeKLR(6, solver=solver, learning_rate=rate, batch_size=32, max_iter=60, random_state=0)
-            assert careless.fit(X, y).objective_ < 0.6 * np.log(3)
+    for rate in (3.0, 30.0):
+        careless = PrototypeKLR(6, solver=solver, learning_rate=rate, batch_size=32, max_iter=60, random_state=0)
+        assert careless.fit(X, y).objective_ < 0.6 * np.log(3)
 
 
 @pytest.mark.parametrize("solver", ["adam", "alternating", "gradient"])
 def test_the_units_of_features_make_no_difference(solver):
     X, y = three_classes(400)
     options = {"n_prototypes": 4, "solver": solver, "kernel": "linear", "gamma": 1.0, "max_iter": 3, "random_state": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        small, large = (PrototypeKLR(**options).fit(unit * X, y).predict_proba(unit * X) for unit in (1.0, 64.0))
+    small, large = (PrototypeKLR(**options).fit(unit * X, y).predict_proba(unit * X) for unit in (1.0, 64.0))
     np.testing.assert_allclose(large, small, atol=1e-3)
 
 
@@ -223,11 +141,9 @@ def test_a_linear_kernel_is_logistic_regression_whatever_the_number_of_prototype
 
 def test_validation_rows_are_held_out_and_the_best_pass_is_kept():
     X, y = three_classes(60, components=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = PrototypeKLR(20, solver="adam", validation_fraction=0.5, max_iter=80, random_state=1)
-        kept = []
-        model.fit(X, y, callback=lambda m, t: kept.append(m._x.copy()))
+    model = PrototypeKLR(20, solver="adam", validation_fraction=0.5, max_iter=80, random_state=1)
+    kept = []
+    model.fit(X, y, callback=lambda m, t: kept.append(m._x.copy()))
     order = np.random.RandomState(1).permutation(60)
     out = np.sort(np.concatenate([own[: len(own) // 2] for own in (order[y[order] == code] for code in range(3))]))
     losses = [model._model.objective(x, Rows(X[out], y[out], model._origin)) for x in kept]
@@ -238,29 +154,27 @@ def test_validation_rows_are_held_out_and_the_best_pass_is_kept():
 
 def test_the_callback_sees_the_start_and_stops():
     X, y = three_classes()
-    seen = []
     for solver in ("lbfgs", "adam", "alternating", "gradient"):
-        seen.clear()
-        PrototypeKLR(3, solver=solver, random_state=0).fit(X, y, callback=lambda m, t: seen.append(t) or t == 2)
+        seen = []
+        PrototypeKLR(3, solver=solver, random_state=0).fit(
+            X, y, callback=lambda m, t, seen=seen: seen.append(t) or t == 2
+        )
         assert seen == [0, 1, 2]
 
 
 def test_bad_input_is_refused_in_a_sentence():
     X, y = three_classes(20)
-    cases = {
-        r"n_prototypes=21: more prototypes than the 20 training rows; ask for fewer\.": (PrototypeKLR(21), y),
-        r"needs two classes or more; got one class": (PrototypeKLR(3), np.zeros(20)),
-        r"lazy=True is for kernel='rbf' and CSR rows": (PrototypeKLR(3, lazy=True), y),
-        r"nothing is left to learn": (
-            PrototypeKLR(3, learn_coef=False, learn_prototypes=False, learn_width=False),
-            y,
-        ),
-        r"nothing is left to learn\.": (PrototypeKLR(3, kernel="linear", learn_coef=False, learn_prototypes=False), y),
-        r"n_prototypes=15: more prototypes than the 1\d training rows": (PrototypeKLR(15, validation_fraction=0.5), y),
-        r"'n_prototypes' parameter": (PrototypeKLR(0), y),
-    }
-    for said, (model, labels) in cases.items():
-        with pytest.raises(ValueError, match=said):
+    fixed = {"learn_coef": False, "learn_prototypes": False}
+    cases = [
+        (r"n_prototypes=21: more prototypes than the 20 training rows; ask for fewer\.", PrototypeKLR(21), y),
+        (r"needs two classes or more; got one class", PrototypeKLR(3), np.zeros(20)),
+        (r"lazy=True is for kernel='rbf' and CSR rows", PrototypeKLR(3, lazy=True), y),
+        (r"nothing is left to learn", PrototypeKLR(3, **fixed, learn_width=False), y),
+        (r"nothing is left to learn\.", PrototypeKLR(3, **fixed, kernel="linear"), y),
+        (r"n_prototypes=15: more prototypes than the 1\d training", PrototypeKLR(15, validation_fraction=0.5), y),
+    ]
+    for message, model, labels in cases:
+        with pytest.raises(ValueError, match=message):
             model.fit(X, labels)
 
 
@@ -272,7 +186,7 @@ def test_each_class_keeps_a_row_to_learn_from():
         assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_lbfgs_says_where_it_has_not_converged():
+def test_lbfgs_that_has_not_converged_gives_a_warning():
     X, y = three_classes()
     with pytest.warns(ConvergenceWarning, match="still falls after max_iter=2"):
         assert not PrototypeKLR(4, solver="lbfgs", max_iter=2, random_state=0).fit(X, y).converged_
@@ -282,9 +196,7 @@ def test_documents_are_learned_from_a_wide_kernel_on():
     """With many features, most of them 0, steps on mini-batches stay at the log loss of a constant for long."""
     X, y = sparse_text(2000, 5000, 60, 200, 0.15, 0)
     model = PrototypeKLR(gamma=0.4, max_iter=50, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        assert model.fit(X[:1600], y[:1600]).score(X[1600:], y[1600:]) > 0.9
+    assert model.fit(X[:1600], y[:1600]).score(X[1600:], y[1600:]) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -298,14 +210,13 @@ def test_documents_are_learned_from_a_wide_kernel_on():
         {"learn_prototypes": False},
     ],
 )
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_only_columns_that_occur_in_the_fit_are_learned(options, monkeypatch):
     X, y = sparse_text(200, 100, 15, 20, 0.5, 0)
     X, later = spread_out(X), spread_out(X, seed=1)
     assert np.setdiff1d(later.indices, X.indices).size
     options = {"n_prototypes": 3, "max_iter": 3, "random_state": 0} | options
     some = PrototypeKLR(**options).fit(X, y)
-    monkeypatch.setattr(estimator, "DENSE_AT_MOST", X.shape[1])
+    monkeypatch.setattr(base, "DENSE_AT_MOST", X.shape[1])
     every = PrototypeKLR(**options).fit(X, y)
     assert some._model.layout.d <= 101 < every._model.layout.d == X.shape[1]
     np.testing.assert_allclose(some.prototypes_.toarray(), every.prototypes_, rtol=1e-9, atol=1e-12)

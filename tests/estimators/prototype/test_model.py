@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from klr_bench.estimators.prototype.joint import Adam
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
-from klr_bench.estimators.prototype.passes import by_gradient
+from klr_bench.estimators.prototype.solvers import Adam, by_gradient
 from tests.reference import prototype as reference
 
 KERNELS = {
@@ -49,10 +46,10 @@ def by_reference(name, layout, X, y, **penalties):
     return value
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("n_classes", "J"), [(2, 2), (3, 1), (4, 3)])
 @pytest.mark.parametrize(("name", "sparse"), [(k, s) for k in KERNELS for s in (False, True) if s or k != "lazy"])
-def test_slopes_are_those_of_finite_differences(name, sparse, n_classes):
-    X, y, layout, x = toy(3, n_classes=n_classes)
+def test_slopes_are_those_of_finite_differences(name, sparse, n_classes, J):
+    X, y, layout, x = toy(3, n_classes=n_classes, J=J)
     model = model_of(name, layout, l2=0.3)
     rows = Rows(sp.csr_matrix(X) if sparse else X, y)
     value = by_reference(name, layout, X, y, l2=0.3)
@@ -66,29 +63,6 @@ def test_slopes_are_those_of_finite_differences(name, sparse, n_classes):
         _, alone = model.slopes_of_all(x, rows, (part,))
         np.testing.assert_allclose(alone[layout.places[part]], slopes[layout.places[part]], rtol=1e-12)
         assert np.count_nonzero(alone) <= layout.places[part].stop - layout.places[part].start
-
-
-@settings(max_examples=25)
-@given(
-    seed=st.integers(0, 10_000), name=st.sampled_from(sorted(KERNELS)), J=st.integers(1, 4), n_classes=st.integers(2, 4)
-)
-def test_slopes_of_any_problem(seed, name, J, n_classes):
-    X, y, layout, x = toy(seed, n=5, d=3, n_classes=n_classes, J=J)
-    rows = Rows(sp.csr_matrix(X), y)
-    expected = reference.slopes(by_reference(name, layout, X, y), x)
-    scale = 1 + np.abs(expected).max()
-    np.testing.assert_allclose(
-        model_of(name, layout).slopes_of_all(x, rows)[1] / scale, expected / scale, rtol=0, atol=1e-6
-    )
-
-
-def test_an_origin_changes_nothing_but_rounding():
-    X, y, layout, x = toy(1)
-    model, origin = model_of("rbf", layout), np.full(4, 0.5)
-    moved = x.copy()
-    layout.views(moved)[2][:] -= origin[:, None]
-    for a, b in zip(model.slopes_of_all(x, Rows(X, y)), model.slopes_of_all(moved, Rows(X, y, origin)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -112,14 +86,6 @@ def test_two_classes_equal_the_binary_learner(name):
     value, slopes = model.slopes_of_all(x, Rows(X, y))
     assert value == pytest.approx(binary(x), rel=1e-12)
     np.testing.assert_allclose(slopes, reference.slopes(binary, x), rtol=1e-6, atol=1e-8)
-    # and a softmax of two columns, of which b is the difference, has the same slopes by u and theta
-    two = Layout(2, layout.J, layout.d)
-    b0, B, U, theta = layout.views(x)
-    x2 = np.concatenate([[-b0[0] / 2, b0[0] / 2], np.column_stack([-B / 2, B / 2]).ravel(), U.ravel(), theta])
-    value2, slopes2 = model_of(name, two).slopes_of_all(x2, Rows(X, y))
-    assert value2 == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(slopes2[two.places["b"].stop :], slopes[layout.places["b"].stop :], atol=1e-12)
-    np.testing.assert_allclose(slopes2[1], slopes[0], atol=1e-12)
 
 
 def test_adam_by_hand():
@@ -158,16 +124,3 @@ def test_plain_passes_equal_the_reference(name, l1):
                 expected[place] = shrunk if part == "u" else moved
         np.testing.assert_allclose(found[t][0], expected, rtol=1e-6, atol=1e-8)
         assert found[t][1] == (by_reference(name, layout, X, y, l1=l1)(expected) > before)
-
-
-def test_plain_steps_leave_alone_what_is_off_in_a_batch():
-    X, y, layout, x = toy(2)
-    X[:, 1] = 0.0
-    rows = Rows(sp.csr_matrix(X), y)
-    options = {"rate": 0.1, "unit": np.ones(layout.size), "batch_size": 5, "max_iter": 1}
-    [(moved, _)] = by_gradient(
-        model_of("lazy", layout, l1=0.1), x, rows, rows, PARTS, random=np.random.RandomState(0), **options
-    )
-    before, after = layout.views(x)[2], layout.views(moved)[2]
-    np.testing.assert_array_equal(after[1], before[1])
-    assert (after[[0, 2, 3]] != before[[0, 2, 3]]).all()

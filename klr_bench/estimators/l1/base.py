@@ -1,0 +1,309 @@
+"""L1KLR apart from its parameters: features of the rows, the loop over iterates, fitted attributes, predictions."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.classifier import (
+    checked_decision,
+    distinct_labels,
+    refuse_weightless,
+    row_weights,
+    verbose_callback,
+)
+from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
+from klr_bench.estimators.core.one_against_rest import begun, gather, reporting, spread
+from klr_bench.estimators.core.operands import DENSE_AT_MOST
+from klr_bench.estimators.core.rows import occurring
+from klr_bench.estimators.l1.cgd import cgd
+from klr_bench.estimators.l1.fista import fista
+from klr_bench.estimators.l1.matrix import FeatureMatrix, rows_of_a_block
+from klr_bench.estimators.l1.problem import Iterate, Problem
+from klr_bench.estimators.l1.prox_newton import prox_newton
+from klr_bench.estimators.l1.sgd_c import CHUNK, sgd_c
+
+SOLVERS = ("fista", "multiscale_fista", "cgd", "sgd_c", "prox_newton")
+REFERENCES = ("prox_newton", "cgd", "multiscale_fista", "fista")
+"""Solvers that can find the reference objective: those that know when they are done."""
+CHECKS, WITHIN = 20, 0.01
+"""SGD-C ends where the mean of its last CHECKS objectives is within this share of the reference (footnote 1)."""
+CHECKS_IN_A_PASS = 10
+"""Objectives per pass; the paper evaluates one after each example, which costs a pass over the rows."""
+
+
+class L1Classifier(BinaryKernelClassifier):
+    """A sparse linear classifier on features `_map`; a subclass has the parameters of `L1KLR`."""
+
+    def _validate(self, *data, dtype, reset=False):
+        order = None if self.features == "linear" else "C"
+        return validate_data(self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order=order)
+
+    def _fit_classes(self, X, ys, weights, callback):
+        starts = [learner._last() for learner in self.estimators_]
+        first = self.estimators_[0]
+        problem, _ = first.prepare(X, ys[0], weights)
+        for k, (learner, y, last) in enumerate(zip(self.estimators_, ys, starts, strict=True)):
+            learner.adopt(first)
+            own = replace(problem, y=np.where(y, 1.0, -1.0))
+            random = check_random_state(learner.random_state)
+            learner.solve(own, random, learner._start(last), **reporting(self, k, len(y), callback))
+            if self._ended:
+                return
+
+    def prepare(self, X, y, sample_weight=None):
+        """Validate, and compute the features; return the problem, without its lambda, and a RandomState."""
+        self._forget()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+        self._set_classes(y)
+        if self._has_many():
+            message = f"expected two classes, got {len(self.classes_)}; L1KLR().fit learns one against the rest."
+            raise ValueError(message)
+        random = check_random_state(self.random_state)
+        self._map, self._columns = self._feature_map(X, random), slice(None)
+        features, rows = self._map, X
+        if self.features == "linear" and sp.issparse(X) and X.shape[1] > DENSE_AT_MOST:
+            self._columns, rows = occurring(X)  # the other coefficients are 0
+            features = LinearFeatures.of(rows)
+        by_rows = self.solver == "sgd_c" and self.reference is None
+        matrix = FeatureMatrix(features, rows, by_rows=by_rows, memory_limit=self.memory_limit)
+        matrix.warn_if_large()
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        if weights is not None:
+            refuse_weightless(self, weights, y)
+        return Problem(matrix, self._signs(y), 0.0, self.fit_intercept, weights), random
+
+    def adopt(self, other):
+        """Take the classes and the features of another estimator that has been prepared on the same rows."""
+        self.classes_, self.n_features_in_ = other.classes_, other.n_features_in_
+        self._map, self._columns = other._map, other._columns
+        if "feature_names_in_" in vars(other):
+            self.feature_names_in_ = other.feature_names_in_
+
+    def _feature_map(self, X, random):
+        if self.features == "linear":
+            return LinearFeatures.of(X)
+        if self.features == "kernel":
+            return KernelFeatures.of(X, self._kernel(X))
+        drawn, shape = getattr(self, "_map", None), (X.shape[1], self.n_components)
+        if self.warm_start and isinstance(drawn, FourierFeatures) and drawn.omega.shape == shape:
+            return drawn
+        return FourierFeatures.of(X, self.n_components, self._kernel(X).gamma, random)
+
+    def _last(self):
+        """Return the coefficients and the intercept of the last fit for a warm start, else None."""
+        return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
+
+    def _start(self, last):
+        """Return a start (P,) that has the coefficients of the last fit, or None if it had other features."""
+        if last is None or last[0].shape != (self._map.n_features,):
+            return None
+        coef, intercept = last
+        return np.append(coef[self._columns], intercept) if self.fit_intercept else coef[self._columns]
+
+    def solve(self, problem, random, start=None, callback=None):
+        """Solve a prepared problem from a start (P,) or w = 0; return the point of the first stage, (P,)."""
+        problem, callback = self._with_lam(problem), verbose_callback(self, callback)
+        self._places, self.n_iter_, self._stage = self._columns, 0, 1
+        if self.lam_ >= self.lambda_max_:
+            message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}: all coefficients are 0."
+            warnings.warn(message, stacklevel=4)
+            self._finish(Iterate(problem, problem.null_point()))
+            return problem.null_point()
+        x = problem.null_point() if start is None else np.array(start, dtype=np.float64)
+        reference = self._reference_objective(problem)
+        iterate, stopped = self._run(problem, x, random, callback, reference)
+        x, D = iterate.x, problem.matrix.shape[1]
+        if self.two_stage and not stopped and np.any(x[:D]):
+            J = np.flatnonzero(x[:D])
+            self._places = np.arange(self._map.n_features)[self._columns][J]
+            self.lam_, self._stage = 0.1 * self.lam_, 2  # line 296
+            part = replace(problem, matrix=problem.matrix.take(J), lam=self.lam_)
+            iterate, stopped = self._run(part, np.append(x[J], x[D:]), random, callback)
+        self._finish(iterate)
+        self.converged_ = self.converged_ or (reference is not None and self._reached)
+        if not self.converged_ and not stopped and self.solver != "sgd_c":
+            message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} iterations."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        return x
+
+    def _with_lam(self, problem):
+        self.lambda_max_ = problem.lambda_max()
+        self.lam_ = self.lam * self.lambda_max_ if self.lam_relative else float(self.lam)
+        return replace(problem, lam=self.lam_)
+
+    def _run(self, problem, x, random, callback, reference=None):
+        """Go through the solver's iterates; return the last one, and whether the callback stopped there."""
+        before, limit = self.n_iter_, self._length(len(problem.y))[0]
+        ends = self._stopping_rule(reference)
+        every = CHUNK if reference is None else max(len(problem.y) // CHECKS_IN_A_PASS, 1)
+        for t, iterate in enumerate(self._iterates(problem, x, random, every), 1):
+            steps = t if iterate.step is None else iterate.step
+            self.n_iter_ = before + steps
+            if callback is not None:
+                self._publish(iterate)
+                if callback(self, self.n_iter_):
+                    return iterate, True
+            self._reached = ends(iterate)
+            if self._reached or iterate.stuck or steps >= limit:
+                return iterate, False
+        raise AssertionError
+
+    def _iterates(self, problem, x, random, every=CHUNK):
+        """Return the solver's iterates from the start x (P,); those of "sgd_c" are `every` examples apart."""
+        if self.solver == "prox_newton":
+            return prox_newton(problem, x)
+        if self.solver == "cgd":
+            return cgd(problem, x, threshold=self.threshold)
+        if self.solver == "sgd_c":
+            return sgd_c(problem, x, random=random, last=self._length(len(problem.y))[0], every=every)
+        scale = "identity" if self.solver == "fista" else self.hessian
+        return fista(problem, x, scale=scale, growth=self.growth)
+
+    def _length(self, n_samples):
+        """Return the steps after which a stage ends, and the first worth a checkpoint."""
+        if self.solver == "sgd_c":
+            return max(round(self.n_epochs * n_samples), 1), CHUNK
+        return self.max_iter, 1
+
+    def _stopping_rule(self, reference):
+        """Return a function that returns True for the iterate at which a stage ends."""
+        if reference is None:
+            return lambda iterate: iterate.reaches(self.tol)
+        if self.solver != "sgd_c":
+            return lambda iterate: iterate.objective <= reference
+        last = deque(maxlen=CHECKS)
+
+        def mean_is_near(iterate):
+            last.append(iterate.objective)
+            return len(last) == CHECKS and abs(sum(last) / CHECKS / reference - 1) <= WITHIN
+
+        return mean_is_near
+
+    def _reference_objective(self, problem):
+        """Return the objective at which the first stage ends, or None if the gap ends it."""
+        if not isinstance(self.reference, str):
+            return self.reference
+        other = clone(self).set_params(solver=self.reference)
+        for iterate in islice(other._iterates(problem, problem.null_point(), None), self.max_iter):
+            if iterate.reaches(self.tol) or iterate.stuck:
+                return iterate.objective
+        message = f"{self.reference} has found no reference objective in {self.max_iter} iterations."
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        return None
+
+    def _publish(self, iterate):
+        D = iterate.problem.matrix.shape[1]
+        self._iterate = iterate
+        self.coef_ = np.zeros(self._map.n_features)
+        self.coef_[self._places] = iterate.x[:D]
+        self.intercept_ = float(iterate.x[D]) if iterate.problem.intercept else 0.0
+        self._set_support()
+
+    def _finish(self, iterate):
+        self._publish(iterate)
+        self._iterate, self._final = None, (iterate.objective, iterate.relative_gap)
+        self.converged_ = iterate.relative_gap <= self.tol
+
+    def _gather(self):
+        learners = begun(self)
+        gather(self, ("coef_", "intercept_", "n_iter_", "lam_", "lambda_max_"))
+        self.converged_ = np.array([getattr(learner, "converged_", False) for learner in learners])
+        self._map, self._stage, self._iterate = learners[0]._map, learners[-1]._stage, None
+        self._final = tuple(np.array([(learner.objective_, learner.duality_gap_) for learner in learners]).T)
+        self._set_support()
+
+    def _set_support(self):
+        if self.features == "kernel":
+            self.support_vectors_ = self._map.centres[self._used()]
+            self.n_support_ = self.support_vectors_.shape[0]
+
+    def _used(self):
+        """Return the indices of the features with a non-zero coefficient."""
+        return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
+
+    @property
+    def objective_(self):
+        """F(w, b), an array for more than two classes; while `fit` runs, that of the current iterate."""
+        return self._iterate.objective if self._iterate is not None else self._final[0]
+
+    @property
+    def duality_gap_(self):
+        """The duality gap divided by F, an array for more than two classes; while `fit` runs, of the current point."""
+        return self._iterate.relative_gap if self._iterate is not None else self._final[1]
+
+    def ended_at(self):
+        """Return the t at which the fit ended."""
+        return int(np.max(self.n_iter_))
+
+    def progress(self):
+        """Return sizes, objective and gap; with two stages the stage, and no objective of the second."""
+        values = {"n_support": self.n_support_} if self.features == "kernel" else {}
+        values["nonzero_fraction"] = float(np.mean(self.coef_ != 0))
+        if self._stage == 1:
+            values |= self._objectives()
+        return values | ({"stage": self._stage} if self.two_stage else {})
+
+    def _objectives(self):
+        return {"objective": float(np.sum(self.objective_)), "duality_gap": float(np.max(self.duality_gap_))}
+
+    def summary(self):
+        """Return the sizes, the objective and the gap of the last stage, and the number of iterations."""
+        values = self.progress() | self._objectives() | {"n_iter": int(np.max(self.n_iter_))}
+        return {name: value for name, value in values.items() if name != "stage"}
+
+    def selected_features(self):
+        """Return the columns of X with a non-zero coefficient if features="linear", else None."""
+        return self._used() if self.features == "linear" else None
+
+    @checked_decision
+    def decision_function(self, X):
+        """Return w'z(x) + b for the rows of X, as float64 (n_samples,) or (n_samples, n_classes)."""
+        check_is_fitted(self, "coef_")
+        X = self._validate(X, dtype=self._dtypes())
+        J = self._used()
+        part, w = self._map.take(J), self.coef_[..., J].T
+        values = np.tile(self.intercept_, (X.shape[0], *[1] * (w.ndim - 1)))
+        stays_sparse = sp.issparse(X) and X.shape[1] > DENSE_AT_MOST
+        step = rows_of_a_block(len(J) if stays_sparse else max(len(J), X.shape[1]))
+        for start in range(0, X.shape[0], step):
+            values[start : start + step] += part.transform(X[start : start + step]) @ w
+        return spread(self, values)
+
+    def predict_proba(self, X):
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        return self._probabilities(X)
+
+    def rehearse(self, X, y):
+        """Return an estimator whose fit ends where that of this one does, without the search for the reference.
+
+        It knows the reference objective; "sgd_c" knows the number of examples, and evaluates no objectives: the paper
+        times that second run (lines 316-318).  With more than two classes it is this estimator itself.
+        """
+        if not isinstance(self.reference, str) or len(distinct_labels(y)) > 2:
+            return self
+        model = clone(self)
+        if self.solver == "sgd_c":
+            model.fit(X, y)
+            return clone(self).set_params(reference=None, n_epochs=model.n_iter_ / len(y))
+        problem, _ = model.prepare(X, y)
+        return clone(self).set_params(reference=model._reference_objective(model._with_lam(problem)))
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        last, first = self._length(n_samples)
+        return last * (1 + self.two_stage), first
+
+    def stand_in(self):
+        """Return an estimator with the same solver, whose fit compiles and loads it."""
+        return type(self)(solver=self.solver)

@@ -1,0 +1,233 @@
+"""PrototypeKLR apart from its parameters: checks, the loop over a solver's iterates, fitted attributes, predictions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from klr_bench.estimators.core.classifier import (
+    Classifier,
+    checked_decision,
+    refuse_single,
+    refuse_weightless,
+    row_weights,
+)
+from klr_bench.estimators.core.kernels import squared_norms
+from klr_bench.estimators.core.operands import DENSE_AT_MOST
+from klr_bench.estimators.core.rows import in_layout, restricted, without_duplicates
+from klr_bench.estimators.prototype.kernels import PrototypeKernel
+from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
+from klr_bench.estimators.prototype.solvers import adam, by_gradient, coefficients, in_batches, lbfgs
+from klr_bench.estimators.prototype.start import first_point, unit_of
+
+LBFGS_WORK = 5e6
+"""Largest number of stored features of all rows x prototypes for which L-BFGS on all rows is the fastest."""
+WATCHED = 20_000
+"""Number of rows on which the objective is evaluated after a pass in mini-batches."""
+
+
+class PrototypeClassifier(Classifier):
+    """A classifier given by a point x of a model; a subclass has the parameters of `PrototypeKLR` and `fit`."""
+
+    watched = ("accuracy", "log_loss")
+    """Metrics that a checkpoint evaluates."""
+
+    def _publish(self, x):
+        self._x = x
+        b0, B, U, theta = self._model.layout.views(x)
+        if self._columns is None:
+            self.prototypes_ = U.T if self._origin is None else U.T + self._origin
+        else:
+            some = sp.csr_matrix(U[:-1].T)
+            shape = (some.shape[0], self.n_features_in_)
+            self.prototypes_ = sp.csr_matrix((some.data, self._columns[some.indices], some.indptr), shape=shape)
+        self.n_support_ = self.prototypes_.shape[0]
+        self.gamma_ = float(np.exp(theta[0]))
+        two = len(self.classes_) == 2
+        self.dual_coef_ = B[:, 0] if two else B.T
+        self.intercept_ = float(b0[0]) if two else b0
+
+    def progress(self):
+        """Return the number of prototypes, gamma, and for two features all coordinates, as "u_0_1" and "b_0_1"."""
+        values = {"n_support": self.n_support_, "gamma": self.gamma_}
+        if self.n_features_in_ == 2:
+            arrays = {"u": self.prototypes_, "b": np.atleast_2d(self.dual_coef_), "b0": np.atleast_1d(self.intercept_)}
+            for name, array in arrays.items():
+                values |= {"_".join([name, *map(str, at)]): float(value) for at, value in np.ndenumerate(array)}
+        return values
+
+    def steps(self, n_samples):
+        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        return self.max_iter, 1
+
+    def summary(self):
+        """Return the number of prototypes, their share of non-zero entries, the passes and the objective."""
+        U = self.prototypes_
+        nonzero = U.count_nonzero() if sp.issparse(U) else np.count_nonzero(U)
+        return {
+            "n_support": self.n_support_,
+            "nonzero_fraction": nonzero / math.prod(U.shape),
+            "n_iter": self.n_iter_,
+            "objective": self.objective_,
+        }
+
+    def stand_in(self):
+        """Return an estimator with the same solver, whose fit compiles and loads it."""
+        return type(self)(solver=self.solver)
+
+    def kernel_values(self, X):
+        """Return the kernel values of the rows of X with the prototypes, (n_samples, n_prototypes)."""
+        check_is_fitted(self)
+        rows = self._new_rows(X)
+        return np.concatenate([self._model.kernel_values(self._x, block) for block, _, _ in rows.blocks()])
+
+    @checked_decision
+    def decision_function(self, X):
+        """Return the scores (n_samples, n_classes), float64; with two classes (n_samples,), > 0 for the second."""
+        check_is_fitted(self)
+        scores = self._model.scores(self._x, self._new_rows(X))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X):
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        scores = self.decision_function(X)
+        return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
+
+    def _new_rows(self, X):
+        X = validate_data(self, X, dtype=self._x.dtype, accept_sparse="csr", order="C", reset=False)
+        X = self._tidy(X)
+        return Rows(X if self._columns is None else self._compacted(in_layout(X, sparse=True)), None, self._origin)
+
+    def _tidy(self, X):
+        """Return X, CSR rows without duplicates; in the lazy form CSR rows that name no feature that is 0."""
+        X = without_duplicates(X)
+        if self.lazy and not (sp.issparse(X) and np.all(X.data)):
+            X = sp.csr_matrix(X, copy=True)
+            X.eliminate_zeros()
+        return X
+
+    def _compacted(self, X):
+        """Return CSR rows with the columns of the fit, and the norm of all others as one more."""
+        some = restricted(X, self._columns)
+        others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
+        return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
+
+    def _check(self, X):
+        refuse_single(self.classes_, self, "two classes or more")
+        if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
+            message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
+            raise ValueError(message)
+        if not self._parts():
+            message = "learn_coef, learn_prototypes and learn_width are False, or of no use: nothing is left to learn."
+            raise ValueError(message)
+
+    def _parts(self):
+        """Return what is learned: some of "b", "u", "theta"."""
+        wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
+        return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
+
+    def _rows(self, X, y, sample_weight, random):
+        """Return the rows to learn from, and those held out, or None; the mean of the weights is 1."""
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        if weights is not None:
+            refuse_weightless(self, weights, y)
+            weights = weights / weights.mean()
+        self._columns, X, origin = None, self._tidy(X), None
+        if sp.issparse(X) and X.shape[1] > DENSE_AT_MOST:
+            self._columns = np.unique(X.indices)
+            X = self._compacted(X)
+        if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
+            origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        codes = np.searchsorted(self.classes_, y).astype(np.intp)
+        rows, held_out = Rows(X, codes, origin, weights).split(self.validation_fraction, random)
+        if self.n_prototypes is not None and self.n_prototypes > len(rows):
+            message = (
+                f"n_prototypes={self.n_prototypes}: more prototypes than the {len(rows)} training rows; ask for fewer."
+            )
+            raise ValueError(message)
+        return rows, held_out
+
+    def _start(self, rows, random):
+        """Set the model; return its first x."""
+        n, d = rows.X.shape
+        M = 1 if len(self.classes_) == 2 else len(self.classes_)
+        J = min(10, n) if self.n_prototypes is None else self.n_prototypes
+        kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
+        self._model, self._origin = Model(Layout(M, J, d), kernel, float(self.l1), float(self.l2)), rows.origin
+        gamma = 1 / self.n_features_in_ if self.gamma is None and self.kernel != "rbf" else self.gamma
+        return first_point(self._model, rows, init=self.init, gamma=gamma, learn_coef=self.learn_coef, random=random)
+
+    def _learn(self, x, rows, held_out, random, callback):
+        """Learn from the start x on, and set `n_iter_` and `converged_`."""
+        parts, solver = self._parts(), self.solver
+        if solver == "auto":
+            solver = "lbfgs" if rows.X.size * self._model.layout.J <= LBFGS_WORK else "adam"
+        if parts == ("b",):
+            K = np.concatenate([self._model.kernel_values(x, X) for X, _, _ in rows.blocks()])
+            b, x = self._model.layout.places["b"], x.astype(np.float64)
+            options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
+            x[b], self.converged_ = coefficients(K, rows.y, rows.v, x[b], **options)
+            self.n_iter_ = 1
+            self._publish(x)
+            if callback is not None:
+                callback(self, self.n_iter_)
+            return
+        descend = self._descend if solver == "lbfgs" else self._go_on
+        if not descend(solver, x, rows, held_out, parts, random, callback):
+            message = f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+    def _descend(self, solver, x, rows, held_out, parts, random, callback):
+        """Run L-BFGS on all rows; return True if it has converged."""
+
+        def watch(x):
+            self.n_iter_ += 1
+            if callback is not None:
+                self._publish(x)
+                if callback(self, self.n_iter_):
+                    raise StopIteration
+
+        rows = Rows(rows.X.astype(np.float64), rows.y, rows.origin, rows.v)
+        limits = {"tol": 1e-2 * self.tol, "max_iter": self.max_iter}
+        x, self.converged_ = lbfgs(self._model, x, rows, parts, callback=watch, **limits)
+        self._publish(x)
+        return self.converged_
+
+    def _go_on(self, solver, x, rows, held_out, parts, random, callback):
+        """Go through a solver's iterates; return False if the last one still gains at `max_iter`."""
+        model, n = self._model, len(rows)
+        watched = rows if n <= WATCHED else rows.taken(np.sort(random.permutation(n)[:WATCHED]))
+        options = {
+            "rate": self.learning_rate,
+            "unit": unit_of(model, x, rows, self.n_features_in_),
+            "batch_size": self.batch_size or n,
+            "max_iter": self.max_iter,
+            "random": random,
+        }
+        iterates_of = {"adam": adam, "alternating": in_batches, "gradient": by_gradient}[solver]
+        iterates = iterates_of(model, x, rows, watched, parts, **options)
+        if held_out is not None:
+            watched, model = held_out, replace(model, l1=0.0, l2=0.0)
+        last = model.objective(x, watched)
+        best, until_end = (last, x), solver == "adam"
+        for x, undone in iterates:
+            self.n_iter_ += 1
+            self._publish(x)
+            if callback is not None and callback(self, self.n_iter_):
+                return True
+            objective = model.objective(x, watched)
+            if held_out is None or objective < best[0]:
+                best = objective, x
+            self.converged_ = not undone and last - objective < self.tol * last
+            if self.converged_ and not until_end:
+                break
+            last = objective
+        self._publish(best[1])
+        return self.converged_ or until_end
