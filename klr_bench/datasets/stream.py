@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.class_labels import Labels, known_code, number
 from klr_bench.datasets.compression import DamagedFileError
 from klr_bench.datasets.readers import check_text, csv, sniffed_format, svmlight
-from klr_bench.datasets.readers.chunks import STREAM_SETTINGS, Dense, LabelEncoder, Sparse, rechunked
+from klr_bench.datasets.readers.chunks import Chunk, rechunked
 from klr_bench.datasets.readers.layout import Layout, check_width, layout_of
-from klr_bench.datasets.stream_cache import DamagedBlockError, Scan, StreamCache
+from klr_bench.datasets.stream_cache import DamagedCacheError, Scan, StreamCache
 from klr_bench.errors import KlrBenchError, shown
 from klr_bench.files import expanded, matching
 
@@ -113,20 +114,15 @@ def stream(
             raise KlrBenchError(message)
         if kind == "csv":
             width = layout_of(paths[0], label_column).n_columns - 1
-            check_width(paths[0], width, n_features, "n_features=")
+            check_width(paths[0], width, n_features)
             n_features = width
-        return Stream(
-            paths,
-            kind,
-            label_column,
-            None if cache is None else StreamCache(expanded(str(cache)), paths, [kind, label_column]),
-            chunk_rows,
-            skip_rows,
-            n_features=n_features,
-            zero_based=zero_based,
-            classes=None if classes is None else _checked_classes(classes),
-            positive=positive,
-        )
+        known = n_features is not None and classes is not None
+        base = 1 if known else None
+        if zero_based is not None or kind == "csv":
+            base = 0 if zero_based or kind == "csv" else 1
+        folder = None if cache is None else StreamCache(expanded(str(cache)), paths, [kind, label_column])
+        labels = None if classes is None else _checked_classes(classes)
+        return Stream(paths, kind, label_column, folder, chunk_rows, skip_rows, n_features, base, labels, positive)
     except DamagedFileError as error:
         raise _damaged(error) from error
 
@@ -141,147 +137,136 @@ def _check_count(name: str, value: Any, least: int, most: int | None = None) -> 
 
 def _checked_classes(classes: Any) -> NDArray[Any]:
     """Return the classes, sorted, as an array."""
-    given = np.unique(np.asarray(classes))
+    values = np.unique(np.asarray(classes))
     labels = Labels()
     with suppress(ValueError):
-        for label in given.tolist():
+        for label in values.tolist():
             labels.code(str(label))
-    if not len(given) or len(labels.spellings) < len(given):
+    if not len(values) or len(labels.spellings) < len(values):
         message = f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1]."
         raise KlrBenchError(message)
-    return given
+    return values
 
 
-def _files(path: Paths) -> tuple[Path, ...]:
+def _files(path: Paths) -> list[Path]:
     """Return the files of a path, a pattern or a list of them."""
     if not isinstance(path, str | Path):
-        found = [file for one in path for file in _files(one)]
+        files = [file for one in path for file in _files(one)]
     else:
-        found = matching(expanded(str(path)))
-    if not found:
+        files = matching(expanded(str(path)))
+    if not files:
         message = f"{shown(path)}: no file; expected a file, a list of files, or a pattern that some files match."
         raise KlrBenchError(message)
-    return tuple(found)
+    return files
 
 
 def _damaged(error: DamagedFileError) -> KlrBenchError:
     return KlrBenchError(f"{error.path}: {error}; get the file again.")
 
 
+@dataclass(repr=False, eq=False)
 class Stream:
     """Rows of text files in chunks; made by `stream`.  Each iteration begins anew."""
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        format: str,
-        label_column: str | int | None,
-        cache: StreamCache | None,
-        chunk_rows: int,
-        skip_rows: int,
-        *,
-        n_features: int | None,
-        zero_based: bool | None,
-        classes: NDArray[Any] | None,
-        positive: Any,
-    ) -> None:
-        self.chunk_rows, self.skip_rows = chunk_rows, skip_rows
-        self._paths, self._label_column, self._cache = paths, label_column, cache
-        self._is_csv, self._n_features = format == "csv", n_features
-        self._given, self._positive = classes, positive
-        self._base = None if zero_based is None else 1 - int(zero_based)
-        if self._is_csv:
-            self._base = 0
-        elif self._base is None and n_features is not None and classes is not None:
-            self._base = 1
+    paths: Sequence[Path]
+    format: str
+    label_column: str | int | None
+    cache: StreamCache | None
+    chunk_rows: int
+    skip_rows: int
+    known_features: int | None
+    known_base: int | None
+    known_classes: NDArray[Any] | None
+    positive: Any
 
     @property
     def n_features(self) -> int:
-        """Columns of X."""
-        if self._n_features is None:
-            if self._scan.largest < 0:
-                message = f"{self._paths[0]}: no row has a feature; lines like '+1 3:0.5 7:1' are expected."
-                raise KlrBenchError(message)
-            self._n_features = self._scan.largest + 1 - self._first_index
-        return self._n_features
+        """Number of columns of X."""
+        if self.known_features is not None:
+            return self.known_features
+        n_features = self._scan.largest + 1 - self._base
+        if n_features <= 0:
+            message = f"{self.paths[0]}: no row has a feature; {svmlight.EXPECTED}"
+            raise KlrBenchError(message)
+        return n_features
 
     @property
     def classes(self) -> NDArray[Any]:
-        """All values of y, sorted: -1 and +1 with `positive`, else numbers, or texts if a label is no number."""
+        """All values of y, sorted: -1 and +1 with `positive`, else numbers, or texts if a label is not a number."""
         return np.unique(self._values)
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
         """Yield X float32 (n, n_features), C-contiguous, or CSR with sorted int32 indices for svmlight; y (n,)."""
-        values, base, n_features = self._values, self._first_index, self.n_features
+        values, base, n_features = self._values, self._base, self.n_features
         for chunk in self._chunks(base, n_features - 1 + base):
             yield chunk.matrix(base, n_features), values[chunk.codes]
 
-    def _chunks(self, lowest: int, highest: int) -> Iterator[Dense | Sparse]:
+    def _chunks(self, lowest: int, highest: int) -> Iterator[Chunk]:
         """Yield the chunks; their indices are between `lowest` and `highest`."""
-        cached, skip_rows = self._cache.load() if self._cache else None, self.skip_rows
-        if cached:
+        scan, skip_rows = self.cache.load() if self.cache else None, self.skip_rows
+        if self.cache and scan and lowest <= scan.smallest and scan.largest <= highest:
             labels = Labels(self._spellings)
-            codes = np.array([labels.code(label) for label in cached.scan.spellings], dtype=np.int32)
-            within = lowest <= cached.scan.smallest and cached.scan.largest <= highest
-            if within and len(labels.spellings) == len(self._spellings):
+            codes = np.array([labels.code(label) for label in scan.spellings], dtype=np.int32)
+            if len(labels.spellings) == len(self._spellings):
                 try:
-                    for chunk in cached.chunks(self.chunk_rows, skip_rows, codes):
+                    for chunk in self.cache.chunks(scan, self.chunk_rows, skip_rows, codes):
                         yield chunk
                         skip_rows += len(chunk.codes)
                     return
-                except (DamagedBlockError, OSError):
-                    logger.warning("%s: damaged; the rows are read from the text again.", cached.folder)
-        encoder = LabelEncoder(Labels(self._spellings), closed=True)
-        yield from rechunked(self._parsed(encoder, lowest, highest), self.chunk_rows, skip_rows)
+                except DamagedCacheError:
+                    logger.warning("%s: damaged; the rows are read from the text again.", self.cache.path)
+        yield from rechunked(
+            self._parsed(Labels(self._spellings, closed=True), lowest, highest), self.chunk_rows, skip_rows
+        )
 
     @cached_property
     def _spellings(self) -> list[str]:
         """The labels by their codes."""
-        return self._scan.spellings if self._given is None else [str(label) for label in self._given.tolist()]
+        known = self.known_classes
+        return self._scan.spellings if known is None else [str(label) for label in known.tolist()]
 
     @cached_property
     def _values(self) -> NDArray[Any]:
         """The values of y by their codes."""
-        if self._positive is not None:
-            code = known_code(Labels(self._spellings), self._positive, str(self._paths[0]), "positive=")
+        if self.positive is not None:
+            code = known_code(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
             return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
-        if self._given is not None:
-            return self._given
+        if self.known_classes is not None:
+            return self.known_classes
         numbers = [number(label) for label in self._spellings]
         return np.array(self._spellings if None in numbers else numbers)
 
     @property
-    def _first_index(self) -> int:
+    def _base(self) -> int:
         """The index of the first column."""
-        if self._base is None:
-            self._base = 0 if self._scan.smallest == 0 else 1
-        return self._base
+        if self.known_base is not None:
+            return self.known_base
+        return 0 if self._scan.smallest == 0 else 1
 
     @cached_property
     def _scan(self) -> Scan:
         """What a first pass over all rows finds."""
-        cached = self._cache.load() if self._cache else None
-        if cached:
-            return cached.scan
-        labels = Labels()
-        scan = Scan(labels.spellings)
-        for chunk in self._parsed(LabelEncoder(labels), 0, MOST_FEATURES):
-            scan.add(chunk)
+        scan = self.cache.load() if self.cache else None
+        if scan is None:
+            labels = Labels()
+            scan = Scan(labels.spellings)
+            for chunk in self._parsed(labels, 0, MOST_FEATURES):
+                scan.add(chunk)
         return scan
 
-    def _parsed(self, encoder: LabelEncoder, lowest: int, highest: int) -> Iterator[Any]:
+    def _parsed(self, labels: Labels, lowest: int, highest: int) -> Iterator[Chunk]:
         """Yield all rows as they are read from the text, and write them to the cache."""
-        chunks = self._read(encoder, lowest, highest)
+        chunks = self._read(labels, lowest, highest)
         try:
-            yield from self._cache.written(chunks, encoder.labels) if self._cache else chunks
+            yield from self.cache.written(chunks, labels) if self.cache else chunks
         except DamagedFileError as error:
             raise _damaged(error) from error
 
-    def _read(self, encoder: LabelEncoder, lowest: int, highest: int) -> Iterator[Dense | Sparse]:
+    def _read(self, labels: Labels, lowest: int, highest: int) -> Iterator[Chunk]:
         layout: Layout | None = None
-        for path in self._paths:
-            if self._is_csv:
-                layout = layout_of(path, layout.label if layout else self._label_column, layout)
-                yield from csv.read_chunks(path, layout, encoder, STREAM_SETTINGS)
+        for path in self.paths:
+            if self.format == "csv":
+                layout = layout_of(path, layout.label if layout else self.label_column, layout)
+                yield from csv.read_chunks(path, layout, labels)
             else:
-                yield from svmlight.read_chunks(path, encoder, lowest, highest, STREAM_SETTINGS)
+                yield from svmlight.read_chunks(path, labels, lowest, highest)

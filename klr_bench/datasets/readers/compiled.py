@@ -208,14 +208,3 @@ def _behind_padding(text, at, delimiter):
     while (text[at] == BLANK or text[at] == TAB) and text[at] != delimiter:
         at += 1
     return at
-
-
-@compiled("void(f8[::1], f8[::1], i4[::1])")
-def encode(labels, known, codes):
-    """Write the code of each label: j where it equals ``known[j]``, -1 where it equals none."""
-    for row in range(len(labels)):
-        codes[row] = -1
-        for j in range(len(known)):
-            if labels[row] == known[j]:
-                codes[row] = j
-                break

@@ -4,93 +4,78 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from klr_bench.datasets.class_labels import LARGEST, number
+from klr_bench.datasets.class_labels import LARGEST, Labels, number
 from klr_bench.datasets.compression import LONGEST_LINE
-from klr_bench.datasets.readers.chunks import RUN_SETTINGS, Block, Dense, LabelEncoder, Settings, blocks
+from klr_bench.datasets.readers.chunks import Block, Chunk, blocks, dense
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, delimited_rows
-from klr_bench.datasets.readers.layout import Layout, OpenQuoteError, fields_of, not_delimited
+from klr_bench.datasets.readers.layout import (
+    SET_LABEL,
+    Layout,
+    OpenQuoteError,
+    fields_of,
+    no_labelled_row,
+    not_delimited,
+)
 from klr_bench.errors import KlrBenchError, shown
 
 
-def read_chunks(
-    path: Path, layout: Layout, encoder: LabelEncoder, settings: Settings = RUN_SETTINGS
-) -> Iterator[Dense]:
+def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
     """Yield the rows of a file, plain or compressed, whose layout is known.
 
     Raises KlrBenchError that names the file and the line, and DamagedFileError.
     """
     header, empty = layout.header is not None, True
-    open_row: OpenRow | None = None
+    unread = b""
+    error: OpenQuoteError | None = None
     for block in blocks(path, any_line_end=True):
-        reader = _BlockReader(open_row.continued(block) if open_row else block, layout, encoder, settings)
+        if unread:
+            block = replace(block, first=block.first - unread.count(b"\n"), text=unread + block.text)
+        reader = _BlockReader(block, layout, labels)
         if header:
             header = reader.next_row() is None
         chunk = reader.chunk()
-        open_row = reader.open_row
+        unread, error = reader.unread, reader.error
+        if error and len(unread) > LONGEST_LINE:
+            break
         empty = empty and not len(chunk.codes)
         yield chunk
-    if open_row:
-        raise not_delimited(path, open_row.error)
+    if error:
+        raise not_delimited(path, error)
     if empty:
-        what = "no rows."
-        if encoder.labels.dropped:
-            what = (
-                f"no row has a label in {layout.named(layout.label)}; {settings.label_column}NAME takes another column."
-            )
-        message = f"{path}: {what}"
-        raise KlrBenchError(message)
-
-
-@dataclass(frozen=True)
-class OpenRow:
-    """The end of a block, from a row on whose quoted field goes on in the next block."""
-
-    block: Block
-    position: int
-    error: OpenQuoteError
-
-    def continued(self, following: Block) -> Block:
-        """Return a block of the open row and the lines of the following block."""
-        lines = self.block.text[self.position : self.block.end]
-        if len(lines) > LONGEST_LINE:
-            raise not_delimited(self.block.path, self.error)
-        text = lines + following.text[: following.end]
-        return Block(self.block.path, self.block.line_number(self.position), text, len(text))
+        raise no_labelled_row(path, layout, labels)
 
 
 class _BlockReader:
     """Compiled code reads the lines of a block; Python reads or refuses the row at which it stops."""
 
-    def __init__(self, block: Block, layout: Layout, encoder: LabelEncoder, settings: Settings) -> None:
-        self.block, self.layout, self.encoder = block, layout, encoder
-        self.label_advice = (
-            f" ({layout.named(layout.label)}); set {settings.label_column} if the labels stand elsewhere."
-        )
+    def __init__(self, block: Block, layout: Layout, labels: Labels) -> None:
+        self.block, self.layout, self.labels = block, layout, labels
         shortest = 2 * layout.n_columns - 1  # bytes of a row: each field but the label has a digit, and its end
-        n_rows = min(block.n_lines, block.end // shortest + 1)
-        self.labels = np.empty(n_rows, dtype=np.float64)
+        n_rows = min(block.text.count(b"\n"), len(block.text) // shortest + 1)
+        self.targets = np.empty(n_rows, dtype=np.float64)
         self.places = np.empty((n_rows, 2), dtype=np.int32)
         self.X = np.empty((n_rows, layout.n_columns - 1), dtype=np.float32)
         self.texts: dict[int, str] = {}  # labels of rows that Python has read
         self.state = np.array([0, 0], dtype=np.int64)
-        self.open_row: OpenRow | None = None
+        self.unread = b""
+        self.error: OpenQuoteError | None = None
+        """A row at the end of the block with a quote that is not closed, and the error about it."""
 
-    def chunk(self) -> Dense:
+    def chunk(self) -> Chunk:
         columns = ord(self.layout.delimiter), self.layout.n_columns, self.layout.label
-        while self.state[POSITION] < self.block.end:
-            delimited_rows(self.block.codes, *columns, self.labels, self.places, self.X, self.state)
+        while self.state[POSITION] < len(self.block.text):
+            delimited_rows(self.block.codes, *columns, self.targets, self.places, self.X, self.state)
             row = self.next_row()
             if row is not None:
                 self._take(*row)
         n_rows = int(self.state[ROWS])
-        codes = self.encoder.encode(self.labels[:n_rows], self._code)
-        labelled = codes >= 0
-        return Dense(codes[labelled], self.X[:n_rows][labelled])
+        codes = self.labels.encode(self.targets[:n_rows], self._code)
+        return dense(codes[codes >= 0], self.X[:n_rows][codes >= 0])
 
     def next_row(self) -> tuple[int, list[str]] | None:
         """Read a row in Python, and return where it begins and its fields; None if the block has no further row."""
@@ -99,7 +84,7 @@ class _BlockReader:
 
         def lines() -> Iterator[str]:
             nonlocal after
-            while after < self.block.end:
+            while after < len(self.block.text):
                 starts.append(after)
                 line, after = self.block.line_at(after)
                 yield line.decode(errors="backslashreplace")
@@ -108,8 +93,7 @@ class _BlockReader:
         try:
             line, fields = next(fields_of(lines(), self.layout.delimiter, first), (first, None))
         except OpenQuoteError as error:
-            self.open_row = OpenRow(self.block, begin, error)
-            fields = None
+            self.unread, self.error, fields = self.block.text[begin:], error, None
         except csv.Error as error:
             raise not_delimited(self.block.path, error) from error
         self.state[POSITION] = after
@@ -120,7 +104,7 @@ class _BlockReader:
 
     def _take(self, position: int, fields: list[str]) -> None:
         row, label = int(self.state[ROWS]), self.layout.label
-        if self.encoder.drops(fields[label]):
+        if self.labels.drops(fields[label]):
             return
         numbers = [number(field) for field in fields[:label] + fields[label + 1 :]]
         with np.errstate(over="ignore"):
@@ -128,7 +112,7 @@ class _BlockReader:
         if not (np.abs(values) <= LARGEST).all():
             raise self._bad_number(position, fields)
         self.X[row] = values
-        self.labels[row], self.places[row] = np.nan, position
+        self.targets[row], self.places[row] = np.nan, position
         self.texts[row] = fields[label]
         self.state[ROWS] = row + 1
 
@@ -137,9 +121,9 @@ class _BlockReader:
             value = number(field)
             if column != self.layout.label and (value is None or not abs(value) <= LARGEST):
                 break
-        kind = "a number" if value is None else f"between -{LARGEST:g} and {LARGEST:g}"
+        what = f"{shown(repr(field))} is not a number between -{LARGEST:g} and {LARGEST:g}; mend or remove the row."
         where = f"{self.block.path}, line {self.block.line_number(position)}, {self.layout.named(column)}"
-        return KlrBenchError(f"{where}: {shown(repr(field))} is not {kind}; mend or remove the row.")
+        return KlrBenchError(f"{where}: {what}")
 
     def _code(self, row: int) -> int:
         begin, end = self.places[row].tolist()
@@ -147,6 +131,8 @@ class _BlockReader:
         if text is None:
             text = self.block.text[begin:end].decode(errors="backslashreplace").strip()
         try:
-            return self.encoder.code(text, self.label_advice)
+            return self.labels.code(text)
         except ValueError as error:
-            raise self.block.refusal(begin, str(error)) from error
+            advice = f"mend the line, or set {SET_LABEL} if the labels are in another column."
+            reason = f"{error} ({self.layout.named(self.layout.label)}); {advice}"
+            raise self.block.refusal(begin, reason) from error
