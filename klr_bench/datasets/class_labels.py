@@ -50,7 +50,8 @@ class Labels:
     """Codes 0, 1, ... of labels in the order of their first occurrence, over all files of a data set.
 
     Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it first occurred.  The
-    labels `first` get the first codes; if `closed`, no others are allowed.  With `drop_missing`, missing ones have the code -1.
+    labels `first` get the first codes; if `closed`, no others are allowed.  With `drop_missing`, a missing label has
+    the code -1.
     """
 
     def __init__(self, first: Sequence[str] = (), *, closed: bool = False, drop_missing: bool = False) -> None:
