@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import KlrBenchError, fail, shown
 from klr_bench.files import open_regular, read_json, write_json
 
 # Called with the number of bytes done, the number of all bytes (None: unknown) and a line about what is happening.
@@ -39,11 +39,7 @@ def default_cache() -> Path:
         return checkout / "data"
     import platformdirs
 
-    try:
-        return Path(platformdirs.user_cache_dir("klr-bench"))
-    except RuntimeError as error:
-        message = "data.cache: expected a folder, found no home folder to make one in. Set HOME, or data.cache=FOLDER."
-        raise KlrBenchError(message) from error
+    return Path(platformdirs.user_cache_dir("klr-bench"))
 
 
 def beside(path: Path, suffix: str) -> Path:
@@ -61,8 +57,7 @@ def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None
         full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error)
         reason = "the disk is full" if full else error.strerror or error
         advice = "Free some space" if full else "Make its folder writable"
-        message = f"{shown(path, 1000)} could not be written: {reason}. {advice}, or choose another one with {setting}."
-        raise KlrBenchError(message) from error
+        fail(f"{shown(path, 1000)} could not be written: {reason}. {advice}, or choose another one with {setting}.")
 
 
 def made_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:

@@ -29,7 +29,7 @@ from klr_bench.console import is_unlimited
 from klr_bench.datasets.cache import Progress as Callback
 from klr_bench.datasets.cache import noted_sha256
 from klr_bench.datasets.download import UNKNOWN, cached_path, fetch, files, verify
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.files import no_file
 
 BAD_INPUT = 2  # exit status
@@ -77,8 +77,7 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
     """Bring the files of the named data sets into the cache, each checked against its sha256."""
     if not names:
         known = ", ".join(datasets(config_dirs))
-        message = f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}."
-        raise KlrBenchError(message)
+        fail(f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}.")
     chosen = {name: read_dataset(name, config_dirs) for name in names}
     for name, dataset in chosen.items():
         entries = files(dataset)

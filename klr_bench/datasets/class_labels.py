@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.errors import fail, nearest, shown
 
 LARGEST = 1e18
 """The largest absolute value of a feature: its square still fits in a float32."""
@@ -132,43 +132,28 @@ def encoded(
     if all are numbers, otherwise as text.  The first `n_train` rows, or all if it is None, must contain all classes.
     `column` is that of the labels in a user's table.  Raises KlrBenchError.
     """
-    names = _sorted(labels.spellings)
-    if not multiclass or len(names) == 2:
-        return _two_classes(codes, labels, positive, where, n_train)
-    missing = set(names) - {labels.spellings[code] for code in np.unique(codes[:n_train]).tolist()}
-    if missing or not 2 <= len(names) <= MOST_CLASSES:
-        without = f", and none of {some(_sorted([*missing]))}" if missing else ""
-        counted = "1 class" if len(names) == 1 else f"{len(names)} classes"
-        message = f"{where}: {counted}{without} in the training file; 2 to {MOST_CLASSES} are expected."
-        if column:
-            message += f" The labels are those of {column}; data.label=NAME takes another column."
-        raise KlrBenchError(message)
-    return np.array([names.index(name) for name in labels.spellings], dtype=np.int8)[codes], tuple(names)
-
-
-def _two_classes(
-    codes: NDArray[Any], labels: Labels, positive: Any, where: str, n_train: int | None
-) -> tuple[NDArray[np.int8], tuple[str, str]]:
-    names = labels.spellings
-    present = np.unique(codes[:n_train]).tolist()
-    if positive is not None:
-        code = known_code(labels, positive, where, "data.positive")
-    elif len(names) <= 2:
-        code = names.index(_sorted(names)[-1])
+    names, present = labels.spellings, np.unique(codes[:n_train]).tolist()
+    classes = _sorted(names)
+    if multiclass and len(names) != 2:
+        y, missing = np.array([classes.index(name) for name in names])[codes], len(present) < len(names)
     else:
-        message = (
-            f"{where}: {len(names)} classes ({', '.join(some(_sorted(names)))}), two are needed. "
-            "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
-            "(multiclass: true in a YAML), for learners that can have them."
+        if positive is None and len(names) > 2:
+            fail(
+                f"{where}: {len(names)} classes ({', '.join(some(classes))}), two are needed. "
+                "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
+                "(multiclass: true in a YAML), for learners that can have them."
+            )
+        code = names.index(classes[-1]) if positive is None else known_code(labels, positive, where, "data.positive")
+        y, missing = np.where(codes == code, 1, -1), code not in present or len(present) == 1
+        classes = [names[1 - code] if len(names) == 2 else f"not {names[code]}", names[code]]
+    if missing or not 2 <= len(names) <= MOST_CLASSES:
+        without = some(_sorted([name for code, name in enumerate(names) if code not in present]))
+        counted = (
+            f"{len(names)} {'class' if len(names) == 1 else 'classes'}{f', and none of {without}' if without else ''}"
         )
-        raise KlrBenchError(message)
-    others = names[1 - code] if len(names) == 2 else f"not {names[code]}"
-    if present == [code] or code not in present:
-        label, n_rows = names[code] if code in present else others, len(codes[:n_train])
-        what = f"all {n_rows} rows of the training file have the label {shown(repr(label))}; two classes are needed."
-        message = f"{where}: {what}"
-        raise KlrBenchError(message)
-    return np.where(codes == code, 1, -1).astype(np.int8), (others, names[code])
+        advice = f" The labels are those of {column}; data.label=NAME takes another column." if column else ""
+        fail(f"{where}: {counted} in the training file; 2 to {MOST_CLASSES} are expected.{advice}")
+    return y.astype(np.int8), tuple(classes)
 
 
 def kept_only(
@@ -188,8 +173,7 @@ def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:
     code = labels.find(wanted)
     if code is None:
         advice = nearest(str(wanted), some(labels.spellings))
-        message = f"{where}: no row has the label {shown(repr(str(wanted)))} ({setting}).{advice}"
-        raise KlrBenchError(message)
+        fail(f"{where}: no row has the label {shown(repr(str(wanted)))} ({setting}).{advice}")
     return code
 
 

@@ -103,6 +103,6 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 def plain_chunks(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield the uncompressed content of a file in pieces, each with the position in the stored file."""
-    with open_plain(path) as (stream, raw):
+    with open_plain(path) as (stream, stored):
         while chunk := stream.read(CHUNK):
-            yield chunk, raw.tell()
+            yield chunk, stored.tell()

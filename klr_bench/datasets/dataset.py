@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.config.datasets import generate
-from klr_bench.config.models import DatasetConfig, LabelsFile
+from klr_bench.config.models import DatasetConfig
 from klr_bench.config.splitting import Stream as StreamSplit
 from klr_bench.datasets.cache import Progress, content_sha256, silent, stamped_sha256, state_of
 from klr_bench.datasets.class_labels import LARGEST, Labels, encoded
@@ -22,7 +22,7 @@ from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.parsed import parsed
 from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, read, stored
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import KlrBenchError, fail, shown
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.results.keys import content_hash, source_hash
@@ -78,9 +78,9 @@ def load(
 
         def parse() -> Arrays:
             arrays = read(paths, _reading(config))
-            if not _unchanged(paths, sha256s, config, cache):
-                message = f"{paths[0]}: a file of {name} has changed while it was read; run the same command again."
-                raise KlrBenchError(message)
+            states = [verify(entry, cache=cache) for entry in files(config)]
+            if {*states} - {"ok"} or _sha256s(paths, config) != sha256s:
+                fail(f"{paths[0]}: a file of {name} has changed while it was read; run the same command again.")
             if config.derive:
                 with _call_errors(f"{name}: derive", config.derive):
                     arrays = generate(config.derive, f"{name}: derive.", arrays=arrays)
@@ -89,13 +89,11 @@ def load(
         arrays = parsed(parsed_folder(key, cache), full_name, sha256s, parse, progress or silent)
     n, declared, n_train = len(arrays.y), config.declared_rows(), arrays.n_train_official
     if declared not in {None, n}:
-        message = f"{name}: n_samples is declared as {declared}, got {n}; correct configs/dataset/{name}.yaml."
-        raise KlrBenchError(message)
+        fail(f"{name}: n_samples is declared as {declared}, got {n}; correct configs/dataset/{name}.yaml.")
     if _has_first_rows(config):
         n_train = config.source.n_train
         if n_train is None or not 0 < n_train < n:
-            message = f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train}; correct {name}.yaml."
-            raise KlrBenchError(message)
+            fail(f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train}; correct {name}.yaml.")
     return Dataset(full_name, arrays.X, arrays.y, arrays.classes, n_train, key, arrays.relevant, arrays.said)
 
 
@@ -167,33 +165,24 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
 
     The scaling and the split are not part of it.  Of the user's own files the content is hashed, of a stream a sample.
     """
-    reading = _reading(config).content()
-    if generator := config.source.generator:
-        content = {"generator": generator, "code": source_hash(generator[TARGET]), "reading": reading}
-        return content_hash(content | _parts(config))
-    if config.source.is_own_file:
-        sha256s = _sha256s(_own_files(config), config)
-    else:
-        sha256s = [_known_sha256(file) for file in files(config)]
-    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | _parts(config))
-
-
-def _parts(config: DatasetConfig) -> dict[str, object]:
-    """Return the part of a key about the rows that are read: which of them are to train on, and what is derived."""
-    parts: dict[str, object] = {"n_train": config.source.n_train} if _has_first_rows(config) else {}
+    source, reading = config.source, _reading(config).content()
+    parts: dict[str, object] = {"n_train": source.n_train} if _has_first_rows(config) else {}
     if config.derive:
         parts |= {"derive": config.derive, "code": source_hash(config.derive[TARGET])}
-    return parts
+    if source.generator:
+        content = {"generator": source.generator, "code": source_hash(source.generator[TARGET]), "reading": reading}
+        return content_hash(content | parts)
+    if source.is_own_file:
+        sha256s = _sha256s(_own_files(config), config)
+    else:  # for unknown content the address stands, or the name
+        unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
+        sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
+    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)
 
 
 def _has_first_rows(config: DatasetConfig) -> bool:
     """Return True if the first rows of the one file, or of generated data, are the official training part."""
     return config.source.n_train is not None and not config.source.test
-
-
-def _known_sha256(file: LabelsFile) -> str:
-    """Return the declared hash of a file, or its address or name if its content is unknown."""
-    return f"{UNKNOWN}: {file.url or file.name}" if file.sha256 == UNKNOWN else file.sha256
 
 
 def _reading(config: DatasetConfig) -> Reading:
@@ -220,23 +209,14 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
         return [content_sha256(path, state_of(path), sampled=config.is_stream) for path in paths]
     except (OSError, DamagedFileError) as error:
         path = getattr(error, "path", None) or getattr(error, "filename", None) or paths[0]
-        message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
-        raise KlrBenchError(message) from error
-
-
-def _unchanged(paths: Sequence[Path], of: Sequence[str], config: DatasetConfig, cache: Path) -> bool:
-    """Return True if files still have the hashes `of`; those that were fetched are hashed again."""
-    if config.source.is_own_file:
-        return _sha256s(paths, config) == of
-    return all(verify(entry, cache=cache) == "ok" for entry in files(config))
+        fail(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.")
 
 
 def _own_files(config: DatasetConfig) -> list[Path]:
     """Return the user's own training file and, if given, test file."""
     source = config.source
     if not source.path:
-        message = "dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text)."
-        raise KlrBenchError(message)
+        fail("dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text).")
     paths = []
     for key in OWN_PATHS:
         if not getattr(source, key):
@@ -245,8 +225,7 @@ def _own_files(config: DatasetConfig) -> list[Path]:
         for path in (matching(named) if config.is_stream else []) or [named]:
             fault = no_file(path) or ("is empty" if path.stat().st_size == 0 else None)
             if fault:
-                message = f"data.{key}: {shown(path, 1000)} {fault}; name a file with LIBSVM or CSV text."
-                raise KlrBenchError(message)
+                fail(f"data.{key}: {shown(path, 1000)} {fault}; name a file with LIBSVM or CSV text.")
             paths.append(path)
     return paths
 
@@ -260,14 +239,12 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
         X = stored(X)
     declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
     if X.shape != declared or len(targets) != X.shape[0]:
-        message = (
+        fail(
             f"{name}: expected {declared[0]} rows, {declared[1]} features and a label for each row, as declared under "
             f"source; got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
         )
-        raise KlrBenchError(message)
     if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
-        message = f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator."
-        raise KlrBenchError(message)
+        fail(f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator.")
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encoded(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
@@ -284,8 +261,7 @@ def _call_errors(what: str, call: Parameters) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {shown(error)}"
-        message = f"{what} {call} cannot be called: {reason}. Correct its parameters."
-        raise KlrBenchError(message) from error
+        fail(f"{what} {call} cannot be called: {reason}. Correct its parameters.")
 
 
 def _spelling(label: Any) -> str:

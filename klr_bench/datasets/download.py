@@ -130,15 +130,8 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
         _unpack(Path(place), entry, target, progress)
         return
     part = beside(target, ".part")
-    limit = entry.max_bytes or MOST_BYTES
-    resumed = download(place, part, progress, f"{entry.name}: downloading", limit)
+    download(place, part, progress, f"{entry.name}: downloading", entry.max_bytes or MOST_BYTES)
     try:
-        _unpack(part, entry, target, progress)
-    except TransferError:
-        if not resumed:
-            raise
-        discard(part)  # its beginning, from an earlier run, may be wrong
-        download(place, part, progress, f"{entry.name}: downloading again", limit)
         _unpack(part, entry, target, progress)
     finally:
         discard(part)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from klr_bench.config.splitting import Draw, Folds, Official, Runs, Share, SplitSpec, Stream, Subset
 from klr_bench.datasets import Dataset
 from klr_bench.datasets.preprocessing import scaled
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 
 Indices = NDArray[np.intp]
 
@@ -107,8 +107,7 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
 
 def _official_rows(dataset: Dataset) -> int:
     if dataset.n_train_official is None:
-        message = f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size."
-        raise KlrBenchError(message)
+        fail(f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size.")
     return dataset.n_train_official
 
 
@@ -125,11 +124,10 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
     y = np.asarray(dataset.y)
     counts = np.unique(y, return_counts=True)[1]
     if len(counts) > 1 and counts.max() == 1:
-        message = (
+        fail(
             f"{dataset.name}: each of the {len(counts)} classes has only one row; expected at least 2 rows per class. "
             "Are the labels in the right column? data.label=NAME takes another one."
         )
-        raise KlrBenchError(message)
     test, train, places = [], [], []
     for label in np.unique(y):
         rows = random.permutation(np.flatnonzero(y == label))
@@ -146,8 +144,7 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
 def _check_share(dataset: Dataset, test_size: float, n_test: int) -> None:
     n = len(dataset.y)
     if not 0 < n_test < n:
-        message = f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test."
-        raise KlrBenchError(message)
+        fail(f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test.")
 
 
 def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
@@ -159,11 +156,10 @@ def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split
     n_test, odd_test = divmod(spec.n_test, len(groups))
     n_train, odd_train = divmod(spec.n_train or (smallest - n_test) * len(groups), len(groups))
     if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
-        message = (
+        fail(
             f"{dataset.name}: split: n_train={spec.n_train} and n_test={spec.n_test} cannot be drawn from "
             f"{len(groups)} times {smallest} rows; lower them, to multiples of {len(groups)}."
         )
-        raise KlrBenchError(message)
     train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
 
@@ -171,16 +167,14 @@ def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split
 def _in_even_runs(dataset: Dataset, runs: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
     lengths = np.repeat(*np.array(runs).T)
     if lengths.sum() != len(dataset.y):
-        message = f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {len(dataset.y)}."
-        raise KlrBenchError(message)
+        fail(f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {len(dataset.y)}.")
     return np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
 
 
 def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     n = len(dataset.y)
     if not 2 <= folds <= n:
-        message = f"{dataset.name}: split: folds={folds}: expected at least 2, and not more than the {n} rows."
-        raise KlrBenchError(message)
+        fail(f"{dataset.name}: split: folds={folds}: expected at least 2, and not more than the {n} rows.")
     order = np.random.RandomState(derived_seed(seed, dataset.name, repeat // folds, "split")).permutation(n)
     train, test = fold_rows(n, folds, repeat % folds)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order"))
@@ -191,8 +185,7 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
     n, official = len(dataset.y), dataset.n_train_official
     most = n - 1 if official is None else official
     if not 0 < n_train <= most:
-        message = f"{dataset.name}: split: n_train: expected a whole number from 1 to {most}, got {n_train!r}."
-        raise KlrBenchError(message)
+        fail(f"{dataset.name}: split: n_train: expected a whole number from 1 to {most}, got {n_train!r}.")
     drawn = np.random.RandomState(derived_seed(seed, dataset.name, 0, "split")).permutation(official or n)
     order = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order")).permutation(n_train)
     return Split(drawn[:n_train][order], drawn[n_train:] if official is None else np.arange(official, n))
@@ -207,11 +200,10 @@ def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
     if scale == "auto" and sparse:
         return None
     if scale is not None and sparse:
-        message = (
+        fail(
             f"{name}: scale={scale} would make sparse data dense; scale the file, or use scale=null "
             "(of your own file: data.scale=none)."
         )
-        raise KlrBenchError(message)
     return scale
 
 

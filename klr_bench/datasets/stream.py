@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_scalar
 
 from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.class_labels import Labels, known_code, number
@@ -20,7 +22,7 @@ from klr_bench.datasets.readers import check_text, csv, sniffed_format, svmlight
 from klr_bench.datasets.readers.chunks import Chunk, rechunked
 from klr_bench.datasets.readers.layout import Layout, check_width, layout_of
 from klr_bench.datasets.stream_cache import DamagedCacheError, Scan, StreamCache
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import KlrBenchError, fail, shown
 from klr_bench.files import expanded, matching
 
 logger = logging.getLogger(__name__)
@@ -101,17 +103,16 @@ def stream(
     >>> bool(learner.score(X, y) > 0.9)
     True
     """
-    _check_count("chunk_rows", chunk_rows, 1)
-    _check_count("skip_rows", skip_rows, 0)
+    check_scalar(chunk_rows, "chunk_rows", Integral, min_val=1)
+    check_scalar(skip_rows, "skip_rows", Integral, min_val=0)
     if n_features is not None:
-        _check_count("n_features", n_features, 1, MOST_FEATURES)
+        check_scalar(n_features, "n_features", Integral, min_val=1, max_val=MOST_FEATURES)
     paths = _files(path)
     try:
         check_text(paths)
         kind = format or sniffed_format(paths[0])
         if kind not in FORMATS:
-            message = f"format={shown(repr(kind))}: expected 'svmlight', 'csv' or None."
-            raise KlrBenchError(message)
+            fail(f"format={shown(repr(kind))}: expected 'svmlight', 'csv' or None.")
         if kind == "csv":
             width = layout_of(paths[0], label_column).n_columns - 1
             check_width(paths[0], width, n_features)
@@ -127,14 +128,6 @@ def stream(
         raise _damaged(error) from error
 
 
-def _check_count(name: str, value: Any, least: int, most: int | None = None) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        span = f"{least} or more" if most is None else f"{least} to {most}"
-        message = f"{name}={shown(repr(value))}: expected a whole number, {span}."
-        raise KlrBenchError(message)
-
-
 def _checked_classes(classes: Any) -> NDArray[Any]:
     """Return the classes, sorted, as an array."""
     values = np.unique(np.asarray(classes))
@@ -143,8 +136,7 @@ def _checked_classes(classes: Any) -> NDArray[Any]:
         for label in values.tolist():
             labels.code(str(label))
     if not len(values) or len(labels.spellings) < len(values):
-        message = f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1]."
-        raise KlrBenchError(message)
+        fail(f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1].")
     return values
 
 
@@ -155,8 +147,7 @@ def _files(path: Paths) -> list[Path]:
     else:
         files = matching(expanded(str(path)))
     if not files:
-        message = f"{shown(path)}: no file; expected a file, a list of files, or a pattern that some files match."
-        raise KlrBenchError(message)
+        fail(f"{shown(path)}: no file; expected a file, a list of files, or a pattern that some files match.")
     return files
 
 
@@ -186,8 +177,7 @@ class Stream:
             return self.known_features
         n_features = self._scan.largest + 1 - self._base
         if n_features <= 0:
-            message = f"{self.paths[0]}: no row has a feature; {svmlight.EXPECTED}"
-            raise KlrBenchError(message)
+            fail(f"{self.paths[0]}: no row has a feature; {svmlight.EXPECTED}")
         return n_features
 
     @property

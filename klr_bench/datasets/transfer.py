@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import stat
 import time
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 
 import requests
 from urllib3.exceptions import HTTPError
@@ -23,8 +21,6 @@ ATTEMPTS = 4  # consecutive attempts without CHUNK new bytes
 BACKOFF_S = 0.5  # doubled after each attempt
 TIMEOUT_S = (10.0, 60.0)  # to connect; between two pieces of the answer
 CHUNK = 1 << 14  # bytes
-WINDOW_S, LEAST = 90.0, 90_000  # a server that sends fewer bytes in this time is given up
-FREE_SHARE = 0.9  # share of the free disk that an answer of unknown length may take
 
 
 class TransferError(Exception):
@@ -43,18 +39,17 @@ class _AttemptError(Exception):
     """An attempt failed in a way that another attempt may not."""
 
 
-def download(url: str, part: Path, progress: Progress, description: str, limit: int) -> bool:
-    """Download `url` into the file `part`; return True if some of its bytes may come from an earlier call.
+def download(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
+    """Download `url` into the file `part`, which may have the beginning from an earlier call.
 
     Connection errors, truncated answers and HTTP 5xx are tried again, with increasing waits, from the point where the
     transfer stopped; other answers are not.  Raises TransferError, also for more than `limit` bytes, and
-    UnreachableError after the last attempt and for a server that is too slow.
+    UnreachableError after the last attempt.
     """
-    resumed = furthest = _resumable(url, part)[0]
-    failures = 0
+    furthest, failures = _resumable(url, part)[0], 0
     while True:
         try:
-            start = _attempt(url, part, progress, description, limit)
+            return _attempt(url, part, progress, description, limit)
         except (requests.TooManyRedirects, ValueError) as error:  # several kinds of ValueError, also for a redirect
             message = f"not a usable address ({error})"
             raise TransferError(message) from error
@@ -67,8 +62,6 @@ def download(url: str, part: Path, progress: Progress, description: str, limit: 
                 raise UnreachableError(message) from error
             progress(reached, None, f"{description}: {_reason(error)}, trying again")
             time.sleep(BACKOFF_S * 2**failures)
-        else:
-            return bool(resumed and start)
 
 
 def _reason(error: Exception) -> str:
@@ -96,13 +89,13 @@ def _resumable(url: str, part: Path) -> tuple[int, str]:
     """Return how many bytes of `url` the part has, and their validator; (0, "") to start over."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
         note, state = read_json(beside(part, ".json")), part.lstat()
-        if note["url"] == url and _is_validator(note["validator"]) and stat.S_ISREG(state.st_mode):
+        if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):
             return state.st_size, str(note["validator"])
     return 0, ""
 
 
-def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> int:
-    """Request the missing bytes and append them to the part; return the position of the first of them."""
+def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
+    """Request the missing bytes and append them to the part."""
     have, validator = _resumable(url, part)
     headers = {"Accept-Encoding": "identity"}  # ranges count the bytes of the file
     if have:
@@ -113,30 +106,19 @@ def _attempt(url: str, part: Path, progress: Progress, description: str, limit: 
             discard(part)
             note = json.dumps({"url": url, "validator": _validator(response)})
             beside(part, ".json").write_text(note, encoding="utf-8")
-        if total is None:
-            limit = min(limit, start + int(shutil.disk_usage(part.parent).free * FREE_SHARE))
-        done = window_start = start
-        begun = time.monotonic()
+        done = start
         with part.open("ab") as out:
             progress(done, total, description)
-            while done != total and (piece := response.raw.read1(CHUNK, decode_content=False)):
+            for piece in response.raw.stream(CHUNK, decode_content=False):
                 done += len(piece)
-                try:
-                    check_size(max(done, total or 0), limit)
-                except TransferError:
+                if max(done, total or 0) > limit:
                     discard(part)
-                    raise
+                    check_size(max(done, total or 0), limit)
                 out.write(piece)
                 progress(done, total, description)
-                if time.monotonic() > begun + WINDOW_S:
-                    if done < window_start + LEAST:
-                        message = f"too slow: fewer than {LEAST:,} bytes in {WINDOW_S:g} seconds"
-                        raise UnreachableError(message)
-                    begun, window_start = time.monotonic(), done
     if total is not None and done != total:
         message = f"the answer ended after {done} of {total} bytes"
         raise _AttemptError(message)
-    return start
 
 
 def _extent(response: requests.Response, have: int, validator: str, part: Path) -> tuple[int, int | None]:
@@ -170,8 +152,4 @@ def _validator(response: requests.Response) -> str:
     """Return what identifies this version of the file: a strong ETag, else its date, else nothing."""
     etag = response.headers.get("ETag", "")
     validator = etag if etag.startswith('"') else response.headers.get("Last-Modified", "")
-    return validator if _is_validator(validator) else ""
-
-
-def _is_validator(text: Any) -> bool:
-    return isinstance(text, str) and text.isascii() and text.isprintable() and bool(text)
+    return validator if validator.isascii() and validator.isprintable() else ""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from klr_bench.datasets.class_labels import LARGEST, Labels, is_unlabelled, some
 from klr_bench.datasets.columns import MOST_COUNTED, SELDOM, ColumnProfile, is_missing, numbers_of, value_of
 from klr_bench.datasets.readers.chunks import stacked
 from klr_bench.datasets.readers.layout import WIDE, Layout, TextRows, no_labelled_row, text_rows
-from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.errors import fail, nearest, shown
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
@@ -135,8 +135,7 @@ def read_table(
             try:
                 code = labels.code(row[layout.label])
             except ValueError as error:
-                message = f"{path}, line {line}: {error} ({layout.named(layout.label)}); data.label=NAME takes another."
-                raise KlrBenchError(message) from error
+                fail(f"{path}, line {line}: {error} ({layout.named(layout.label)}); data.label=NAME takes another.")
             if code >= 0:
                 codes.append(code)
                 labelled.append((line, row))
@@ -148,11 +147,9 @@ def read_table(
     X = stacked(parts)
     if not X.shape[1]:
         why = "; ".join(some([f"{column.name}: {column.why}" for column in table.columns]))
-        message = f"{path}: no column is left to learn from ({why}); keep one with data.columns={{NAME: number}}."
-        raise KlrBenchError(message)
+        fail(f"{path}: no column is left to learn from ({why}); keep one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
-        message = f"{path}: values are missing; with more than {WIDE:,} columns they cannot be filled in. Fill them."
-        raise KlrBenchError(message)
+        fail(f"{path}: values are missing; with more than {WIDE:,} columns they cannot be filled in. Fill them.")
     return X, np.array(codes, dtype=np.int64), table
 
 
@@ -167,10 +164,7 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
             texts = list(zip(*fields, strict=True))
             for place, profile in profiles.items():
                 profile.add(lines, texts[place])
-    return [
-        _Decision(path, layout, place, name, profiles[place], kinds.get(place)).column()
-        for place, name in names.items()
-    ]
+    return [_column(path, layout, place, name, profiles[place], kinds.get(place)) for place, name in names.items()]
 
 
 def _name(layout: Layout, place: int) -> str:
@@ -185,94 +179,61 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
         if len(places) != 1:
             what = " Several columns have this name; give a number." if places else nearest(name, names.values())
-            message = f"{path}: data.columns: no column {shown(repr(name))} of features.{what}"
-            raise KlrBenchError(message)
+            fail(f"{path}: data.columns: no column {shown(repr(name))} of features.{what}")
         kinds[places[0]] = kind
     return kinds
 
 
-@dataclass(frozen=True)
-class _Decision:
-    """The treatment of a column, by the kind that `data.columns` requests or by the profile of its values."""
+def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
+    """Return the treatment of a column, by the kind that `data.columns` requests or by the profile of its values."""
+    free, counts, units, n_there = requested is None, profile.counts, profile.units, profile.n_there
+    key = _key(place, name)
 
-    path: Path
-    layout: Layout
-    place: int
-    name: str
-    profile: ColumnProfile
-    requested: str | None
+    def column(kind: str, why: str = "", **more: Any) -> Column:
+        return Column(place, name, kind, why, n_missing=profile.n_missing, **more)
 
-    def column(self) -> Column:
-        profile, free = self.profile, self.requested is None
-        if why := self._reason_to_leave_out():
-            return self._left_out(why)
-        commas = profile.commas == "thousands" or (self.requested == NUMBER and profile.commas == "either")
-        unit = next(iter(profile.units), "")
-        n_numbers, other = profile.numbers(commas=commas)
-        if self.requested != TEXT and other is None:
-            return Column(self.place, self.name, NUMBER, n_missing=profile.n_missing, unit=unit, commas=commas)
-        if other and (self.requested == NUMBER or (free and n_numbers >= MOSTLY * profile.n_there)):
-            share = f", as {n_numbers:,} of {profile.n_there:,} values of the column are" if free else ""
-            raise self._refusal(other, f"is not a number{_with_unit(unit)}{share}; mend the line")
-        return self._text_or_left_out() if free else self._text()
+    def refuse(value: tuple[int, str], reason: str) -> NoReturn:
+        where = f"{path}, line {value[0]}, {layout.named(place)}: {shown(repr(value[1]))}"
+        fail(f"{where} {reason}, or leave the column out with 'data.columns={{{key}: leave_out}}'.")
 
-    def _reason_to_leave_out(self) -> str | None:
-        counts, header = self.profile.counts, self.layout.header
-        if self.requested == LEAVE_OUT:
-            return "as data.columns says"
-        if self.profile.n_there == 0:
-            return "no values"
-        if counts is not None and len(counts) == 1 and not self.profile.n_missing:
-            return "the same value in all rows"
-        name = header[self.place] if header else self.name
-        return None if self.requested else self.profile.reason_to_leave_out(name)
-
-    def _text_or_left_out(self) -> Column:
-        profile, units = self.profile, self.profile.units
-        many = profile.counts is None or len(profile.counts) > max(SELDOM, profile.n_there / 2)
+    if requested == LEAVE_OUT or n_there == 0:
+        return column(LEAVE_OUT, "no values" if n_there == 0 else "as data.columns says")
+    if counts is not None and len(counts) == 1 and not profile.n_missing:
+        return column(LEAVE_OUT, "the same value in all rows")
+    if free and (why := profile.reason_to_leave_out(layout.header[place] if layout.header else name)):
+        return column(LEAVE_OUT, why)
+    commas = profile.commas == "thousands" or (requested == NUMBER and profile.commas == "either")
+    unit = next(iter(units), "")
+    n_numbers, other = profile.numbers(commas=commas)
+    if requested != TEXT and other is None:
+        return column(NUMBER, unit=unit, commas=commas)
+    if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_there)):
+        share = f", as {n_numbers:,} of {n_there:,} values of the column are" if free else ""
+        refuse(other, f"is not a number{_with_unit(unit)}{share}; mend the line")
+    mixed = ""
+    if free:
+        many = counts is None or len(counts) > max(SELDOM, n_there / 2)
         all_numbers = None not in profile.forms
         if profile.commas in {"decimal", "either"} and (all_numbers or many):
-            raise self._comma_refusal()
-        if profile.dates:
-            return self._left_out("dates")
-        mixed = ""
+            what = "has a decimal comma, or points between thousands; write 1234.5 for 1.234,5"
+            if profile.commas == "either":
+                number = f"'data.columns={{{key}: number}}'"
+                what = f"may have a decimal comma or separate thousands; for thousands, add {number}; else write points"
+            first = min(value for form, value in profile.first.items() if form and form[1])
+            refuse(first, f"{what} (pandas.read_csv has decimal=',' and thousands='.')")
         if all_numbers and 1 < len(units) <= MOST_UNITS:
             mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
-        if many:
-            counted = f"more than {MOST_COUNTED:,}" if profile.counts is None else f"{len(profile.counts):,}"
-            return self._left_out(mixed or f"{counted} different texts")
-        return self._text(mixed)
-
-    def _text(self, why: str = "") -> Column:
-        counts = self.profile.counts
-        if counts is None:
-            expected = f"expected at most {MOST_COUNTED:,} different texts, got more; leave the column out."
-            message = f"{self.path}: {self.name}: {expected}"
-            raise KlrBenchError(message)
-        values = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES]
-        if self.profile.n_missing:
-            values.append("")
-        elif len(values) == 2:
-            values = values[1:]  # its column determines the other value
-        return Column(self.place, self.name, TEXT, why, tuple(values), self.profile.n_missing)
-
-    def _left_out(self, why: str) -> Column:
-        return Column(self.place, self.name, LEAVE_OUT, why, n_missing=self.profile.n_missing)
-
-    def _comma_refusal(self) -> KlrBenchError:
-        first = min(value for form, value in self.profile.first.items() if form and form[1])
-        what = "has a decimal comma, or points between thousands"
-        if self.profile.commas == "either":
-            number = f"'data.columns={{{_key(self.place, self.name)}: number}}'"
-            what = f"may have a decimal comma or separate thousands; for thousands, add {number}; for a decimal comma"
-        what += ", write points" if self.profile.commas == "either" else "; write 1234.5 for 1.234,5"
-        return self._refusal(first, f"{what} (pandas.read_csv has decimal=',' and thousands='.')")
-
-    def _refusal(self, value: tuple[int, str], reason: str) -> KlrBenchError:
-        line, text = value
-        leave_out = f"leave the column out with 'data.columns={{{_key(self.place, self.name)}: leave_out}}'"
-        where = f"{self.path}, line {line}, {self.layout.named(self.place)}"
-        return KlrBenchError(f"{where}: {shown(repr(text))} {reason}, or {leave_out}.")
+        if profile.dates or many:
+            counted = f"more than {MOST_COUNTED:,}" if counts is None else f"{len(counts):,}"
+            return column(LEAVE_OUT, "dates" if profile.dates else mixed or f"{counted} different texts")
+    if counts is None:
+        fail(f"{path}: {name}: expected at most {MOST_COUNTED:,} different texts, got more; leave the column out.")
+    values = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES]
+    if profile.n_missing:
+        values.append("")
+    elif len(values) == 2:
+        values = values[1:]  # its column determines the other value
+    return column(TEXT, mixed, values=tuple(values))
 
 
 def _with_unit(unit: str) -> str:
@@ -297,7 +258,6 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
             line, row = rows[wrong[0]]
             what = f"{shown(repr(row[column.place]))} is not a number{_with_unit(column.unit)}"
             between = f"between -{LARGEST:g} and {LARGEST:g}; mend or remove the row."
-            message = f"{path}, line {line}, {layout.named(column.place)}: {what} {between}"
-            raise KlrBenchError(message)
+            fail(f"{path}, line {line}, {layout.named(column.place)}: {what} {between}")
         features.append(values)
     return np.concatenate(features, axis=1).astype(np.float32)

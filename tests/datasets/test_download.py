@@ -27,7 +27,6 @@ from klr_bench.datasets import cache as cache_module
 from klr_bench.datasets import transfer
 from klr_bench.datasets.download import fetch, verify
 from klr_bench.errors import KlrBenchError
-from klr_bench.parsing import parse
 from tests.attack.promise import rejected
 from tests.datasets.server import Reply, Server
 
@@ -87,16 +86,14 @@ def test_the_mirror_comes_before_the_upstream_address(server: Server, cache: Pat
     assert len(server.requests) == int(not held)
 
 
-def test_an_http_mirror_that_fails_is_not_asked_for_each_suffix(server: Server, cache: Path) -> None:
-    server.replies |= {"/up": [Reply(PLAIN)], f"/{NAME}": [Reply(status=503)]}
-    fetch(entry(server), cache=cache, mirror=server.url)
-    assert [request.path for request in server.requests] == [f"/{NAME}"] * transfer.ATTEMPTS + ["/up"]
-
-
-@pytest.mark.parametrize("first", [Reply(b"<html>nothing here</html>"), Reply(status=403)])
-def test_an_http_mirror_that_does_not_say_404_is_asked_on(server: Server, cache: Path, first: Reply) -> None:
-    server.replies |= {f"/{NAME}": [first], f"/{NAME}.xz": [Reply(PACKED[".xz"])]}
-    assert fetch(entry(), cache=cache, mirror=server.url).read_bytes() == PLAIN
+@pytest.mark.parametrize("first", [Reply(b"<html>nothing here</html>"), Reply(status=403), Reply(status=503)])
+def test_an_http_mirror_that_does_not_say_404_is_asked_on_unless_it_fails(
+    server: Server, cache: Path, first: Reply
+) -> None:
+    server.replies |= {"/up": [Reply(PLAIN)], f"/{NAME}": [first], f"/{NAME}.xz": [Reply(PACKED[".xz"])]}
+    assert fetch(entry(server), cache=cache, mirror=server.url).read_bytes() == PLAIN
+    paths = [f"/{NAME}"] * transfer.ATTEMPTS + ["/up"] if first.status == 503 else [f"/{NAME}", f"/{NAME}.xz"]
+    assert [request.path for request in server.requests] == paths
 
 
 def test_wrong_content_at_the_mirror_falls_back_to_upstream_with_a_warning(
@@ -133,16 +130,6 @@ def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> No
 # -- HTTP ------------------------------------------------------------------------------------------------
 
 
-def test_progress_counts_up_to_the_size_of_a_download(server: Server, cache: Path) -> None:
-    server.replies["/up"] = [Reply(PLAIN)]
-    seen: list[tuple[int, int | None, str]] = []
-    fetch(entry(server), cache=cache, progress=lambda *step: seen.append(step))
-    steps = [(done, total) for done, total, what in seen if what == f"{NAME}: downloading"]
-    assert len(steps) > 10
-    assert steps == sorted(steps)
-    assert (steps[0], steps[-1]) == ((0, len(PLAIN)), (len(PLAIN), len(PLAIN)))
-
-
 @pytest.mark.parametrize(("status", "reason"), [(404, "not there (HTTP 404 Not Found)"), (403, "HTTP 403 Forbidden")])
 def test_a_refusal_of_the_server_is_final(server: Server, cache: Path, status: int, reason: str) -> None:
     server.replies["/up"] = [Reply(status=status)]
@@ -175,14 +162,17 @@ def test_a_server_that_hangs_is_given_up(server: Server, cache: Path, monkeypatc
 
 
 def test_a_broken_download_is_resumed_where_it_stopped(server: Server, cache: Path) -> None:
-    server.replies["/up"] = [Reply(PLAIN, cut=100_000), Reply(PLAIN, cut=100_000), Reply(PLAIN)]
-    assert fetch(entry(server), cache=cache).read_bytes() == PLAIN
-    first, second, third = server.requests
-    assert (first.range, first.status) == (None, 200)
-    assert (second.if_range, second.status, third.status) == ('"one"', 206, 206)
-    starts = [int(str(request.range)[6:-1]) for request in (second, third)]
-    assert 100_000 - transfer.CHUNK <= starts[0] <= 100_000
-    assert 2 * (100_000 - transfer.CHUNK) <= starts[1] <= 200_000
+    server.replies["/up"] = [Reply(PLAIN, cut=40_000)]
+    steps: list[tuple[int, int | None, str]] = []
+    fetch(entry(server), cache=cache, progress=lambda *step: steps.append(step))
+    check_complete(cache)
+    assert len(server.requests) > transfer.ATTEMPTS, "no failure while bytes arrive"
+    starts = [int(str(request.range)[6:-1]) for request in server.requests[1:]]
+    assert all(0 <= (i + 1) * 40_000 - start <= (i + 1) * transfer.CHUNK for i, start in enumerate(starts))
+    assert {(request.if_range, request.status) for request in server.requests[1:]} == {('"one"', 206)}
+    counts = [(done, total) for done, total, what in steps if what == f"{NAME}: downloading"]
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == ((0, len(PLAIN)), (len(PLAIN), len(PLAIN)))
 
 
 def test_a_later_run_resumes_the_part_of_an_earlier_one(
@@ -196,12 +186,6 @@ def test_a_later_run_resumes_the_part_of_an_earlier_one(
     fetch(entry(server), cache=cache)
     assert (server.requests[-1].range, server.requests[-1].sent) == (f"bytes={kept}-", len(PLAIN) - kept)
     check_complete(cache)
-
-
-def test_many_breaks_are_no_failure_while_bytes_arrive(server: Server, cache: Path) -> None:
-    server.replies["/up"] = [Reply(PLAIN, cut=40_000)]
-    assert fetch(entry(server), cache=cache).read_bytes() == PLAIN
-    assert len(server.requests) > transfer.ATTEMPTS
 
 
 @pytest.mark.parametrize(
@@ -232,11 +216,7 @@ NOTE = '{"url": "URL/up", "validator": "\\"one\\""}'
     ("content", "note", "statuses"),
     [
         (PLAIN + b"more", NOTE, [416, 200]),
-        (OTHER[:1000], NOTE, [206, 200]),
-        *(
-            (PLAIN[:1000], note, [200])
-            for note in ("", "[]", '{"url": 3}', NOTE.replace("/up", "/elsewhere"), NOTE.replace("one", "o\\nne"))
-        ),
+        *((PLAIN[:1000], note, [200]) for note in ("", "[]", '{"url": 3}', NOTE.replace("/up", "/elsewhere"))),
     ],
 )
 def test_a_part_that_does_not_fit_is_not_used(
@@ -344,18 +324,6 @@ def test_a_cache_that_cannot_be_written_is_refused(
     refused(entry(server), tmp_path, "could not be written: Permission denied. Make its folder writable")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        *(({"name": name}, "name: expected a path inside the cache") for name in ("../outside", "/etc/x", "a/../../b")),
-        *(({key: None}, f"{key}: expected text, got None") for key in ("name", "sha256")),
-    ],
-)
-def test_entries_that_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(KlrBenchError, match=message):
-        parse(FileEntry, {"name": NAME, "sha256": SHA256} | changes)
-
-
 # -- several processes -----------------------------------------------------------------------------------
 
 CHILD = """
@@ -408,18 +376,3 @@ def test_a_killed_download_is_resumed_by_the_next_run(server: Server, cache: Pat
     fetch(entry(server), cache=cache)
     assert (server.requests[-1].range, server.requests[-1].sent) == (f"bytes={kept}-", len(PLAIN) - kept)
     check_complete(cache)
-
-
-# -- the real files --------------------------------------------------------------------------------------
-
-
-@pytest.mark.mirror("covtype")
-def test_covtype_comes_from_the_mirror(mirror: Path, cache: Path) -> None:
-    from klr_bench.config import locations as config_files
-    from klr_bench.config.datasets import read_dataset
-
-    train = read_dataset("covtype", config_files.folders()).source.train
-    assert train is not None
-    path = fetch(train, cache=cache, mirror=str(mirror))
-    assert path.stat().st_size == 71_183_474
-    assert verify(train, cache=cache) == "ok"

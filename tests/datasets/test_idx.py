@@ -75,14 +75,6 @@ def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> No
     np.testing.assert_array_equal(two.X, one.X[[1, 2, 4, 5, 6]])
 
 
-def test_some_classes_of_a_text_file_alone(tmp_path: Path) -> None:
-    path = tmp_path / "train"
-    path.write_text("1,a\n2,b\n3,c\n4,a\n")
-    arrays = read([path], Reading(format="csv", positive="c", only=["c", "a"]))
-    np.testing.assert_array_equal(arrays.X, [[1], [3], [4]])
-    assert (arrays.y.tolist(), arrays.classes) == ([-1, 1, -1], ("a", "c"))
-
-
 @pytest.mark.parametrize(
     ("which", "content", "message"),
     [
@@ -110,13 +102,6 @@ def test_files_that_are_refused(tmp_path: Path, which: int, content: bytes, mess
     paths[which].write_bytes(content)
     with pytest.raises(KlrBenchError, match=message):
         ten(paths)
-
-
-def test_compressed_files_are_read(tmp_path: Path) -> None:
-    paths = pair(tmp_path, images(), DIGITS)
-    plain = ten(paths)
-    paths[0].write_bytes(gzip.compress(paths[0].read_bytes()))
-    np.testing.assert_array_equal(ten(paths).X, plain.X)
 
 
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:

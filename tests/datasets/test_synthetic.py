@@ -46,11 +46,7 @@ def test_a_set_is_the_same_for_the_same_seed(name: str, n: int, seed: int) -> No
     assert X.shape[0] == len(y) == n
     assert set(y.tolist()) <= set(range(N_CLASSES.get(name, 2)))
     assert np.isfinite(dense(X)).all()
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_another_seed_gives_another_set(name: str) -> None:
-    assert not np.array_equal(dense(SETS[name](50, 0)[0]), dense(SETS[name](50, 1)[0]))
+    assert n < 20 or not np.array_equal(dense(X), dense(SETS[name](n, seed ^ 1)[0]))
 
 
 @pytest.mark.parametrize("name", SETS)

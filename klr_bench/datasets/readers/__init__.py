@@ -20,7 +20,7 @@ from klr_bench.config.models import MOST_FEATURES, Columns
 from klr_bench.datasets.class_labels import Labels, encoded, kept_only
 from klr_bench.datasets.compression import DamagedFileError, is_packed, lines, open_plain
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
 TABLE_VERSION = 4  # the same for a user's table: raise it when its columns are treated differently
@@ -74,18 +74,15 @@ def read(paths: Sequence[Path], reading: Reading) -> Arrays:
     try:
         return _read(paths, reading)
     except DamagedFileError as error:
-        message = f"{error.path}: {error}; get the file again."
-        raise KlrBenchError(message) from error
-    except MemoryError as error:
-        message = f"{paths[0]}: its numbers do not fit in the memory of this machine; use fewer rows."
-        raise KlrBenchError(message) from error
+        fail(f"{error.path}: {error}; get the file again.")
+    except MemoryError:
+        fail(f"{paths[0]}: its numbers do not fit in the memory of this machine; use fewer rows.")
 
 
 def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
     kind = reading.format or sniffed_format(paths[0])
     if kind not in FORMATS:
-        message = f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format)."
-        raise KlrBenchError(message)
+        fail(f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format).")
     labels, label_column = Labels(drop_missing=bool(reading.table)), ""
     notes: list[str] = []
     if kind == "idx":
@@ -134,8 +131,7 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[P
     if not 0 < n_features <= highest:
         out_of_range = f"the index {highest} is not between 0 and {highest - 1}"
         problem = "no row has a feature" if n_features <= 0 else out_of_range
-        message = f"{paths[0]}: {problem}; {svmlight.EXPECTED}"
-        raise KlrBenchError(message)
+        fail(f"{paths[0]}: {problem}; {svmlight.EXPECTED}")
     return [(file.matrix(base, reading.n_features or n_features), file.codes) for file in files]
 
 
@@ -189,8 +185,7 @@ def check_text(paths: Sequence[Path]) -> None:
         if is_packed(start) or b"\0" in start:
             what = "compressed twice" if is_packed(start) else "not a text file in UTF-8"
             expected = "svmlight or CSV text, plain or compressed once with xz, gzip or bzip2, is expected."
-            message = f"{path}: {what}; {expected}"
-            raise KlrBenchError(message)
+            fail(f"{path}: {what}; {expected}")
 
 
 def sniffed_format(path: Path) -> str:

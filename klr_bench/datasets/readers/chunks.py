@@ -28,11 +28,6 @@ class Block:
     first: int  # line number, from 1, of the first line
     text: bytes
 
-    @property
-    def codes(self) -> NDArray[np.uint8]:
-        """The bytes of the lines as an array."""
-        return np.frombuffer(self.text, dtype=np.uint8)
-
     def line_at(self, position: int) -> tuple[bytes, int]:
         """Return the line that begins at a position, with its line feed, and the position of the next line."""
         after = self.text.index(b"\n", position) + 1
@@ -63,15 +58,11 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
             if len(text) - end > LONGEST_LINE:
                 raise too_long(path, first + text.count(b"\n"))
             if end:
-                yield Block(path, first, _without_bom(first, text[:end]))
+                yield Block(path, first, text[:end].removeprefix(BOM if first == 1 else b""))
                 first += text.count(b"\n", 0, end)
             rest = text[end:]
         if rest:
-            yield Block(path, first, _without_bom(first, rest + b"\n"))
-
-
-def _without_bom(first: int, text: bytes) -> bytes:
-    return text.removeprefix(BOM) if first == 1 else text
+            yield Block(path, first, rest.removeprefix(BOM if first == 1 else b"") + b"\n")
 
 
 @dataclass(frozen=True)
@@ -83,10 +74,6 @@ class Chunk:
     smallest: int  # index that occurs in the rows, also with the value 0
     largest: int
 
-    def cut(self, begin: int, end: int) -> Chunk:
-        """Return some of the rows."""
-        return Chunk(self.codes[begin:end], self.X[begin:end], self.smallest, self.largest)
-
     def matrix(self, base: int, n_features: int) -> Any:
         """Return X (n, n_features), whose columns are the indices in the file less `base`."""
         if not sp.issparse(self.X):
@@ -94,11 +81,6 @@ class Chunk:
         X = sp.csr_matrix((self.X.data, self.X.indices - np.int32(base), self.X.indptr), (len(self.codes), n_features))
         X.has_sorted_indices = X.has_canonical_format = True
         return X
-
-
-def dense(codes: NDArray[np.int32], X: NDArray[np.float32]) -> Chunk:
-    """Return a chunk of dense rows."""
-    return Chunk(codes, X, 0, X.shape[1] - 1)
 
 
 def stacked(matrices: Sequence[Any]) -> Any:
@@ -124,7 +106,8 @@ def rechunked(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Itera
         skip_rows -= begin
         while begin < len(chunk.codes):
             end = min(begin + chunk_rows - n_waiting, len(chunk.codes))
-            waiting.append(chunk.cut(begin, end))
+            rows = slice(begin, end)
+            waiting.append(Chunk(chunk.codes[rows], chunk.X[rows], chunk.smallest, chunk.largest))
             n_waiting += end - begin
             begin = end
             if n_waiting == chunk_rows:

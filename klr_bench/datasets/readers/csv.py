@@ -11,7 +11,7 @@ import numpy as np
 
 from klr_bench.datasets.class_labels import LARGEST, Labels, number
 from klr_bench.datasets.compression import LONGEST_LINE
-from klr_bench.datasets.readers.chunks import Block, Chunk, blocks, dense
+from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, delimited_rows
 from klr_bench.datasets.readers.layout import (
     SET_LABEL,
@@ -68,14 +68,15 @@ class _BlockReader:
 
     def chunk(self) -> Chunk:
         columns = ord(self.layout.delimiter), self.layout.n_columns, self.layout.label
-        while self.state[POSITION] < len(self.block.text):
-            delimited_rows(self.block.codes, *columns, self.targets, self.places, self.X, self.state)
+        text = np.frombuffer(self.block.text, dtype=np.uint8)
+        while self.state[POSITION] < len(text):
+            delimited_rows(text, *columns, self.targets, self.places, self.X, self.state)
             row = self.next_row()
             if row is not None:
                 self._take(*row)
         n_rows = int(self.state[ROWS])
         codes = self.labels.encode(self.targets[:n_rows], self._code)
-        return dense(codes[codes >= 0], self.X[:n_rows][codes >= 0])
+        return Chunk(codes[codes >= 0], self.X[:n_rows][codes >= 0], 0, self.layout.n_columns - 2)
 
     def next_row(self) -> tuple[int, list[str]] | None:
         """Read a row in Python, and return where it begins and its fields; None if the block has no further row."""

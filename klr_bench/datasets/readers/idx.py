@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from klr_bench.datasets.class_labels import LARGEST, Labels
 from klr_bench.datasets.compression import CHUNK, open_plain
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 MOST_DIMENSIONS = 8
@@ -28,15 +28,12 @@ def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArra
     """
     values, targets = read_array(examples), read_array(labels_file)
     if values.ndim < 2:
-        message = f"{examples}: an array of {values.shape}, expected an example a row; name the file of the examples."
-        raise KlrBenchError(message)
+        fail(f"{examples}: an array of {values.shape}, expected an example a row; name the file of the examples.")
     if targets.ndim != 1 or targets.dtype.kind not in "iu" or len(targets) != len(values):
         got = f"an array of {targets.shape} ({targets.dtype.name})"
-        message = f"{labels_file}: {got}, expected {len(values)} whole numbers, as {examples} has rows."
-        raise KlrBenchError(message)
+        fail(f"{labels_file}: {got}, expected {len(values)} whole numbers, as {examples} has rows.")
     if not (np.abs(values) <= LARGEST).all():
-        message = f"{examples}: has values that are not numbers between -{LARGEST:g} and {LARGEST:g}."
-        raise KlrBenchError(message)
+        fail(f"{examples}: has values that are not numbers between -{LARGEST:g} and {LARGEST:g}.")
     X = values.reshape(len(values), -1).astype(np.float32)
     if values.dtype == np.uint8:
         X /= np.float32(255)
@@ -49,8 +46,7 @@ def read_array(path: Path) -> NDArray[Any]:
     with open_plain(path) as (stream, _):
         head = stream.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in TYPES or not 1 <= head[3] <= MOST_DIMENSIONS:
-            message = f"{path}: begins with {head.hex(' ')!r}, which no idx file does; get the file again."
-            raise KlrBenchError(message)
+            fail(f"{path}: begins with {head.hex(' ')!r}, which no idx file does; get the file again.")
         dtype, sizes = np.dtype(TYPES[head[2]]), stream.read(4 * head[3])
         shape = tuple(int.from_bytes(sizes[at : at + 4], "big") for at in range(0, 4 * head[3], 4))
         size = math.prod(shape) * dtype.itemsize
@@ -59,6 +55,5 @@ def read_array(path: Path) -> NDArray[Any]:
             content += chunk
     if len(content) != size or 0 in shape:
         got = f"{len(content)} bytes or more behind its head, expected {size} for an array of {shape}"
-        message = f"{path}: {got}; get the file again."
-        raise KlrBenchError(message)
+        fail(f"{path}: {got}; get the file again.")
     return np.frombuffer(content, dtype).reshape(shape)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from klr_bench.datasets.class_labels import Labels, is_unlabelled, number, some
 from klr_bench.datasets.compression import LONGEST_LINE, lines, open_plain
-from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.errors import KlrBenchError, fail, nearest, shown
 
 ROWS, FIELDS = 5000, 1_000_000
 """Number of rows, and approximate number of fields, that are in memory as text at a time."""
@@ -53,8 +53,7 @@ class Layout:
         """Refuse a row with another number of fields."""
         if len(fields) != self.n_columns:
             counted = f"{len(fields)} columns, the first line has {self.n_columns}"
-            message = f"{path}, line {line}: {counted}; mend or remove the row."
-            raise KlrBenchError(message)
+            fail(f"{path}, line {line}: {counted}; mend or remove the row.")
 
 
 def layout_of(
@@ -67,8 +66,7 @@ def layout_of(
     with open_plain(path) as (stream, _):
         sample = _sample(_lines(stream, path))
     if not sample:
-        message = f"{path}: no rows."
-        raise KlrBenchError(message)
+        fail(f"{path}: no rows.")
     delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
     try:
         first = tuple(next(fields_of(iter(sample), delimiter), (0, [""]))[1])
@@ -76,32 +74,20 @@ def layout_of(
         raise not_delimited(path, error) from error
     if len(first) < 2:
         expected = "features and a label are expected, divided by ',', ';', '|', tab or blanks."
-        message = f"{path}: one column, {shown(repr(first[0]))}; {expected}"
-        raise KlrBenchError(message)
-    below = [row for row in _whole_rows(sample, delimiter)[1:] if len(row) == len(first)]
+        fail(f"{path}: one column, {shown(repr(first[0]))}; {expected}")
+    below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
     if is_header and not first[0] and label_column != 0 and not unnamed:
         what = "the first column has no name, so it is likely the row numbers that pandas writes"
-        message = f"{path}: {what}; remove it (to_csv(index=False))."
-        raise KlrBenchError(message)
+        fail(f"{path}: {what}; remove it (to_csv(index=False)).")
     header = first if is_header else None
     layout = Layout(delimiter, header, len(first), _position(path, label_column, header, len(first)))
-    if train:
-        _check_same(path, layout, train)
-    return layout
-
-
-def _check_same(path: Path, layout: Layout, train: Layout) -> None:
-    if (layout.n_columns, layout.label) != (train.n_columns, train.label):
-        got = f"{layout.n_columns} columns, the label is column {layout.label + 1}"
+    if train and (layout.n_columns, layout.label) != (train.n_columns, train.label):
         expected = f"the training file has {train.n_columns}, the label is column {train.label + 1}."
-    elif train.header and layout.header and layout.header != train.header:
-        got = f"the header {some(layout.header)}"
-        expected = f"the training file has {some(train.header)}."
-    else:
-        return
-    message = f"{path}: {got}; {expected}"
-    raise KlrBenchError(message)
+        fail(f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; {expected}")
+    if train and train.header and header and header != train.header:
+        fail(f"{path}: the header {some(header)}; the training file has {some(train.header)}.")
+    return layout
 
 
 def _sample(text: Iterator[str]) -> list[str]:
@@ -116,14 +102,13 @@ def _sample(text: Iterator[str]) -> list[str]:
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
     """Return how well a delimiter divides some lines; blanks also occur in names and rank last."""
-    rows = _whole_rows(sample, delimiter)
-    counts = Counter(len(fields) for fields in rows)
+    counts = Counter(map(len, _complete_rows(sample, delimiter)))
     n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # all fields of all lines may be blank
-    share = n_rows / len(rows) if n_fields > 1 else 0.0
+    share = n_rows / counts.total() if n_fields > 1 else 0.0
     return share > 0.5, delimiter != " ", share, n_fields
 
 
-def _whole_rows(sample: list[str], delimiter: str) -> list[list[str]]:
+def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
     """Return the rows of some lines, up to one with a quote that is not closed in them."""
     rows = []
     with suppress(csv.Error):
@@ -137,42 +122,30 @@ def _position(path: Path, label_column: str | int | None, header: tuple[str, ...
     wanted = "-1" if label_column is None else str(label_column)
     if header and header.count(wanted) == 1:
         return header.index(wanted)
-    if re.fullmatch(r"[+-]?\d{1,9}", wanted, re.ASCII):
-        if -n <= int(wanted) < n:
-            return int(wanted) % n
+    number = int(wanted) if re.fullmatch(r"[+-]?\d{1,9}", wanted, re.ASCII) else None
+    if number is None or not -n <= number < n:
         what = f"with {n} columns, 0 to {n - 1} or -1 to {-n} are possible."
-    elif not header:
-        what = "it has no header: give a number."
-    elif wanted in header:
-        what = f"{header.count(wanted)} columns have that name: give its position."
-    else:
-        what = f"its columns are {some(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
-    message = f"{path}: no column {shown(repr(label_column))} for the labels (data.label); {what}"
-    raise KlrBenchError(message)
+        if number is None:
+            what = "it has no header: give a number."
+        if number is None and header:
+            what = f"its columns are {some(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
+        fail(f"{path}: no column {shown(repr(label_column))} for the labels (data.label); {what}")
+    return number % n
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
     """Return True if the first line is a header; `below` are some rows after it, of the same length.
 
-    No field is a number, they are 0, 1, ..., one is the name of the label column, or the numbers are names themselves.
-    """
-    numbered = [str(column) for column in range(len(first) - 1)]
-    return (
-        all(number(field) is None for field in first)
-        or (len(first) > 4 and list(first[:-1]) == numbered)
-        or (isinstance(label_column, str) and number(label_column) is None and label_column in first)
-        or _has_numeric_names(first, below, label_column)
-    )
-
-
-def _has_numeric_names(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
-    """Return True if some fields of the first line are numbers, but names of columns as well, such as years.
-
-    All are different and have up to four digits, and the first label does not occur below.  In addition, either labels
-    below repeat and the name of a feature is a text above numbers; or the names are years above other values, or count
-    columns, and labels below repeat or are numbers without the first.
+    No field is a number, they are 0, 1, ..., one is the name of the label column, or the numbers are names themselves,
+    such as years: all are different and have up to four digits, and the first label does not occur below.  In addition,
+    either labels below repeat and the name of a feature is a text above numbers; or the names are years above other
+    values, or count columns, and labels below repeat or are numbers without the first.
     """
     names = [field for field in first if number(field) is not None]
+    if not names or (len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]):
+        return True
+    if isinstance(label_column, str) and number(label_column) is None and label_column in first:
+        return True
     position = int(label_column) if re.fullmatch(r"-?\d{1,6}", str(label_column)) else -1  # type: ignore[arg-type]
     if not below or not -len(first) <= position < len(first):
         return False
@@ -260,5 +233,4 @@ def check_width(path: Path, width: int, n_features: int | None) -> None:
     """Refuse a file whose features are not as many as declared."""
     if n_features not in {None, width}:
         what = f"{width} columns of features, expected n_features={n_features}"
-        message = f"{path}: {what}; leave {SET_FEATURES} out, or mend the file."
-        raise KlrBenchError(message)
+        fail(f"{path}: {what}; leave {SET_FEATURES} out, or mend the file.")

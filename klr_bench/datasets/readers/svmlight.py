@@ -13,7 +13,7 @@ from klr_bench.datasets.class_labels import LARGEST, Labels, number
 from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, svmlight_rows
 from klr_bench.datasets.readers.layout import SET_FEATURES
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import fail, shown
 
 SHORTEST_ENTRY = 4
 """Bytes of an entry such as `` 1:2``."""
@@ -33,8 +33,7 @@ def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST
         empty = empty and not len(chunk.codes)
         yield chunk
     if empty:
-        message = f"{path}: no rows; {EXPECTED}"
-        raise KlrBenchError(message)
+        fail(f"{path}: no rows; {EXPECTED}")
 
 
 class _BlockReader:
@@ -53,9 +52,10 @@ class _BlockReader:
     def chunk(self) -> Chunk:
         bounds = self.lowest, self.highest
         arrays = self.targets, self.places, self.indptr[1:], self.indices, self.values, self.state
-        while self.state[POSITION] < len(self.block.text):
-            svmlight_rows(self.block.codes, *bounds, *arrays)
-            if self.state[POSITION] < len(self.block.text):
+        text = np.frombuffer(self.block.text, dtype=np.uint8)
+        while self.state[POSITION] < len(text):
+            svmlight_rows(text, *bounds, *arrays)
+            if self.state[POSITION] < len(text):
                 self._read_line()
         n_rows, n_entries, smallest, largest = self.state[ROWS:].tolist()
         codes = self.labels.encode(self.targets[:n_rows], self._code)
