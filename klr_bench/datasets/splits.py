@@ -1,7 +1,4 @@
-"""Who trains and who is tested, in which order: the same for every algorithm.
-
-Everything here depends on (seed, data set, repeat) alone.
-"""
+"""Training and test rows and their order, which depend on (seed, data set, repeat) alone: all algorithms share them."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of a data set: those to train on, in the order in which they are learned, and those to test on."""
+    """Indices of the training rows, in the order in which they are learned, and of the test rows."""
 
     train: Indices
     test: Indices
@@ -34,10 +31,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1, or of more than two classes
-    0, 1, ...; features that matter.
+    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,): -1 and +1, or 0, 1, ...
 
-    Several learners get them in turn: see `lent`.
+    Several learners get them in turn: see `lent`.  `relevant` are the features that the labels depend on, if known.
     """
 
     X_train: Any
@@ -59,13 +55,10 @@ def frozen(array: Any) -> Any:
 
 
 def lent(array: Any) -> Any:
-    """Return an array or a CSR matrix of its own that shares the numbers of a frozen one.
-
-    Nobody can make it writable again: numpy refuses that for a view of what is read-only.
-    """
+    """Return a view of a frozen array or CSR matrix, which cannot be made writable again."""
     if not sp.issparse(array):
         return array.view()
-    matrix = copy.copy(array)  # what is known of the order of the indices is kept
+    matrix = copy.copy(array)  # keeps what is known about the order of the indices
     matrix.data, matrix.indices, matrix.indptr = (part.view() for part in (array.data, array.indices, array.indptr))
     return matrix
 
@@ -81,42 +74,34 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
 
     Raises KlrBenchError if there is no official split, the runs do not add up to all rows, or a part would be empty.
     """
+    n, n_official = len(dataset.y), dataset.n_train_official or 0
+    if isinstance(spec, Official) and not n_official:
+        fail(f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size.")
+    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     match spec:
         case Folds(folds=folds):
             return _fold_of_all(dataset, folds, seed, repeat)
-        case Subset(n_train=n_train):
+        case Subset(n_train=n_train) | Official(n_train=int(n_train)):
             return _drawn_once(dataset, n_train, seed, repeat)
-        case Official(n_train=int(n_train)) if _official_rows(dataset):
-            return _drawn_once(dataset, n_train, seed, repeat)
-    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
-    match spec:
         case Draw():
             return _drawn(dataset, spec, random)
         case Runs(runs=runs):
             even = _in_even_runs(dataset, runs)
             return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
         case Share(test_size=test_size, stratify=stratify):
-            return (_stratified if stratify else _share)(dataset, test_size, random)
+            if stratify:
+                split = _stratified(dataset, test_size, random)
+            else:
+                order, n_test = random.permutation(n), math.ceil(round(test_size * n, 6))
+                split = Split(order[: n - n_test], order[n - n_test :])
+            if not len(split.train) or not len(split.test):
+                fail(f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test.")
+            return split
         case Official():
-            n_train = _official_rows(dataset)
-            return Split(random.permutation(n_train), np.arange(n_train, len(dataset.y)))
+            return Split(random.permutation(n_official), np.arange(n_official, n))
         case Stream():
             message = f"{dataset.name}: a stream is not split"
             raise ValueError(message)
-
-
-def _official_rows(dataset: Dataset) -> int:
-    if dataset.n_train_official is None:
-        fail(f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size.")
-    return dataset.n_train_official
-
-
-def _share(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
-    n = len(dataset.y)
-    n_test = math.ceil(round(test_size * n, 6))
-    _check_share(dataset, test_size, n_test)
-    order = random.permutation(n)
-    return Split(order[: n - n_test], order[n - n_test :])
 
 
 def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
@@ -137,18 +122,11 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
         train.append(rows[n_test:])
         places.append((np.arange(n_train) + random.random_sample(n_train)) / n_train)
     chosen = np.concatenate(test)
-    _check_share(dataset, test_size, len(chosen))
     return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(chosen))
 
 
-def _check_share(dataset: Dataset, test_size: float, n_test: int) -> None:
-    n = len(dataset.y)
-    if not 0 < n_test < n:
-        fail(f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test.")
-
-
 def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
-    """Draw n_test rows and n_train others; separately in each class where the classes are to have equal numbers."""
+    """Draw n_test rows and n_train others; separately in each class if the classes are to have equal numbers."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]
@@ -194,7 +172,7 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
 def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
     """Return how the features of a data set are scaled: a kind of `klr_bench.datasets.preprocessing`, or None.
 
-    "auto" is None for sparse rows, which scaling would make dense.  Raises KlrBenchError where sparse rows are to be
+    "auto" is None for sparse rows, which scaling would make dense.  Raises KlrBenchError if sparse rows are to be
     scaled.
     """
     if scale == "auto" and sparse:
@@ -208,10 +186,10 @@ def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
 
 
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
-    """Take the rows of a split, each feature scaled by what its training rows tell.
+    """Return the rows of a split, with each feature scaled by the training rows.
 
     `scale` is a kind of `klr_bench.datasets.preprocessing` or None; for "auto" see `scaling`.  A missing number, NaN,
-    becomes the median of its feature, and another feature says where it was.  The arrays are read-only.
+    becomes the median of its feature, and another feature indicates it.  The arrays are read-only.
     """
     X_train, X_test = dataset.X[split.train], dataset.X[split.test]
     if not sp.issparse(X_train) and (np.isnan(X_train).any() or np.isnan(X_test).any()):
@@ -227,10 +205,7 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
-    """Return the positions to train on, in their order, and those held out, of one fold of the training rows.
-
-    The rows are permuted already, so that a fold is a run of them.
-    """
+    """Return the positions to train on, and those held out, of one fold: contiguous, as the rows are permuted."""
     bounds = np.linspace(0, n_train, n_folds + 1).astype(int)
     positions = np.arange(n_train)
     held_out = positions[bounds[fold] : bounds[fold + 1]]

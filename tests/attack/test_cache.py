@@ -30,7 +30,7 @@ from klr_bench.datasets.readers import Arrays
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json, write_checked_json
 from tests.attack.promise import check_message, refused, rejected
-from tests.attack.test_data_files import NO_FILES, zipped_zeros
+from tests.attack.test_data_files import NO_FILES
 from tests.config.composing import dataset_of
 
 PLAIN = b"1,2,a\n3,4,b\n5,6,a\n"
@@ -137,17 +137,8 @@ def test_a_damaged_download_whose_stamp_fits_is_not_parsed(cache: Path, mirror: 
     check_loads(cache, mirror)
 
 
-def test_checksums_are_computed_once_in_a_process(
-    cache: Path, mirror: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parsed_module, "_crc32", lambda path: pytest.fail("computed again"))
-    load(cache, mirror)
-
-
 @pytest.mark.parametrize(
-    "content",
-    ["null", "5", "[0, {}]", "[[[[]]]]", "[" * 100_000, "9" * 5000, '{"files": {"../../secret": [1, 1]}}'],
-    ids=lambda content: content[:30],
+    "content", ["null", "[0, {}]", "[" * 100_000, '{"files": {"../../secret": 1}}'], ids=lambda c: c[:9]
 )
 def test_an_odd_description_of_arrays(content: str, cache: Path, mirror: str, folder: Path) -> None:
     (folder / "meta.json").write_text(content)
@@ -176,7 +167,7 @@ def test_pickled_objects_in_the_cache_are_not_loaded(cache: Path, mirror: str, f
 
 # -- stamps and raw files --------------------------------------------------------------------------------
 
-STAMPS = ["", "\0", "[" * 100_000, "5", "{}", '{"sha256": 5}', '{"sha256": "xx"}', '{"state": [1, 2], "sha256": "%s"}']
+STAMPS = ["", "[" * 100_000, "5", '{"sha256": 5}', '{"state": [1, 2], "sha256": "%s"}']
 
 
 @pytest.mark.parametrize("sha256", [SHA256, "unknown"], ids=["known", "unknown"])
@@ -202,32 +193,13 @@ def test_an_edited_file_of_unknown_content_is_noticed(cache: Path, mirror: str) 
     assert not (cache / NAME).exists()
 
 
-def test_a_bomb_beside_its_place_is_passed_over(cache: Path, mirror: str) -> None:
-    (cache / "set").mkdir(parents=True)
-    (cache / f"{NAME}.gz").write_bytes(zipped_zeros(2**28, b"0"))
-    assert fetch(entry(), cache=cache, mirror=mirror).read_bytes() == PLAIN
-    (cache / NAME).unlink()
-    rejected(lambda: fetch(entry(), cache=cache), f"{NAME}.gz: ", "not kept")
-    assert sorted(path.name for path in (cache / "set").iterdir()) == ["file.gz", "file.lock", "file.stamp"]
-
-
 # -- what is no file -------------------------------------------------------------------------------------
-
-
-def answered(call: Callable[[], Any]) -> Any:
-    """Return what a call gives, or None if it is refused as promised."""
-    try:
-        return call()
-    except KlrBenchError as error:
-        message = str(error)
-    check_message(message)
-    return None
 
 
 PLACES = [
     *(f"cache/set/file{suffix}" for suffix in ("", ".xz", ".stamp", ".lock", ".tmp", ".part", ".part.json")),
-    *("mirror/set/file", "mirror/set/file.gz", "cache/parsed/KEY", "cache/parsed/KEY.tmp", "cache/parsed/KEY.lock"),
-    *("cache/parsed/KEY/meta.json", "cache/parsed/KEY/X.npy", "cache/parsed", "cache/set", "cache"),
+    *("mirror/set/file", "cache/parsed/KEY", "cache/parsed/KEY.tmp", "cache/parsed/KEY.lock", "cache/parsed"),
+    *("cache/parsed/KEY/meta.json", "cache/parsed/KEY/X.npy", "cache/set", "cache"),
 ]
 
 
@@ -243,11 +215,12 @@ def test_what_is_no_file_hangs_nothing(kind: str, place: str, cache: Path, mirro
     path.unlink(missing_ok=True)
     NO_FILES[kind][0](path)
     parsed_module._known_crc32.cache_clear()
-    found = answered(lambda: load(cache, mirror))
-    if found is not None:
-        np.testing.assert_array_equal(found.X, X)
-    assert answered(lambda: verify(entry(), cache=cache)) in ("ok", "corrupt", "missing")
-    answered(lambda: parsed_module.verify(cache / "parsed" / key))
+    for call in (lambda: check_loads(cache, mirror), lambda: parsed_module.verify(cache / "parsed" / key)):
+        try:
+            call()
+        except KlrBenchError as error:
+            check_message(str(error))
+    assert verify(entry(), cache=cache) in ("ok", "corrupt", "missing")
 
 
 def test_nothing_is_written_through_a_link(cache: Path, mirror: str, tmp_path: Path) -> None:
@@ -306,25 +279,21 @@ def test_verify_reads_parsed_arrays(place: Path, capsys: pytest.CaptureFixture[s
     assert data(capsys, "verify", "mine")[0] == 0
 
 
-MISTAKES = [
-    *(["info"], ["info", "mine", "mine"], ["info", "mien"], ["info", "../mine"], ["list", "mine"], ["lst"], ["--list"]),
-    *(["fetch"], ["fetch", "mine", "mien"], ["fetch", "mine", "data.path=a"], ["verify", "mien"]),
-    *(["list", "data.cahe=a"], ["list", "data.mirror="], ["fetch", "mine", "data.mirror=/nowhere"]),
-]
-
-
-@pytest.mark.parametrize("arguments", MISTAKES, ids=" ".join)
-def test_mistakes_in_the_arguments_of_data(
-    arguments: list[str], place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused(capsys, ["data", *arguments, "data.cache=cache"])
-
-
-def test_labels_are_shown_as_they_are_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(place, "odd", spec() | {"positive": "[/b]", "label": "a[/b] [red]"})
-    for arguments in (["list"], ["info", "odd"]):
-        assert "a[/b] [red]" in data(capsys, *arguments)[1]
-    assert "positive   [/b]" in data(capsys, "info", "odd")[1]
+@pytest.mark.parametrize(
+    "command",
+    [
+        "info",
+        "info mine mine",
+        "info ../mine",
+        "list mine",
+        "lst",
+        "fetch mine mien",
+        "fetch mine data.path=a",
+        "list data.cahe=a",
+    ],
+)
+def test_mistakes_in_the_arguments_of_data(command: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(capsys, ["data", *command.split(), "data.cache=cache"])
 
 
 @pytest.mark.timeout(60)

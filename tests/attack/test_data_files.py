@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from klr_bench.cli import main
 from klr_bench.config.models import DatasetConfig
 from klr_bench.datasets import class_labels, readers
 from klr_bench.datasets.class_labels import LARGEST
@@ -63,29 +62,18 @@ def damaged(content: bytes, draw: Random) -> bytes:
     return content
 
 
-def rows(draw: Random) -> tuple[list[list[float]], list[str]]:
-    """Return numbers (n, d) and labels of both classes."""
-    n, d = draw.randint(2, 8), draw.randint(1, 5)
+def text(kind: str, draw: Random) -> bytes:
+    """Return CSV or svmlight text of a few rows of both classes."""
+    n, d, names = draw.randint(2, 8), draw.randint(1, 5), draw.choice([["a", "b"], ["1", "-1"], ["0", "1"]])
     X = [[draw.choice([0.0, 1.0, -2.5, 0.125, 1e-3, 3e7]) for _ in range(d)] for _ in range(n)]
-    return X, draw.choice([["a", "b"], ["1", "-1"], ["0", "1"]])
-
-
-def as_csv(draw: Random) -> bytes:
-    X, names = rows(draw)
-    end = draw.choice(["\n", "\r\n", "\r"])
-    lines = [",".join([*map(repr, row), names[i % 2]]) for i, row in enumerate(X)]
-    header = [",".join([*(f"x{j}" for j in range(len(X[0]))), "class"])] if draw.random() < 0.5 else []
-    return end.join([*header, *lines, *([""] if draw.random() < 0.7 else [])]).encode()
-
-
-def as_svmlight(draw: Random) -> bytes:
-    X, names = rows(draw)
-    base = draw.choice([0, 1])
-    lines = [
-        f"{names[i % 2]} " + " ".join(f"{j + base}:{value!r}" for j, value in enumerate(row) if value or j == 0)
-        for i, row in enumerate(X)
-    ]
-    return "\n".join([*lines, ""]).encode()
+    end, base = draw.choice(["\n", "\r\n", "\r"]) if kind == "csv" else "\n", draw.choice([0, 1])
+    if kind == "csv":
+        lines = [",".join([*map(repr, row), names[i % 2]]) for i, row in enumerate(X)]
+        lines = draw.choice([[], [",".join([*(f"x{j}" for j in range(d)), "class"])]]) + lines
+    else:
+        entries = [" ".join(f"{j + base}:{value!r}" for j, value in enumerate(row) if value or j == 0) for row in X]
+        lines = [f"{names[i % 2]} {row}" for i, row in enumerate(entries)]
+    return end.join([*lines, *draw.choice([[], [""]])]).encode()
 
 
 def answered(paths: list[Path], spec: dict[str, Any]) -> Arrays | None:
@@ -132,7 +120,7 @@ def slow_svmlight(content: bytes) -> list[dict[int, float]]:
 @pytest.mark.drawn(0.16)
 def test_a_damaged_text_file(draw: Random, tmp_path: Path) -> None:
     path, packing, kind = tmp_path / "a", draw.choice(list(PACK)), draw.choice(["csv", "svmlight"])
-    content = damaged((as_csv if kind == "csv" else as_svmlight)(draw), draw)
+    content = damaged(text(kind, draw), draw)
     path.write_bytes(PACK[packing](content))
     arrays = answered([path], {"format": kind})
     if arrays is None:
@@ -152,35 +140,7 @@ def test_a_damaged_text_file(draw: Random, tmp_path: Path) -> None:
             assert arrays.X[i, index - base] == np.float32(value)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.drawn(0.06)
-def test_a_damaged_archive_or_idx_file(draw: Random, tmp_path: Path) -> None:
-    """What is damaged after it was compressed is refused, or the damage is not in the content."""
-    kind, packing = draw.choice(["csv", "svmlight", "idx"]), draw.choice(["gz", "xz", "bz2"])
-    n = draw.randint(2, 6)
-    sizes = b"".join(size.to_bytes(4, "big") for size in (n, 2, 3))
-    files = {
-        "csv": [as_csv(draw)],
-        "svmlight": [as_svmlight(draw)],
-        "idx": [
-            bytes([0, 0, 8, 3]) + sizes + draw.randbytes(6 * n),
-            bytes([0, 0, 8, 1, 0, 0, 0, n]) + bytes(i % 2 for i in range(n)),
-        ],
-    }[kind]
-    which = draw.randrange(len(files))
-    paths = [tmp_path / "a", tmp_path / "b"][: len(files)]
-    for number, (path, content) in enumerate(zip(paths, files, strict=True)):
-        packed = draw.random() < 0.7
-        content = PACK[packing](content) if packed else content
-        path.write_bytes(damaged(content, draw) if number == which else content)
-    answered(paths, {"format": draw.choice([kind, None]) if kind != "idx" else kind})
-
-
 # -- what is no file -------------------------------------------------------------------------------------
-
-
-def make_fifo(path: Path) -> None:
-    os.mkfifo(path)
 
 
 def make_socket(path: Path) -> None:
@@ -193,71 +153,46 @@ def make_socket(path: Path) -> None:
         os.chdir(here)
 
 
-def linked(to: str) -> Callable[[Path], None]:
-    def make(path: Path) -> None:
-        if to.startswith("/") and not Path(to).exists():
-            pytest.skip(f"needs {to}")
-        path.symlink_to(to)
-
-    return make
-
-
-def make_loop(path: Path) -> None:
-    path.symlink_to(path.name)
-
-
 NO_FILES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "FIFO": (make_fifo, "is a named pipe"),
+    "FIFO": (os.mkfifo, "is a named pipe"),
     "socket": (make_socket, "is a socket"),
     "folder": (Path.mkdir, "is a folder"),
-    "zeros": (linked("/dev/zero"), "is a device"),
-    "random": (linked("/dev/urandom"), "is a device"),
-    "dangling": (linked("nowhere"), "is a link that leads nowhere"),
-    "loop": (make_loop, "cannot be read (Too many levels of symbolic links)"),
-    "kernel": (linked("/proc/self/status"), "is empty"),
+    "zeros": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
+    "dangling": (lambda path: path.symlink_to("nowhere"), "is a link that leads nowhere"),
+    "loop": (lambda path: path.symlink_to(path.name), "cannot be read (Too many levels of symbolic links)"),
 }
 
 
-def own(path: object, **source: Any) -> dict[str, Any]:
-    return {"source": {"format": "file", "path": str(path), **source}}
-
-
 def own_file(path: object) -> DatasetConfig:
-    """Return a user's file, whose path may be wrong."""
-    spec = dataset_of(own("a"))
-    return spec.model_copy(update={"source": spec.source.model_copy(update={"path": str(path)})})
+    """Return a user's file."""
+    return dataset_of({"source": {"format": "file", "path": str(path)}})
+
+
+PATHS = {
+    "~nosuchuser/a.csv": "no home folder of '~nosuchuser'",
+    "a\0b": "cannot be read",
+    "/" + "a" * 5000: "cannot be read (File name too long)",
+    "/dev/null/a.csv": "cannot be read (Not a directory)",
+    "": "data.path=FILE",
+}
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("key", ["path", "test_path"])
-@pytest.mark.parametrize("kind", NO_FILES)
+@pytest.mark.parametrize("kind", [*NO_FILES, *PATHS], ids=lambda kind: kind[:20])
 def test_what_is_no_file_is_no_data(kind: str, key: str, tmp_path: Path) -> None:
-    make, reason = NO_FILES[kind]
-    (tmp_path / "right.csv").write_text("1,a\n2,b\n")
-    make(tmp_path / "wrong.csv")
-    spec = own(tmp_path / "right.csv")
-    spec["source"][key] = str(tmp_path / "wrong.csv")
-    rejected(lambda: load("file", dataset_of(spec), cache=tmp_path / "cache", mirror=None), f"data.{key}: ", reason)
-    rejected(lambda: dataset_hash("file", dataset_of(spec)), f"data.{key}: ", reason)
-    assert not (tmp_path / "cache").exists()
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("/proc/self/mem", "is empty"),
-        ("~nosuchuser/a.csv", "no home folder of '~nosuchuser'"),
-        ("a\0b", "cannot be read"),
-        ("/" + "a" * 5000, "cannot be read (File name too long)"),
-        ("", "data.path=FILE"),
-        ("/dev/null/a.csv", "cannot be read (Not a directory)"),
-    ],
-)
-def test_paths_that_lead_to_no_data(path: str, reason: str, tmp_path: Path) -> None:
-    if path.startswith("/proc/") and not os.access(path, os.R_OK):
-        pytest.skip(f"{path} is not there, or not for this user")
-    rejected(lambda: load("file", own_file(path), cache=tmp_path, mirror=None), reason)
+    right, wrong, cache = tmp_path / "right.csv", tmp_path / "wrong.csv", tmp_path / "cache"
+    right.write_text("1,a\n2,b\n")
+    reason = PATHS.get(kind) or NO_FILES[kind][1]
+    if kind in NO_FILES:
+        NO_FILES[kind][0](wrong)
+    elif key == "test_path" and not kind:
+        return
+    spec = own_file(right)
+    spec.source.__dict__[key] = str(wrong) if kind in NO_FILES else kind
+    for call in (lambda: load("file", spec, cache=cache, mirror=None), lambda: dataset_hash("file", spec)):
+        rejected(call, reason)
+    assert not cache.exists()
 
 
 @pytest.mark.parametrize("change", ["rewritten", "removed"])
@@ -353,16 +288,6 @@ def test_bombs_are_refused_quickly_and_with_little_memory(tmp_path: Path) -> Non
 
 
 # -- a run -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["[a].csv", "a b.csv", "[b]x[:b].csv"])
-def test_file_names_that_look_like_markup(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / name
-    path.write_text("".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(40)))
-    assert load("file", own_file(path), cache=tmp_path / "cache", mirror=None).X.shape == (40, 1)
-    given = [f"data.path={path}", f"data.cache={tmp_path / 'cache'}", f"results_dir={tmp_path / 'results'}"]
-    assert main(["run", "dataset=file", "algorithm=nc", "--dry-run", *given]) == 0
-    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("error")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
-import io
 import lzma
 from collections.abc import Callable
 from contextlib import suppress
@@ -224,9 +222,7 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
     *(("svmlight", text, "no rows") for text in ("", "\n\n", "\ufeff", "# comment\n")),
     *(("csv", text, "no rows") for text in ("", "\n\n \n", "\ufeff", "only,a,long,header\n", gzip.compress(b""))),
     ("svmlight", "1\n-1\n", "no row has a feature; lines like '+1 3:0.5 7:1' are expected."),
-    ("csv", '""\n', "one column"),
     ("csv", "a\nb\n", "one column, 'a'; features and a label are expected"),
-    ("csv", "y" * 130_000 + "\n" + "z" * 130_000, "one column"),
     ("csv", "1,a\n", "1 class in the training file; 2 to 100 are expected."),
     ("csv", "one,2,a\n1,2,b\n", ", line 1, column 1: 'one' is not a number"),
     ("csv", ",x,class\n0,1,a\n1,2,b\n", "the first column has no name, so it is likely the row numbers"),
@@ -235,15 +231,12 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
     ("csv", 'x,class\n1,a\n2,"b', "not delimited text (a quote that opens in line 3"),
     ("csv", "x," + "c" * 131_073 + "\n1,a\n2,b\n", "line 1: a field has more than 131,072 characters"),
     ("csv", "x,c\n1,a\n" + "1" * 140_000 + ",b\n", "line 3: a field has more than 131,072"),
-    ("csv", "x;z;c\n1,5;2;a\n2,5;1;b\n", "'1,5' is not a number"),
-    ("csv", "1,a\n2,\x1b[31mb\n3,c\n", "3 classes"),
     ("csv", "".join(f"{i},L{str(i) * 900}\n" for i in range(1, 9)), "8 classes"),
     (
         "csv",
         "".join(f"1,{i}\n" for i in range(6_000)),
         "6000 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...), two are needed",
     ),
-    ("csv", "<!DOCTYPE html>\n<html><body>Not found, sorry</body>\n</html>\n", ""),
     *(
         (kind, content, "not a text file in UTF-8")
         for content in (
@@ -484,39 +477,3 @@ def test_odd_delimited_text_that_is_right(
 )
 def test_settings_that_do_not_fit(write: Write, content: str, spec: dict[str, Any], reason: str) -> None:
     rejected(lambda: delimited(write(content), **spec), reason)
-
-
-# -- round trips -----------------------------------------------------------------------------------------
-
-values = st.floats(-(2.0**59), 2.0**59, width=32)
-matrices = st.integers(1, 6).flatmap(
-    lambda d: st.lists(st.lists(values | st.just(0.0), min_size=d, max_size=d), min_size=2, max_size=8)
-)
-
-
-words = st.text("abcdefgh ,;'\"|\n", min_size=1, max_size=6).map(str.strip).filter(bool)
-
-
-@settings(max_examples=60, deadline=None)
-@given(rows=matrices, labels=st.lists(words, min_size=2, max_size=2, unique=True), header=st.booleans(), data=st.data())
-def test_csv_round_trip(
-    tmp_path_factory: pytest.TempPathFactory,
-    rows: list[list[float]],
-    labels: list[str],
-    header: bool,
-    data: st.DataObject,
-) -> None:
-    X = np.array(rows, dtype=np.float32)
-    y = data.draw(st.lists(st.sampled_from(labels), min_size=len(X), max_size=len(X)))
-    y[:2] = labels
-    text = io.StringIO()
-    writer = csv.writer(text, quoting=csv.QUOTE_MINIMAL)
-    if header:
-        writer.writerow([f"x{i}" for i in range(X.shape[1])] + ["label"])
-    writer.writerows([*map(repr, map(float, row)), label] for row, label in zip(X, y, strict=True))
-    path = tmp_path_factory.getbasetemp() / "round_trip.csv"
-    path.write_text(text.getvalue(), encoding="utf-8", newline="")
-    arrays = delimited(path)
-    np.testing.assert_array_equal(arrays.X, X)
-    assert arrays.classes == tuple(sorted(labels))
-    assert arrays.y.tolist() == [1 if label == max(labels) else -1 for label in y]

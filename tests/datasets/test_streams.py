@@ -22,6 +22,7 @@ from tests.datasets.conftest import Write
 from tests.datasets.samples import csv_text, rows_of, svmlight_text
 
 N_ROWS = 200
+ZERO_BASED = {"n_features": 4, "classes": [0, 1], "zero_based": True}
 TEXTS = pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svmlight", "csv"])
 KNOWN = pytest.mark.parametrize("known", [{}, {"classes": [0, 1, 2], "n_features": 9}], ids=["unknown", "known"])
 
@@ -81,13 +82,7 @@ def test_csv_is_what_numpy_reads(write: Write, block: None, chunk_rows: int, del
         ("+1 1:1\n-1.0 1:2\n1e0 1:3\n", {"classes": [1, -1]}, [[1], [2], [3]], [1, -1, 1], [-1, 1]),
         ("+1 1:1\n-1.0 1:2\n1e0 1:3\n", {"positive": -1}, [[1], [2], [3]], [-1, 1, -1], [-1, 1]),
         ("1 2:1\n0 0:3\n", {}, [[0, 0, 1], [3, 0, 0]], [1, 0], [0, 1]),
-        (
-            "1 2:1\n0 0:3\n",
-            {"n_features": 4, "classes": [0, 1], "zero_based": True},
-            [[0, 0, 1, 0], [3, 0, 0, 0]],
-            [1, 0],
-            [0, 1],
-        ),
+        ("1 2:1\n0 0:3\n", ZERO_BASED, [[0, 0, 1, 0], [3, 0, 0, 0]], [1, 0], [0, 1]),
         ("1 2:1\n0 1:3\n", {"zero_based": True}, [[0, 0, 1], [0, 3, 0]], [1, 0], [0, 1]),
         # lines that are left to Python count for the width
         ("1 1:2\n0 4:1.00000005960464477539\n", {}, [[2, 0, 0, 0], [0, 0, 0, 1]], [1, 0], [0, 1]),
@@ -293,13 +288,6 @@ def test_refusals(
 def test_numbers_out_of_range_are_refused(write: Write, parameters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=rf"{next(iter(parameters))} == -?\d+, must be "):
         stream(write(GOOD), **parameters)
-
-
-def test_a_line_without_end_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader_chunks, "BLOCK", 100)
-    monkeypatch.setattr(reader_chunks, "LONGEST_LINE", 1000)
-    path = write("1 1:1\n1 " + " ".join(f"{i}:1" for i in range(1, 1000)) + "\n")
-    rejected(lambda: list(stream(path)), f"{path}, line 2: more than ")
 
 
 # -- with an estimator -------------------------------------------------------------------------------------

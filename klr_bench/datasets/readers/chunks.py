@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from klr_bench.datasets.class_labels import Labels
 from klr_bench.datasets.compression import LONGEST_LINE, open_plain, too_long
 from klr_bench.errors import KlrBenchError
 
@@ -63,6 +64,32 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
             rest = text[end:]
         if rest:
             yield Block(path, first, rest.removeprefix(BOM if first == 1 else b"") + b"\n")
+
+
+class BlockReader:
+    """Reader of the rows of a block: compiled code stops at a line that is not plain, which Python reads or refuses."""
+
+    def __init__(self, block: Block, labels: Labels, n_rows: int, advice: str) -> None:
+        self.block, self.labels, self.advice = block, labels, advice
+        self.bytes = np.frombuffer(block.text, dtype=np.uint8)
+        self.targets = np.empty(n_rows, dtype=np.float64)
+        self.places = np.empty((n_rows, 2), dtype=np.int32)
+        """Begin and end of the label of each row."""
+
+    def codes(self, n_rows: int) -> NDArray[np.int32]:
+        """Return the codes of the labels of the first rows."""
+        return self.labels.encode(self.targets[:n_rows], self._code)
+
+    def label(self, row: int) -> str:
+        """Return the text of a label."""
+        begin, end = self.places[row].tolist()
+        return self.block.text[begin:end].decode(errors="backslashreplace").strip()
+
+    def _code(self, row: int) -> int:
+        try:
+            return self.labels.code(self.label(row))
+        except ValueError as error:
+            raise self.block.refusal(int(self.places[row, 0]), f"{error}{self.advice}") from error
 
 
 @dataclass(frozen=True)

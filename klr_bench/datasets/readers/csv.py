@@ -11,7 +11,7 @@ import numpy as np
 
 from klr_bench.datasets.class_labels import LARGEST, Labels, number
 from klr_bench.datasets.compression import LONGEST_LINE
-from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
+from klr_bench.datasets.readers.chunks import Block, BlockReader, Chunk, blocks
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, delimited_rows
 from klr_bench.datasets.readers.layout import (
     SET_LABEL,
@@ -50,15 +50,13 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
         raise no_labelled_row(path, layout, labels)
 
 
-class _BlockReader:
-    """Compiled code reads the lines of a block; Python reads or refuses the row at which it stops."""
-
+class _BlockReader(BlockReader):
     def __init__(self, block: Block, layout: Layout, labels: Labels) -> None:
-        self.block, self.layout, self.labels = block, layout, labels
         shortest = 2 * layout.n_columns - 1  # bytes of a row: each field but the label has a digit, and its end
         n_rows = min(block.text.count(b"\n"), len(block.text) // shortest + 1)
-        self.targets = np.empty(n_rows, dtype=np.float64)
-        self.places = np.empty((n_rows, 2), dtype=np.int32)
+        advice = f"mend the line, or set {SET_LABEL} if the labels are in another column."
+        super().__init__(block, labels, n_rows, f" ({layout.named(layout.label)}); {advice}")
+        self.layout = layout
         self.X = np.empty((n_rows, layout.n_columns - 1), dtype=np.float32)
         self.texts: dict[int, str] = {}  # labels of rows that Python has read
         self.state = np.array([0, 0], dtype=np.int64)
@@ -68,15 +66,17 @@ class _BlockReader:
 
     def chunk(self) -> Chunk:
         columns = ord(self.layout.delimiter), self.layout.n_columns, self.layout.label
-        text = np.frombuffer(self.block.text, dtype=np.uint8)
-        while self.state[POSITION] < len(text):
-            delimited_rows(text, *columns, self.targets, self.places, self.X, self.state)
+        while self.state[POSITION] < len(self.bytes):
+            delimited_rows(self.bytes, *columns, self.targets, self.places, self.X, self.state)
             row = self.next_row()
             if row is not None:
                 self._take(*row)
         n_rows = int(self.state[ROWS])
-        codes = self.labels.encode(self.targets[:n_rows], self._code)
+        codes = self.codes(n_rows)
         return Chunk(codes[codes >= 0], self.X[:n_rows][codes >= 0], 0, self.layout.n_columns - 2)
+
+    def label(self, row: int) -> str:
+        return self.texts[row] if row in self.texts else super().label(row)
 
     def next_row(self) -> tuple[int, list[str]] | None:
         """Read a row in Python, and return where it begins and its fields; None if the block has no further row."""
@@ -125,15 +125,3 @@ class _BlockReader:
         what = f"{shown(repr(field))} is not a number between -{LARGEST:g} and {LARGEST:g}; mend or remove the row."
         where = f"{self.block.path}, line {self.block.line_number(position)}, {self.layout.named(column)}"
         return KlrBenchError(f"{where}: {what}")
-
-    def _code(self, row: int) -> int:
-        begin, end = self.places[row].tolist()
-        text = self.texts.get(row)
-        if text is None:
-            text = self.block.text[begin:end].decode(errors="backslashreplace").strip()
-        try:
-            return self.labels.code(text)
-        except ValueError as error:
-            advice = f"mend the line, or set {SET_LABEL} if the labels are in another column."
-            reason = f"{error} ({self.layout.named(self.layout.label)}); {advice}"
-            raise self.block.refusal(begin, reason) from error
