@@ -121,18 +121,13 @@ def state_of(path: Path) -> State:
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
-def noted_sha256(path: Path) -> str | None:
-    """Return the sha256 in the stamp of a cached file, or None if the stamp is missing or damaged."""
-    return _stamp(path).get("sha256")
-
-
 def stamped_sha256(path: Path, *, anew: bool = False) -> str | None:
     """Return the sha256 of a cached file, or None if it cannot be read.
 
     It is read from the file's stamp if size and times still match, else, or if `anew`, computed.  The stamp of other
     content is only replaced if `anew`.
     """
-    stamp = _stamp(path)
+    stamp = stamp_of(path)
     try:
         state = list(state_of(path))
         if stamp.get("state") == state and not anew:
@@ -146,7 +141,7 @@ def stamped_sha256(path: Path, *, anew: bool = False) -> str | None:
     return sha256
 
 
-def _stamp(path: Path) -> dict[str, Any]:
+def stamp_of(path: Path) -> dict[str, Any]:
     """Return the stamp of a cached file: its state and sha256; {} if it is missing or damaged."""
     with suppress(KlrBenchError):
         stamp = read_json(beside(path, ".stamp"))

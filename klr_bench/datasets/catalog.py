@@ -12,14 +12,7 @@ from typing import Any
 
 from rich import filesize
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
 from klr_bench.config import locations as config_files
@@ -27,7 +20,7 @@ from klr_bench.config.datasets import read_dataset
 from klr_bench.config.models import DatasetConfig
 from klr_bench.console import is_unlimited
 from klr_bench.datasets.cache import Progress as Callback
-from klr_bench.datasets.cache import noted_sha256
+from klr_bench.datasets.cache import stamp_of
 from klr_bench.datasets.download import UNKNOWN, cached_path, fetch, files, verify
 from klr_bench.errors import fail
 from klr_bench.files import no_file
@@ -135,7 +128,7 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
     ]
     for entry in files(dataset):
         path = cached_path(entry, cache)
-        here = noted_sha256(path) if entry.sha256 == UNKNOWN else None
+        here = stamp_of(path).get("sha256") if entry.sha256 == UNKNOWN else None
         lines += [("file", path), ("from", entry.url), ("sha256", entry.sha256), ("here", here)]
     for key, value in lines:
         if value not in (None, ""):

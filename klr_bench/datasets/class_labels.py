@@ -64,10 +64,10 @@ class Labels:
             self.code(text)
         self._closed = closed
 
-    def drops(self, text: str) -> bool:
-        """Return True if the row with this label is dropped, and count it."""
+    def drops(self, text: str, n_rows: int = 1) -> bool:
+        """Return True if rows with this label are dropped, and count them."""
         dropped = self._drop_missing and is_unlabelled(text)
-        self.dropped.update([text] if dropped else [])
+        self.dropped.update({text: n_rows} if dropped else {})
         return dropped
 
     def code(self, text: str) -> int:
@@ -75,7 +75,7 @@ class Labels:
         known = self._codes.get(text)
         if known is not None:
             return known
-        if self.drops(text):
+        if self._drop_missing and is_unlabelled(text):
             return -1
         value = number(text)
         if is_unlabelled(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
@@ -103,16 +103,6 @@ class Labels:
         for row in np.flatnonzero(codes < 0).tolist():
             codes[row] = code_of(row)
         return codes
-
-    def find(self, wanted: Any) -> int | None:
-        """Return the code of the label that `wanted` names, or None; case is ignored if nothing matches exactly."""
-        text = str(wanted).strip()
-        key = _key(text)
-        for code, spelling in enumerate(self.spellings):
-            if key == _key(spelling):
-                return code
-        folded = [code for code, spelling in enumerate(self.spellings) if spelling.casefold() == text.casefold()]
-        return folded[0] if len(folded) == 1 else None
 
 
 def encoded(
@@ -169,12 +159,16 @@ def kept_only(
 
 
 def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:
-    """Return the code of the label that `wanted` names.  Raises KlrBenchError, with the name of the setting."""
-    code = labels.find(wanted)
-    if code is None:
-        advice = nearest(str(wanted), some(labels.spellings))
-        fail(f"{where}: no row has the label {shown(repr(str(wanted)))} ({setting}).{advice}")
-    return code
+    """Return the code of the label that `wanted` names; case is ignored if nothing matches exactly.
+
+    Raises KlrBenchError, with the name of the setting.
+    """
+    text, spellings = str(wanted).strip(), labels.spellings
+    same = [code for code, spelling in enumerate(spellings) if _key(spelling) == _key(text)]
+    same = same or [code for code, spelling in enumerate(spellings) if spelling.casefold() == text.casefold()]
+    if len(same) != 1:
+        fail(f"{where}: no row has the label {shown(repr(str(wanted)))} ({setting}).{nearest(text, some(spellings))}")
+    return same[0]
 
 
 def _sorted(names: Sequence[str]) -> list[str]:

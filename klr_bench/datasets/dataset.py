@@ -129,7 +129,8 @@ def streamed(
         skip_rows=skip_rows,
     )
     labels = Labels()
-    codes = np.array([labels.code(_spelling(label)) for label in rows.classes])
+    spellings = (np.format_float_positional(one, trim="-") if isinstance(one, float) else one for one in rows.classes)
+    codes = np.array([labels.code(str(spelling)) for spelling in spellings])
     values, classes = encoded(codes, labels, str(paths[0]), positive=dataset.positive, multiclass=dataset.multiclass)
     return Streamed(name, rows, classes, values)
 
@@ -262,8 +263,3 @@ def _call_errors(what: str, call: Parameters) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {shown(error)}"
         fail(f"{what} {call} cannot be called: {reason}. Correct its parameters.")
-
-
-def _spelling(label: Any) -> str:
-    """Return the text of a label."""
-    return np.format_float_positional(label, trim="-") if isinstance(label, float) else str(label)

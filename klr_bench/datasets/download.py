@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from klr_bench.config.models import DatasetConfig, LabelsFile
-from klr_bench.datasets.cache import Progress, beside, made_once, noted_sha256, silent, stamped_sha256
+from klr_bench.datasets.cache import Progress, beside, made_once, silent, stamp_of, stamped_sha256
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError, plain_chunks
 from klr_bench.datasets.transfer import NotThereError, TransferError, UnreachableError, check_size, discard, download
 from klr_bench.errors import KlrBenchError, shown
@@ -73,7 +73,7 @@ def cached_path(entry: LabelsFile, cache: Path) -> Path:
 
 def _expected(entry: LabelsFile, target: Path) -> str:
     """Return the hash that a cached file must have; of unknown content the one that was noted when it was fetched."""
-    return (noted_sha256(target) or UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
+    return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
 def _matches(sha256: str | None, expected: str) -> bool:

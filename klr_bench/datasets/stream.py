@@ -52,37 +52,33 @@ def stream(
         A file, a list of files, or a pattern such as ``"part-*.csv"``, whose files are sorted by name.  Files are plain
         or compressed with xz, gzip or bzip2, and follow one another as if they were one.
     chunk_rows : int, default=10000
-        Rows of a chunk, >= 1; the last chunk may have fewer.  The memory needed is that of a chunk; below some hundred
-        rows the learners are slower, because they compute kernel values in blocks.
+        Rows of a chunk, >= 1; the last chunk may have fewer.  The memory needed is that of a chunk.  With fewer than
+        some hundred rows the learners are slower, because they compute kernel values in blocks.
     format : {"svmlight", "csv"} or None, default=None
         None looks at the first file.
     n_features : int or None, default=None
-        Number of features, >= 1.  That of CSV is known from the first line.  Give it for svmlight, with ``classes``, to
-        spare the first pass over the text.
+        Number of features, >= 1, known for CSV.  For svmlight, it spares with ``classes`` a first pass over the text.
     zero_based : bool or None, default=None
-        Whether the indices of svmlight begin at 0, or at 1.  None: at 0 if there is a first pass and it finds the
-        index 0, otherwise at 1.
+        Whether the indices of svmlight begin at 0, or at 1.  None: at 0 if a first pass finds the index 0, else at 1.
     label_column : str, int or None, default=None
-        Of CSV, a name in the header or a position: 0 is the first column, -1 and None the last.
+        A column of CSV files: a name in the header or a position from 0; -1 and None are the last column.
     positive : str, number or None, default=None
         The label that becomes +1, all others become -1.  None leaves labels as they are.
     classes : sequence or None, default=None
         All labels, each once, such as [-1, 1].
     cache : str, Path or None, default=None
         Folder for the parsed rows.  A pass to the end of the files writes them, unless another process is doing so, and
-        later streams of the same files read them instead of the text.  Names, sizes, times and content of the files,
-        ``format`` and ``label_column`` must be the same for that; all else may differ.  None keeps nothing.
+        later streams of the same files read them instead of the text, if ``format`` and ``label_column`` are the same.
     skip_rows : int, default=0
-        Rows at the beginning that are left out, >= 0, for example those that a fit that was stopped has seen.
+        Number of rows at the beginning to leave out, >= 0, for example those that an interrupted fit has seen.
 
     Returns
     -------
     Stream
         Iterates over chunks (X, y), each time from the beginning.  X is float32 (n, n_features), an array for CSV, CSR
-        with sorted indices for svmlight; y (n,) the labels: numbers, or texts where a label is no number.  ``classes``
-        are all labels, sorted; ``n_features`` the columns of X.  Without the parameter ``classes``, or for svmlight
-        without ``n_features``, the whole text is read a first time to find them out, when they are first needed, unless
-        a cache remembers them.
+        with sorted indices for svmlight; y (n,) the labels: numbers, or texts if a label is not a number.  ``classes``
+        are all labels, sorted; ``n_features`` is the number of columns of X.  Without the parameter ``classes``, or for
+        svmlight without ``n_features``, a first pass over the text finds them, unless a cache has them.
 
     Raises
     ------

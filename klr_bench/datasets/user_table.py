@@ -132,13 +132,13 @@ def read_table(
     for rows in text_rows(path, layout):
         labelled: TextRows = []
         for line, row in rows:
+            if labels.drops(row[layout.label]):
+                continue
             try:
-                code = labels.code(row[layout.label])
+                codes.append(labels.code(row[layout.label]))
             except ValueError as error:
                 fail(f"{path}, line {line}: {error} ({layout.named(layout.label)}); data.label=NAME takes another.")
-            if code >= 0:
-                codes.append(code)
-                labelled.append((line, row))
+            labelled.append((line, row))
         if labelled:
             X = _values(path, layout, table.columns, labelled)
             parts.append(sp.csr_matrix(X) if X.shape[1] > WIDE else X)

@@ -29,7 +29,7 @@ from klr_bench.datasets.parsed import parsed
 from klr_bench.datasets.readers import Arrays
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json, write_checked_json
-from tests.attack.promise import check_message, refused, rejected
+from tests.attack.promise import check_message, rejected
 from tests.attack.test_data_files import NO_FILES
 from tests.config.composing import dataset_of
 
@@ -277,29 +277,3 @@ def test_verify_reads_parsed_arrays(place: Path, capsys: pytest.CaptureFixture[s
     assert (status, text.splitlines()[1]) == (2, f"corrupt  mine: {folder}")
     assert "1 corrupt; the next run" in text
     assert data(capsys, "verify", "mine")[0] == 0
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "info",
-        "info mine mine",
-        "info ../mine",
-        "list mine",
-        "lst",
-        "fetch mine mien",
-        "fetch mine data.path=a",
-        "list data.cahe=a",
-    ],
-)
-def test_mistakes_in_the_arguments_of_data(command: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(capsys, ["data", *command.split(), "data.cache=cache"])
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("kind", [kind for kind in NO_FILES if kind not in ("folder", "dangling")])
-def test_a_cache_that_is_no_folder(kind: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    NO_FILES[kind][0](place / "cache")
-    for arguments in (["list"], ["info", "mine"], ["verify", "mine"]):
-        assert data(capsys, *arguments)[0] == 0
-    refused(capsys, ["data", "fetch", "mine", "data.cache=cache"], "could not be written", "data.cache=FOLDER")

@@ -98,12 +98,6 @@ def test_labels_and_columns(
     assert (found[1].tolist(), rows.classes.tolist(), rows.n_features) == (y, classes, len(X[0]))
 
 
-def test_more_labels_than_are_compared_as_arrays(write: Write, block: None) -> None:
-    labels = [*range(300), *range(299, -1, -1)]
-    path = write("".join(f"{label} 1:1\n" for label in labels))
-    assert rows_of(stream(path))[1].tolist() == labels
-
-
 # -- files ------------------------------------------------------------------------------------------------
 
 

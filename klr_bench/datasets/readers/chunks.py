@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.datasets.class_labels import Labels
 from klr_bench.datasets.compression import LONGEST_LINE, open_plain, too_long
 from klr_bench.errors import KlrBenchError
 
@@ -29,18 +28,10 @@ class Block:
     first: int  # line number, from 1, of the first line
     text: bytes
 
-    def line_at(self, position: int) -> tuple[bytes, int]:
-        """Return the line that begins at a position, with its line feed, and the position of the next line."""
-        after = self.text.index(b"\n", position) + 1
-        return self.text[position:after], after
-
-    def line_number(self, position: int) -> int:
-        """Return the number in the file of the line at a position."""
-        return self.first + self.text.count(b"\n", 0, position)
-
     def refusal(self, position: int, reason: str) -> KlrBenchError:
         """Return an error that names the file and the line at this position."""
-        return KlrBenchError(f"{self.path}, line {self.line_number(position)}: {reason}")
+        line = self.first + self.text.count(b"\n", 0, position)
+        return KlrBenchError(f"{self.path}, line {line}: {reason}")
 
 
 def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
@@ -64,32 +55,6 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
             rest = text[end:]
         if rest:
             yield Block(path, first, rest.removeprefix(BOM if first == 1 else b"") + b"\n")
-
-
-class BlockReader:
-    """Reader of the rows of a block: compiled code stops at a line that is not plain, which Python reads or refuses."""
-
-    def __init__(self, block: Block, labels: Labels, n_rows: int, advice: str) -> None:
-        self.block, self.labels, self.advice = block, labels, advice
-        self.bytes = np.frombuffer(block.text, dtype=np.uint8)
-        self.targets = np.empty(n_rows, dtype=np.float64)
-        self.places = np.empty((n_rows, 2), dtype=np.int32)
-        """Begin and end of the label of each row."""
-
-    def codes(self, n_rows: int) -> NDArray[np.int32]:
-        """Return the codes of the labels of the first rows."""
-        return self.labels.encode(self.targets[:n_rows], self._code)
-
-    def label(self, row: int) -> str:
-        """Return the text of a label."""
-        begin, end = self.places[row].tolist()
-        return self.block.text[begin:end].decode(errors="backslashreplace").strip()
-
-    def _code(self, row: int) -> int:
-        try:
-            return self.labels.code(self.label(row))
-        except ValueError as error:
-            raise self.block.refusal(int(self.places[row, 0]), f"{error}{self.advice}") from error
 
 
 @dataclass(frozen=True)

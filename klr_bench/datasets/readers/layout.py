@@ -33,7 +33,11 @@ TextRows = list[tuple[int, list[str]]]
 
 
 class OpenQuoteError(csv.Error):
-    """The text ends inside a quoted field."""
+    """The text ends inside a quoted field of the row that begins in a line."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line, self.text = line, b""
 
 
 @dataclass(frozen=True)
@@ -197,9 +201,10 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
             reason = f"a field has more than {csv.field_size_limit():,} characters" if "limit" in str(error) else error
             message = f"line {begin}: {reason}"
             raise csv.Error(message) from error
-    kind = OpenQuoteError if at_end else csv.Error
     message = f"a quote that opens in line {begin} is not closed"
-    raise kind(message)
+    if not at_end:
+        raise csv.Error(message)
+    raise OpenQuoteError(message, begin)
 
 
 def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.class_labels import LARGEST, Labels, number
-from klr_bench.datasets.readers.chunks import Block, BlockReader, Chunk, blocks
+from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, svmlight_rows
 from klr_bench.datasets.readers.layout import SET_FEATURES
 from klr_bench.errors import fail, shown
@@ -36,38 +36,47 @@ def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST
         fail(f"{path}: no rows; {EXPECTED}")
 
 
-class _BlockReader(BlockReader):
+class _BlockReader:
+    """Compiled code reads the lines of a block; Python reads or refuses the line at which it stops."""
+
     def __init__(self, block: Block, labels: Labels, lowest: int, highest: int) -> None:
+        self.block, self.labels, self.lowest, self.highest = block, labels, lowest, highest
         n_lines, n_entries = block.text.count(b"\n"), len(block.text) // SHORTEST_ENTRY + 1
-        super().__init__(block, labels, n_lines, "; mend the line.")
-        self.lowest, self.highest = lowest, highest
+        self.targets = np.empty(n_lines, dtype=np.float64)
+        self.places = np.empty((n_lines, 2), dtype=np.int32)
         self.indptr = np.zeros(n_lines + 1, dtype=np.int64)
         self.indices = np.empty(n_entries, dtype=np.int32)
         self.values = np.empty(n_entries, dtype=np.float32)
         self.state = np.array([0, 0, 0, np.iinfo(np.int32).max, -1], dtype=np.int64)
 
     def chunk(self) -> Chunk:
-        bounds = self.lowest, self.highest
+        text = np.frombuffer(self.block.text, dtype=np.uint8)
         arrays = self.targets, self.places, self.indptr[1:], self.indices, self.values, self.state
-        while self.state[POSITION] < len(self.bytes):
-            svmlight_rows(self.bytes, *bounds, *arrays)
-            if self.state[POSITION] < len(self.bytes):
+        while self.state[POSITION] < len(text):
+            svmlight_rows(text, self.lowest, self.highest, *arrays)
+            if self.state[POSITION] < len(text):
                 self._read_line()
         n_rows, n_entries, smallest, largest = self.state[ROWS:].tolist()
+        codes = self.labels.encode(self.targets[:n_rows], self._code)
         indices, values = self.indices[:n_entries].copy(), self.values[:n_entries].copy()
         X = sp.csr_matrix((values, indices, self.indptr[: n_rows + 1].astype(np.int32)), (n_rows, self.highest + 1))
-        return Chunk(self.codes(n_rows), X, smallest, largest)
+        return Chunk(codes, X, smallest, largest)
 
-    def label(self, row: int) -> str:
-        text = super().label(row)
+    def _code(self, row: int) -> int:
+        begin, end = self.places[row].tolist()
+        text = self.block.text[begin:end].decode(errors="backslashreplace")
         if ":" in text or "," in text:
             what = "a label is missing" if ":" in text else "expected one label (of CSV: data.format=csv)"
-            raise self.block.refusal(int(self.places[row, 0]), f"the line begins with {shown(repr(text))}; {what}.")
-        return text
+            raise self.block.refusal(begin, f"the line begins with {shown(repr(text))}; {what}.")
+        try:
+            return self.labels.code(text)
+        except ValueError as error:
+            raise self.block.refusal(begin, f"{error}; mend the line.") from error
 
     def _read_line(self) -> None:
         position, row, entry, smallest, largest = self.state.tolist()
-        line, after = self.block.line_at(position)
+        after = self.block.text.index(b"\n", position) + 1
+        line = self.block.text[position:after]
         label, *rest = line.partition(b"#")[0].split(None, 1) or [b""]
         begin, previous = position + line.index(label), -1
         self.targets[row] = np.nan
