@@ -174,9 +174,7 @@ def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:
 def _sorted(names: Sequence[str]) -> list[str]:
     """Return labels sorted as numbers if all are numbers, otherwise as text."""
     keys: dict[str, Any] = {name: _key(name) for name in names}
-    if any(isinstance(key, str) for key in keys.values()):
-        return sorted(names)
-    return sorted(names, key=keys.__getitem__)
+    return sorted(names, key=str if any(isinstance(key, str) for key in keys.values()) else keys.__getitem__)
 
 
 def some(names: Sequence[str]) -> list[str]:

@@ -240,10 +240,8 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
         X = stored(X)
     declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
     if X.shape != declared or len(targets) != X.shape[0]:
-        fail(
-            f"{name}: expected {declared[0]} rows, {declared[1]} features and a label for each row, as declared under "
-            f"source; got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
-        )
+        expected = f"expected {declared[0]} rows, {declared[1]} features and a label for each row, as source declares"
+        fail(f"{name}: {expected}; got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels.")
     if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
         fail(f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator.")
     labels = Labels()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +85,10 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
         case Draw():
             return _drawn(dataset, spec, random)
         case Runs(runs=runs):
-            even = _in_even_runs(dataset, runs)
+            lengths = np.repeat(*np.array(runs).T)
+            if lengths.sum() != n:
+                fail(f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {n}.")
+            even = np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
             return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
         case Share(test_size=test_size, stratify=stratify):
             if stratify:
@@ -140,13 +142,6 @@ def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split
         )
     train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
-
-
-def _in_even_runs(dataset: Dataset, runs: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    lengths = np.repeat(*np.array(runs).T)
-    if lengths.sum() != len(dataset.y):
-        fail(f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {len(dataset.y)}.")
-    return np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
 
 
 def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:

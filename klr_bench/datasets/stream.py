@@ -127,21 +127,18 @@ def stream(
 def _checked_classes(classes: Any) -> NDArray[Any]:
     """Return the classes, sorted, as an array."""
     values = np.unique(np.asarray(classes))
-    labels = Labels()
     with suppress(ValueError):
-        for label in values.tolist():
-            labels.code(str(label))
-    if not len(values) or len(labels.spellings) < len(values):
-        fail(f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1].")
-    return values
+        if 0 < len(Labels([str(label) for label in values.tolist()]).spellings) == len(values):
+            return values
+    fail(f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1].")
 
 
 def _files(path: Paths) -> list[Path]:
     """Return the files of a path, a pattern or a list of them."""
-    if not isinstance(path, str | Path):
-        files = [file for one in path for file in _files(one)]
-    else:
+    if isinstance(path, str | Path):
         files = matching(expanded(str(path)))
+    else:
+        files = [file for one in path for file in _files(one)]
     if not files:
         fail(f"{shown(path)}: no file; expected a file, a list of files, or a pattern that some files match.")
     return files

@@ -87,21 +87,15 @@ class Table:
             return notes
 
         def note(text: str, columns: Sequence[Column], detail: Callable[[Column], object] | None = None) -> None:
-            names = [f"{one.name} ({detail(one)})" if detail else one.name for one in columns]
-            before, _, after = text.partition("; ")
-            counted = before.format("1 column" if len(columns) == 1 else f"{len(columns)} columns")
-            notes.extend([f"{counted}: {', '.join(some(names))}" + (after and f"; {after}")] if columns else [])
+            names = ", ".join(some([f"{one.name} ({detail(one)})" if detail else one.name for one in columns]))
+            counted = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+            notes.extend([text.format(counted, names)] if columns else [])
 
-        def missing(columns: Sequence[Column]) -> list[Column]:
-            return [one for one in columns if one.n_missing]
-
-        def n_missing(column: Column) -> str:
-            return f"{column.n_missing:,}"
-
-        note("{} of numbers", numbers)
-        note("the unit is removed from {} of numbers", [one for one in numbers if one.unit], lambda one: repr(one.unit))
-        note("commas separate thousands in {}", [one for one in numbers if one.commas])
-        note(f"{{}} of text as {sum(one.width for one in texts)} of 0 and 1", texts, lambda one: one.width)
+        note("{} of numbers: {}", numbers)
+        with_unit = [one for one in numbers if one.unit]
+        note("the unit is removed from {} of numbers: {}", with_unit, lambda one: repr(one.unit))
+        note("commas separate thousands in {}: {}", [one for one in numbers if one.commas])
+        note(f"{{}} of text as {sum(one.width for one in texts)} of 0 and 1: {{}}", texts, lambda one: one.width)
         notes += [
             f"warning: {one.name} is read as text, for it has {one.why}: convert them to one unit, or confirm with "
             f"data.columns={{{_key(one.place, one.name)}: text}}"
@@ -109,8 +103,11 @@ class Table:
             if one.why
         ]
         median = "the median of the training rows stands for them, beside a column that says so"
-        note(f"values are missing in {{}} of numbers; {median}", missing(numbers), n_missing)
-        note("values are missing in {} of text, as a value of its own", missing(texts), n_missing)
+        for text, columns in (
+            (f"values are missing in {{}} of numbers: {{}}; {median}", numbers),
+            ("values are missing in {} of text, as a value of its own: {}", texts),
+        ):
+            note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
         if left:
             reasons = "; ".join(some([f"{one.name}: {one.why}" for one in left]))
             notes.append(f"left out: {reasons}. To keep one: data.columns={{NAME: number}}, or text")
@@ -248,10 +245,8 @@ def _key(place: int, name: str) -> str:
 def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRows) -> NDArray[np.float32]:
     """Return the features of some rows."""
     texts = list(zip(*(row for _, row in rows), strict=True))
-    features = [np.zeros((len(rows), 0))]
+    features = []
     for column in columns:
-        if column.kind == LEAVE_OUT:
-            continue
         values = column.features(texts[column.place])
         wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):

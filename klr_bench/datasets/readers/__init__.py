@@ -111,11 +111,12 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
 
 
 def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
-    from klr_bench.datasets.readers import idx
+    from klr_bench.datasets.readers.idx import read_pair
 
-    parts: list[Part] = [idx.read_pair(*pair, labels) for pair in zip(paths[::2], paths[1::2], strict=True)]
-    for path, (X, _) in zip(paths[::2], parts, strict=True):
-        check_width(path, X.shape[1], reading.n_features or parts[0][0].shape[1])
+    parts: list[Part] = []
+    for path, labels_file in zip(paths[::2], paths[1::2], strict=True):
+        parts.append(read_pair(path, labels_file, labels))
+        check_width(path, parts[-1][0].shape[1], reading.n_features or parts[0][0].shape[1])
     return parts
 
 

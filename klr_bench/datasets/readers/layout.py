@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from klr_bench.datasets.class_labels import Labels, is_unlabelled, number, some
-from klr_bench.datasets.compression import LONGEST_LINE, lines, open_plain
+from klr_bench.datasets.compression import lines, open_plain
 from klr_bench.errors import KlrBenchError, fail, nearest, shown
 
 ROWS, FIELDS = 5000, 1_000_000
@@ -68,7 +68,7 @@ def layout_of(
     With `unnamed` the first column need not have a name.
     """
     with open_plain(path) as (stream, _):
-        sample = _sample(_lines(stream, path))
+        sample = list(islice(filter(str.strip, _lines(stream, path)), SAMPLE))
     if not sample:
         fail(f"{path}: no rows.")
     delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
@@ -92,16 +92,6 @@ def layout_of(
     if train and train.header and header and header != train.header:
         fail(f"{path}: the header {some(header)}; the training file has {some(train.header)}.")
     return layout
-
-
-def _sample(text: Iterator[str]) -> list[str]:
-    """Return the first lines that are not blank; fewer if they are very long."""
-    sample: list[str] = []
-    for line in text:
-        sample += [line] if line.strip() else []
-        if len(sample) == SAMPLE or sum(map(len, sample)) > LONGEST_LINE:
-            break
-    return sample
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
