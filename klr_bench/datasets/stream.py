@@ -126,11 +126,12 @@ def stream(
 
 def _checked_classes(classes: Any) -> NDArray[Any]:
     """Return the classes, sorted, as an array."""
-    values = np.unique(np.asarray(classes))
+    values, n_labels = np.unique(np.asarray(classes)), 0
     with suppress(ValueError):
-        if 0 < len(Labels([str(label) for label in values.tolist()]).spellings) == len(values):
-            return values
-    fail(f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1].")
+        n_labels = len(Labels([str(label) for label in values.tolist()]).spellings)
+    if not 0 < n_labels == len(values):
+        fail(f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1].")
+    return values
 
 
 def _files(path: Paths) -> list[Path]:

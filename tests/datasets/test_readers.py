@@ -293,25 +293,14 @@ def test_a_large_matrix_is_dense_where_that_is_no_larger(layout: Any, monkeypatc
 
 @KINDS
 @pytest.mark.parametrize(
-    ("first", "second", "classes"),
-    [
-        ("1", "0", ("0", "1")),
-        ("4", "2", ("2", "4")),
-        ("+1", "-1", ("-1", "+1")),
-        ("10", "9", ("9", "10")),
-        ("spam", "ham", ("ham", "spam")),
-        ("1", "no", ("1", "no")),
-        ("straße", "weg", ("straße", "weg")),
-    ],
+    ("first", "second"),
+    [("0", "1"), ("2", "4"), ("-1", "+1"), ("9", "10"), ("ham", "spam"), ("1", "no"), ("straße", "weg")],
 )
-def test_labels_of_any_kind(write: Write, kind: str, first: str, second: str, classes: tuple[str, str]) -> None:
-    path = write(ROW[kind].format(first) + ROW[kind].format(second))
-    arrays = READ[kind](path)
-    assert arrays.classes == classes
-    assert arrays.y.tolist() == [1 if label == classes[1] else -1 for label in (first, second)]
-    turned = READ[kind](path, positive=classes[0])
-    assert turned.classes == classes[::-1]
-    assert turned.y.tolist() == [-label for label in arrays.y.tolist()]
+def test_labels_of_any_kind(write: Write, kind: str, first: str, second: str) -> None:
+    path = write(ROW[kind].format(second) + ROW[kind].format(first))
+    arrays, turned = READ[kind](path), READ[kind](path, positive=first)
+    assert (arrays.classes, arrays.y.tolist()) == ((first, second), [1, -1])
+    assert (turned.classes, turned.y.tolist()) == ((second, first), [-1, 1])
 
 
 @pytest.mark.parametrize("positive", ["1", 1, "+1", 1.0, "1e0", "true", True])
