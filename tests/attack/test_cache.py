@@ -9,24 +9,17 @@ import shutil
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import yaml
 
-from klr_bench.cli import main
 from klr_bench.config.models import FileEntry
 from klr_bench.datasets import cache as cache_module
 from klr_bench.datasets import parsed as parsed_module
-from klr_bench.datasets.cache import silent
 from klr_bench.datasets.dataset import Dataset, dataset_hash
 from klr_bench.datasets.dataset import load as load_dataset
 from klr_bench.datasets.download import fetch, verify
-from klr_bench.datasets.parsed import parsed
-from klr_bench.datasets.readers import Arrays
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json, write_checked_json
 from tests.attack.promise import check_message, rejected
@@ -82,49 +75,6 @@ def in_place(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 # -- parsed arrays ---------------------------------------------------------------------------------------
-
-KINDS = {
-    "dense": np.arange(12, dtype=np.float32).reshape(4, 3),
-    "sparse": sp.csr_matrix(np.eye(4, 7, dtype=np.float32)),
-}
-
-
-def damage(content: bytes, draw: Random) -> bytes:
-    """Return content with a flipped bit, or less often cut or overwritten."""
-    at = draw.randrange(len(content))
-    flipped = content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :]
-    junk = draw.choice([b"\0", b"9", b"[", b"null", b'"', b"\xff", b"{}"])
-    overwritten = content[:at] + junk + content[at + len(junk) :]
-    return draw.choice([flipped, flipped, flipped, content[:at], overwritten, content + junk, b""])
-
-
-@pytest.mark.exhaustive
-@pytest.mark.drawn(0.05)
-def test_damaged_arrays_are_parsed_anew(draw: Random, tmp_path: Path) -> None:
-    kind = draw.choice(list(KINDS))
-    right = Arrays(KINDS[kind], np.array([-1, 1, -1, 1], dtype=np.int8), ("a", "b"), draw.choice([None, 3]))
-    folder, parsings = tmp_path / "parsed" / "key", []
-
-    def parse() -> Arrays:
-        parsings.append(1)
-        return right
-
-    def check(found: Arrays) -> None:
-        for ours, expected in ((found.X, right.X), (found.y, right.y)):
-            np.testing.assert_array_equal(*(one.toarray() if sp.issparse(one) else one for one in (ours, expected)))
-        assert (found.classes, found.n_train_official) == (right.classes, right.n_train_official)
-
-    check(parsed(folder, "mine", ["hash"], parse, silent))
-    path = draw.choice(sorted(folder.iterdir()))
-    before = path.read_bytes()
-    in_place(path, lambda content: damage(content, draw))
-    changed = path.read_bytes() != before
-    parsed_module._known_crc32.cache_clear()
-    if draw.random() < 0.5:
-        assert parsed_module.verify(folder)[0] == ("corrupt" if changed else "ok")
-    check(parsed(folder, "mine", ["hash"], parse, silent))
-    assert len(parsings) == 1 + changed
-    assert parsed_module.verify(folder) == ("ok", "mine")
 
 
 def test_a_damaged_download_whose_stamp_fits_is_not_parsed(cache: Path, mirror: str, folder: Path) -> None:
@@ -234,46 +184,3 @@ def test_nothing_is_written_through_a_link(cache: Path, mirror: str, tmp_path: P
     check_loads(cache, mirror)
     assert [path.read_text() for path in (tmp_path / "precious").iterdir()] == ["mine"]
     assert not (cache / NAME).is_symlink()
-
-
-# -- the verbs -------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def place(tmp_path: Path, mirror: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with configs/dataset/mine.yaml, whose file is at the mirror."""
-    (tmp_path / "configs" / "dataset").mkdir(parents=True)
-    write(tmp_path, "mine", spec())
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KLR_BENCH_MIRROR", mirror)
-    return tmp_path
-
-
-def write(place: Path, name: str, content: Any) -> None:
-    path = place / "configs" / "dataset" / f"{name}.yaml"
-    path.write_text(f"# @package datasets.{name}\n{yaml.safe_dump(content, allow_unicode=True)}", encoding="utf-8")
-
-
-def data(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Return the exit status and the output of `klr-bench data ...` with a cache of its own."""
-    capsys.readouterr()
-    status = main(["data", *arguments, "data.cache=cache"])
-    out, err = capsys.readouterr()
-    assert "Traceback" not in out + err
-    assert all(character.isprintable() or character in "\n" for character in out + err)
-    return status, out + err
-
-
-def test_verify_reads_parsed_arrays(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert data(capsys, "verify", "mine", "mine") == (0, f"missing  mine: {place}/cache/set/file\n")
-    mine = load_dataset("mine", dataset_of(spec()), cache=place / "cache", mirror=str(place / "mirror"))
-    folder = place / "cache" / "parsed" / mine.hash
-    for names in ([], ["mine"]):
-        status, text = data(capsys, "verify", *names)
-        assert status == 0
-        assert f"ok       mine: {folder}\n" in text
-    in_place(folder / "y.npy", lambda content: content[:-1] + b"\x05")
-    status, text = data(capsys, "verify", "mine")
-    assert (status, text.splitlines()[1]) == (2, f"corrupt  mine: {folder}")
-    assert "1 corrupt; the next run" in text
-    assert data(capsys, "verify", "mine")[0] == 0

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import yaml
 from rich.console import Console
 
+from klr_bench.config import datasets as config_datasets
 from klr_bench.config.models import DatasetConfig
 from klr_bench.config.splitting import Share
 from klr_bench.datasets import Dataset, catalog, dataset, dataset_hash, default_cache, load, readers
@@ -415,6 +416,18 @@ def test_fetch_verify_and_list_follow_a_file(
     assert f"corrupt  little: {cache / 'train'}" in text
     assert f"missing  little: {cache / 'test'}" in text
     assert "1 corrupt; the next run, or klr-bench data fetch, brings each of them anew." in text
+
+
+def test_verify_reads_parsed_arrays(configs: list[Path], mirrored: tuple[DatasetConfig, str], cache: Path) -> None:
+    spec = config_datasets.read_dataset("little", configs)
+    folder = cache / "parsed" / load("little", spec, cache=cache, mirror=mirrored[1]).hash
+    for names in ([], ["little"]):
+        assert f"ok       little: {folder}\n" in run(catalog.verify_, names, configs, cache)[1]
+    flip(folder / "y.npy")
+    status, text = run(catalog.verify_, ["little", "little"], configs, cache)
+    assert (status, text.count(f"corrupt  little: {folder}\n")) == (2, 1)
+    assert run(catalog.verify_, ["little"], configs, cache)[0] == 0
+    assert not folder.exists()
 
 
 def test_fetch_needs_names_that_are_known(cache: Path) -> None:
