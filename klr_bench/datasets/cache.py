@@ -42,7 +42,7 @@ def default_cache() -> Path:
     return Path(platformdirs.user_cache_dir("klr-bench"))
 
 
-def beside(path: Path, suffix: str) -> Path:
+def suffixed(path: Path, suffix: str) -> Path:
     """Return the path with a suffix added to its whole name."""
     return path.with_name(path.name + suffix)
 
@@ -71,7 +71,7 @@ def made_once(path: Path, name: str, progress: Progress, find: Callable[[], T | 
         return content
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(beside(path, ".lock"))
+        lock = FileLock(suffixed(path, ".lock"))
         try:
             lock.acquire(timeout=0)
         except Timeout:
@@ -137,14 +137,14 @@ def stamped_sha256(path: Path, *, anew: bool = False) -> str | None:
         return None
     if anew or stamp.get("sha256") in (None, sha256):
         with suppress(KlrBenchError):  # in a read-only cache the file is hashed at each use
-            write_json(beside(path, ".stamp"), {"state": state, "sha256": sha256})
+            write_json(suffixed(path, ".stamp"), {"state": state, "sha256": sha256})
     return sha256
 
 
 def stamp_of(path: Path) -> dict[str, Any]:
     """Return the stamp of a cached file: its state and sha256; {} if it is missing or damaged."""
     with suppress(KlrBenchError):
-        stamp = read_json(beside(path, ".stamp"))
+        stamp = read_json(suffixed(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):
             return stamp
     return {}

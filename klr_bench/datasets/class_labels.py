@@ -150,12 +150,12 @@ def kept_only(
     parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
     """Return the rows of each part (X, codes) that have one of the labels `only`, with new codes for these labels."""
-    kept = Labels()
+    selected = Labels()
     new = np.full(len(labels.spellings), -1)
     for wanted in only:
         code = known_code(labels, wanted, where, "only")
-        new[code] = kept.code(labels.spellings[code])
-    return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], kept
+        new[code] = selected.code(labels.spellings[code])
+    return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], selected
 
 
 def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:

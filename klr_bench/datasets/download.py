@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from klr_bench.config.models import DatasetConfig, LabelsFile
-from klr_bench.datasets.cache import Progress, beside, made_once, silent, stamp_of, stamped_sha256
+from klr_bench.datasets.cache import Progress, made_once, silent, stamp_of, stamped_sha256, suffixed
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError, plain_chunks
 from klr_bench.datasets.transfer import NotThereError, TransferError, UnreachableError, check_size, discard, download
 from klr_bench.errors import KlrBenchError, shown
@@ -62,7 +62,7 @@ def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missi
         return "ok"
     if entry.sha256 == UNKNOWN:
         target.unlink()
-        beside(target, ".stamp").unlink(missing_ok=True)
+        suffixed(target, ".stamp").unlink(missing_ok=True)
     return "corrupt"
 
 
@@ -99,7 +99,7 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
                 if isinstance(error, UnreachableError):
                     break
             else:
-                discard(beside(target, ".part"))  # of an interrupted run that used another source
+                discard(suffixed(target, ".part"))  # of an interrupted run that used another source
                 for problem in problems:
                     logger.warning("%s; now taken from %s", problem, place)
                 return target
@@ -129,7 +129,7 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
             raise (NotThereError("no such file") if fault == "does not exist" else TransferError(fault))
         _unpack(Path(place), entry, target, progress)
         return
-    part = beside(target, ".part")
+    part = suffixed(target, ".part")
     download(place, part, progress, f"{entry.name}: downloading", entry.max_bytes or MOST_BYTES)
     try:
         _unpack(part, entry, target, progress)
@@ -139,7 +139,7 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
 
 def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
     """Decompress into a temporary file, compare the hash, and move it to its place."""
-    temporary = beside(target, ".tmp")
+    temporary = suffixed(target, ".tmp")
     temporary.unlink(missing_ok=True)  # nothing is written through a link or into a FIFO
     sha256, size = hashlib.sha256(), source.stat().st_size
     try:

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.datasets.cache import Progress, State, beside, disk_errors, made_once, state_of
+from klr_bench.datasets.cache import Progress, State, disk_errors, made_once, state_of, suffixed
 from klr_bench.datasets.readers import Arrays
 from klr_bench.files import open_regular, read_checked_json, write_checked_json
 
@@ -58,7 +58,7 @@ def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
 
 def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
     """Write the arrays into a temporary folder and rename it into place."""
-    temporary = beside(folder, ".tmp")
+    temporary = suffixed(folder, ".tmp")
     _remove(temporary)
     temporary.mkdir()
     try:

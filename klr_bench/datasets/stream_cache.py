@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from klr_bench.datasets.cache import beside, content_sha256, disk_errors, state_of
+from klr_bench.datasets.cache import content_sha256, disk_errors, state_of, suffixed
 from klr_bench.datasets.class_labels import Labels
 from klr_bench.datasets.readers.chunks import Chunk, rechunked
 from klr_bench.files import open_regular
@@ -100,7 +100,7 @@ class StreamCache:
         """
         with disk_errors(self.path, "cache=FOLDER"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(beside(self.path, ".lock"), thread_local=False)
+            lock = FileLock(suffixed(self.path, ".lock"), thread_local=False)
             with suppress(Timeout):
                 lock.acquire(timeout=0)
             if not lock.is_locked:
@@ -109,11 +109,11 @@ class StreamCache:
             try:
                 yield from self._yield_and_write(chunks, labels)
             finally:
-                beside(self.path, ".part").unlink(missing_ok=True)
+                suffixed(self.path, ".part").unlink(missing_ok=True)
                 lock.release()
 
     def _yield_and_write(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
-        part, states, scan = beside(self.path, ".part"), self._states(), Scan(labels.spellings)
+        part, states, scan = suffixed(self.path, ".part"), self._states(), Scan(labels.spellings)
         part.unlink(missing_ok=True)
         with ZipFile(part, "w") as archive:
             for chunk in chunks:

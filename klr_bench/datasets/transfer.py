@@ -13,7 +13,7 @@ from pathlib import Path
 import requests
 from urllib3.exceptions import HTTPError
 
-from klr_bench.datasets.cache import Progress, beside
+from klr_bench.datasets.cache import Progress, suffixed
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json
 
@@ -82,13 +82,13 @@ def check_size(size: int, limit: int) -> None:
 def discard(part: Path) -> None:
     """Remove a ``.part`` file and the note about it."""
     part.unlink(missing_ok=True)
-    beside(part, ".json").unlink(missing_ok=True)
+    suffixed(part, ".json").unlink(missing_ok=True)
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
     """Return how many bytes of `url` the part has, and their validator; (0, "") to start over."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
-        note, state = read_json(beside(part, ".json")), part.lstat()
+        note, state = read_json(suffixed(part, ".json")), part.lstat()
         if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):
             return state.st_size, str(note["validator"])
     return 0, ""
@@ -105,7 +105,7 @@ def _attempt(url: str, part: Path, progress: Progress, description: str, limit: 
         if not start:
             discard(part)
             note = json.dumps({"url": url, "validator": _validator(response)})
-            beside(part, ".json").write_text(note, encoding="utf-8")
+            suffixed(part, ".json").write_text(note, encoding="utf-8")
         done = start
         with part.open("ab") as out:
             progress(done, total, description)

@@ -81,9 +81,11 @@ class Table:
 
     def notes(self) -> list[str]:
         """Return where the labels stand, and how the other columns are treated unless all are complete and numbers."""
-        numbers, texts, left = ([one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT))
+        numbers, texts, others = (
+            [one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT)
+        )
         notes = [f"labels: {self.layout.named(self.layout.label)}" + ("" if self.layout.header else " (no header)")]
-        if not (texts or left or any(one.n_missing or one.unit or one.commas for one in numbers)):
+        if not (texts or others or any(one.n_missing or one.unit or one.commas for one in numbers)):
             return notes
 
         def note(text: str, columns: Sequence[Column], detail: Callable[[Column], object] | None = None) -> None:
@@ -108,8 +110,8 @@ class Table:
             ("values are missing in {} of text, as a value of its own: {}", texts),
         ):
             note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
-        if left:
-            reasons = "; ".join(some([f"{one.name}: {one.why}" for one in left]))
+        if others:
+            reasons = "; ".join(some([f"{one.name}: {one.why}" for one in others]))
             notes.append(f"left out: {reasons}. To keep one: data.columns={{NAME: number}}, or text")
         return notes
 
