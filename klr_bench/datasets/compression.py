@@ -30,6 +30,7 @@ _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
 }
+MAGIC = tuple(_OPENERS)
 
 
 class DamagedFileError(Exception):
@@ -72,11 +73,6 @@ def too_long(path: Path, line: int) -> KlrBenchError:
     """Return the error about a line that does not end."""
     what = f"more than {LONGEST_LINE:,} characters, expected one row a line; mend or remove the line."
     return KlrBenchError(f"{path}, line {line}: {what}")
-
-
-def is_packed(start: bytes) -> bool:
-    """Return True if a file with these first bytes is compressed."""
-    return start.startswith(tuple(_OPENERS))
 
 
 @contextmanager

@@ -57,9 +57,3 @@ def scaling_by(X: Any, kind: str | None) -> Scaling:
         ranks = QuantileTransformer(n_quantiles=min(MOST_QUANTILES, len(X)), random_state=0).fit(X[:, columns])
     scaler = (MinMaxScaler if kind == "minmax" else StandardScaler)().fit(Scaling(columns, ranks).transform(X))
     return Scaling(columns, ranks, scaler)
-
-
-def scaled(kind: str, X_train: Any, X_test: Any) -> tuple[Any, Any]:
-    """Return training and test rows, dense float32, scaled by the training rows; see `scaling_by`."""
-    scaling = scaling_by(X_train, kind)
-    return scaling.transform(X_train), scaling.transform(X_test)

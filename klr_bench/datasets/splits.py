@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from klr_bench.config.splitting import Draw, Folds, Official, Runs, Share, SplitSpec, Stream, Subset
 from klr_bench.datasets import Dataset
-from klr_bench.datasets.preprocessing import scaled
+from klr_bench.datasets.preprocessing import scaling_by
 from klr_bench.errors import fail
 
 Indices = NDArray[np.intp]
@@ -194,7 +194,8 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
         X_train, X_test = (imputer.transform(X).astype(np.float32) for X in (X_train, X_test))
     kind = scaling(dataset.name, scale, sparse=sp.issparse(X_train))
     if kind is not None:
-        X_train, X_test = scaled(kind, X_train, X_test)
+        fitted = scaling_by(X_train, kind)
+        X_train, X_test = fitted.transform(X_train), fitted.transform(X_test)
     y_train, y_test = dataset.y[split.train], dataset.y[split.test]
     return Prepared(frozen(X_train), frozen(y_train), frozen(X_test), frozen(y_test), dataset.relevant)
 

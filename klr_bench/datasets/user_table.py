@@ -154,7 +154,8 @@ def read_table(
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
     """Return the treatment of all columns but the label, after a look at all rows that have a label."""
-    names = {place: _name(layout, place) for place in range(layout.n_columns) if place != layout.label}
+    header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
+    names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)
     profiles = {place: ColumnProfile() for place in names}
     for rows in text_rows(path, layout):
@@ -164,11 +165,6 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
             for place, profile in profiles.items():
                 profile.add(lines, texts[place])
     return [_column(path, layout, place, name, profiles[place], kinds.get(place)) for place, name in names.items()]
-
-
-def _name(layout: Layout, place: int) -> str:
-    named = layout.header[place] if layout.header else ""
-    return shown(named, 50) if named else f"column {place + 1}"
 
 
 def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:

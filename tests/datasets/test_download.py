@@ -166,19 +166,6 @@ def test_a_broken_download_is_resumed_where_it_stopped(server: Server, cache: Pa
     assert (counts[0], counts[-1]) == ((0, len(PLAIN)), (len(PLAIN), len(PLAIN)))
 
 
-def test_a_later_run_resumes_the_part_of_an_earlier_one(
-    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transfer, "ATTEMPTS", 1)
-    server.replies["/up"] = [Reply(PLAIN, cut=200_000), Reply(status=500), Reply(PLAIN)]
-    refused(entry(server), cache)
-    kept = (cache / f"{NAME}.part").stat().st_size
-    assert 200_000 - transfer.CHUNK <= kept <= 200_000
-    fetch(entry(server), cache=cache)
-    assert (server.requests[-1].range, server.requests[-1].sent) == (f"bytes={kept}-", len(PLAIN) - kept)
-    check_complete(cache)
-
-
 @pytest.mark.parametrize(
     ("replies", "statuses"),
     [

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from klr_bench.config.models import MOST_FEATURES, Columns
 from klr_bench.datasets.class_labels import Labels, encoded, kept_only
-from klr_bench.datasets.compression import DamagedFileError, is_packed, lines, open_plain
+from klr_bench.datasets.compression import MAGIC, DamagedFileError, lines, open_plain
+from klr_bench.datasets.readers.chunks import joined, stacked
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.errors import fail
 
@@ -105,8 +106,7 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         n_train=n_train,
         column=label_column,
     )
-    matrices = [X for X, _ in parts]
-    X = matrices[0] if len(parts) == 1 else sp.vstack(matrices) if sp.issparse(matrices[0]) else np.vstack(matrices)
+    X = parts[0][0] if len(parts) == 1 else stacked([X for X, _ in parts])
     return Arrays(stored(X), y, classes, n_train, said=tuple(notes))
 
 
@@ -123,7 +123,6 @@ def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
 def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
     """Return the parts; indices start at the same base in all files: 0 if the index 0 occurs in any of them, else 1."""
     from klr_bench.datasets.readers import svmlight
-    from klr_bench.datasets.readers.chunks import joined
 
     highest = reading.n_features or MOST_FEATURES
     files = [joined([*svmlight.read_chunks(path, labels, 0, highest)]) for path in paths]
@@ -166,7 +165,6 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
 def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
     """Return X, CSR if it is wide, and the codes of the labels of a CSV file that holds numbers only."""
     from klr_bench.datasets.readers import csv
-    from klr_bench.datasets.readers.chunks import stacked
 
     codes, matrices = [], []
     for chunk in csv.read_chunks(path, layout, labels):
@@ -183,8 +181,8 @@ def check_text(paths: Sequence[Path]) -> None:
     for path in paths:
         with open_plain(path) as (stream, _):
             start = stream.read(4096) or b""
-        if is_packed(start) or b"\0" in start:
-            what = "compressed twice" if is_packed(start) else "not a text file in UTF-8"
+        if start.startswith(MAGIC) or b"\0" in start:
+            what = "compressed twice" if start.startswith(MAGIC) else "not a text file in UTF-8"
             expected = "svmlight or CSV text, plain or compressed once with xz, gzip or bzip2, is expected."
             fail(f"{path}: {what}; {expected}")
 

@@ -107,7 +107,11 @@ def _any_rows(block: Block, layout: Layout, labels: Labels, *, header: bool) -> 
                     what = f"{shown(repr(fields[column]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
                     fail(f"{where} {line}, {layout.named(column)}: {what}; mend or remove the row.")
             rows.append(numbers[:label] + numbers[label + 1 :])
-            codes.append(_code(labels, fields[label], f"{where} {line}", layout))
+            try:
+                codes.append(labels.code(fields[label]))
+            except ValueError as error:
+                advice = f"mend the line, or set {SET_LABEL} if the labels are in another column."
+                fail(f"{where} {line}: {error} ({layout.named(label)}); {advice}")
     except OpenQuoteError as error:
         open_row = error
         open_row.text = b"".join(lines[error.line - block.first :])
@@ -115,11 +119,3 @@ def _any_rows(block: Block, layout: Layout, labels: Labels, *, header: bool) -> 
         raise not_delimited(block.path, error) from error
     X = np.array(rows, dtype=np.float64).reshape(len(rows), n - 1).astype(np.float32)
     return Chunk(np.array(codes, dtype=np.int32), X, 0, n - 2), open_row
-
-
-def _code(labels: Labels, text: str, where: str, layout: Layout) -> int:
-    try:
-        return labels.code(text)
-    except ValueError as error:
-        advice = f"mend the line, or set {SET_LABEL} if the labels are in another column."
-        fail(f"{where}: {error} ({layout.named(layout.label)}); {advice}")
