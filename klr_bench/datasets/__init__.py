@@ -6,19 +6,14 @@ scikit-learn.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import lazy_loader
 
 if TYPE_CHECKING:
     from klr_bench.datasets.cache import default_cache
     from klr_bench.datasets.dataset import Dataset, dataset_hash, dataset_name, load
 
 __all__ = ["Dataset", "dataset_hash", "dataset_name", "default_cache", "load"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    home = "cache" if name == "default_cache" else "dataset"
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+EXPORTS = {"cache": ["default_cache"], "dataset": ["Dataset", "dataset_hash", "dataset_name", "load"]}
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs=EXPORTS)

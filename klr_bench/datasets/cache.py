@@ -8,23 +8,24 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import KlrBenchError, fail, shown
 from klr_bench.files import open_regular, read_json, write_json
 
-# Called with the bytes done, the bytes in all (None: not known) and a line that says what is happening.
+# Called with the number of bytes done, the number of all bytes (None: unknown) and a line about what is happening.
 Progress = Callable[[int, "int | None", str], None]
+State = tuple[int, int, int]
+T = TypeVar("T")
 
-STATE = ("size", "mtime_ns", "ctime_ns")
-"""Names of what `state_of` returns, in a stamp."""
 MOST_FILES = 1 << 16
-"""Files whose hashes a process remembers; a stream may be many."""
+"""Number of files whose hashes a process remembers; a stream may have many."""
 N_PIECES, PIECE = 16, 2**20
-"""Pieces of the sample of a large file, and bytes of each."""
+"""Number of pieces of the sample of a large file, and bytes of each."""
 
 
 def silent(done: int, total: int | None, description: str) -> None:
@@ -38,14 +39,10 @@ def default_cache() -> Path:
         return checkout / "data"
     import platformdirs
 
-    try:
-        return Path(platformdirs.user_cache_dir("klr-bench"))
-    except RuntimeError as error:
-        message = "data.cache: expected a folder, found no home folder to make one in. Set HOME, or data.cache=FOLDER."
-        raise KlrBenchError(message) from error
+    return Path(platformdirs.user_cache_dir("klr-bench"))
 
 
-def beside(path: Path, suffix: str) -> Path:
+def suffixed(path: Path, suffix: str) -> Path:
     """Return the path with a suffix added to its whole name."""
     return path.with_name(path.name + suffix)
 
@@ -57,36 +54,34 @@ def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None
         yield
     except OSError as error:
         # NumPy says "8 requested and 0 written" if there is no room for an array.
-        if error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error):
-            message = (
-                f"{shown(path, 1000)} could not be written: the disk is full. Free some space, or choose another "
-                f"folder with {setting}."
-            )
-        else:
-            reason = error.strerror or error
-            message = (
-                f"{shown(path, 1000)} could not be written: {reason}. Make its folder writable, or choose another "
-                f"one with {setting}."
-            )
-        raise KlrBenchError(message) from error
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error)
+        reason = "the disk is full" if full else error.strerror or error
+        advice = "Free some space" if full else "Make its folder writable"
+        fail(f"{shown(path, 1000)} could not be written: {reason}. {advice}, or choose another one with {setting}.")
 
 
-@contextmanager
-def locked(path: Path, name: str, progress: Progress) -> Iterator[None]:
-    """Hold the lock of `path` against other processes; the system releases it if its holder is killed.
+def made_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
+    """Return what `find` returns, or if that is None what `make` returns, which writes `path`.
 
-    A process that has to wait reports it, under `name`.
+    Of several processes one makes it, and the others wait for it, which they report under `name`.  The system releases
+    the lock of a process that is killed.  Raises KlrBenchError.
     """
-    lock = FileLock(beside(path, ".lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        progress(0, None, f"{name}: waiting for another process")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    content = find()
+    if content is not None:
+        return content
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(suffixed(path, ".lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            progress(0, None, f"{name}: waiting for another process")
+            lock.acquire()
+        try:
+            content = find()
+            return make() if content is None else content
+        finally:
+            lock.release()
 
 
 def sha256_of(path: Path) -> str:
@@ -96,7 +91,7 @@ def sha256_of(path: Path) -> str:
 
 
 def sampled_sha256(path: Path) -> str:
-    """Return a hash of the size of a file and of 16 MiB of it; of a file that has no more the sha256 of its bytes.
+    """Return a hash of the size of a file and of 16 MiB of it; of a smaller file the sha256 of its bytes.
 
     The pieces of 1 MiB are the first, the last, and others evenly in between.  Raises OSError.
     """
@@ -104,49 +99,20 @@ def sampled_sha256(path: Path) -> str:
         size = os.fstat(stream.fileno()).st_size
         if size <= N_PIECES * PIECE:
             return hashlib.file_digest(stream, "sha256").hexdigest()
-        found = hashlib.sha256(b"%d\n" % size)
+        digest = hashlib.sha256(b"%d\n" % size)
         for i in range(N_PIECES):
             stream.seek(i * (size - PIECE) // (N_PIECES - 1))
-            found.update(stream.read(PIECE))
-    return found.hexdigest()
+            digest.update(stream.read(PIECE))
+    return digest.hexdigest()
 
 
-def noted_sha256(path: Path) -> str | None:
-    """Return the sha256 in the stamp of a cached file, None where there is no stamp or it is damaged."""
-    return _stamp(path).get("sha256")
+@lru_cache(MOST_FILES)
+def content_sha256(path: Path, state: State, *, sampled: bool) -> str:
+    """Return the hash of a file, which is read again only after its state has changed.  Raises OSError."""
+    return sampled_sha256(path) if sampled else sha256_of(path)
 
 
-def stamped_sha256(path: Path) -> str | None:
-    """Return the sha256 of a cached file, or None if there is no such file.
-
-    It is read from the file's stamp if size and times still match, otherwise computed again; the stamp of other content
-    stays.
-    """
-    stamp = _stamp(path)
-    try:
-        state = state_of(path)
-        if path.is_file() and tuple(map(stamp.get, STATE)) == state:
-            return str(stamp["sha256"])
-        sha256 = sha256_of(path)
-    except OSError:
-        return None
-    if stamp.get("sha256") in (None, sha256):
-        _note(path, state, sha256)
-    return sha256
-
-
-def restamp(path: Path) -> str | None:
-    """Hash a cached file, write the hash to its stamp and return it; None if the file cannot be read."""
-    try:
-        state = state_of(path)
-        sha256 = sha256_of(path)
-    except OSError:
-        return None
-    _note(path, state, sha256)
-    return sha256
-
-
-def state_of(path: Path) -> tuple[int, int, int]:
+def state_of(path: Path) -> State:
     """Return size, mtime and ctime of a file.  Raises OSError.
 
     Programs such as rsync and cp -p set the mtime of what they write, but none can set its ctime.
@@ -155,16 +121,30 @@ def state_of(path: Path) -> tuple[int, int, int]:
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
-def _note(path: Path, state: tuple[int, int, int], sha256: str) -> None:
-    """Write the stamp of a file."""
-    with suppress(KlrBenchError):  # in a read-only cache the file is hashed at each use
-        write_json(beside(path, ".stamp"), {**dict(zip(STATE, state, strict=True)), "sha256": sha256})
+def stamped_sha256(path: Path, *, anew: bool = False) -> str | None:
+    """Return the sha256 of a cached file, or None if it cannot be read.
+
+    It is read from the file's stamp if size and times still match, else, or if `anew`, computed.  The stamp of other
+    content is only replaced if `anew`.
+    """
+    stamp = stamp_of(path)
+    try:
+        state = list(state_of(path))
+        if stamp.get("state") == state and not anew:
+            return str(stamp["sha256"])
+        sha256 = sha256_of(path)
+    except OSError:
+        return None
+    if anew or stamp.get("sha256") in (None, sha256):
+        with suppress(KlrBenchError):  # in a read-only cache the file is hashed at each use
+            write_json(suffixed(path, ".stamp"), {"state": state, "sha256": sha256})
+    return sha256
 
 
-def _stamp(path: Path) -> dict[str, Any]:
-    """Return the stamp of a cached file: its state and sha256; {} where there is none, or a damaged one."""
+def stamp_of(path: Path) -> dict[str, Any]:
+    """Return the stamp of a cached file: its state and sha256; {} if it is missing or damaged."""
     with suppress(KlrBenchError):
-        stamp = read_json(beside(path, ".stamp"))
+        stamp = read_json(suffixed(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):
             return stamp
     return {}

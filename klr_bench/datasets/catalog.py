@@ -1,4 +1,4 @@
-"""``klr-bench data list | fetch | verify | info``: they print to a console and return the exit status.
+"""The commands ``klr-bench data list | fetch | verify | info``, which print and return the exit status.
 
 Neither SciPy nor scikit-learn is imported here: a listing answers at once.
 """
@@ -7,20 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich import filesize
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
 from klr_bench.config import locations as config_files
@@ -28,26 +20,14 @@ from klr_bench.config.datasets import read_dataset
 from klr_bench.config.models import DatasetConfig
 from klr_bench.console import is_unlimited
 from klr_bench.datasets.cache import Progress as Callback
-from klr_bench.datasets.cache import noted_sha256
+from klr_bench.datasets.cache import stamp_of
 from klr_bench.datasets.download import UNKNOWN, cached_path, fetch, files, verify
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.files import no_file
 
 BAD_INPUT = 2  # exit status
 UNLIMITED = 200
-"""Columns of a table that is written to no terminal."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the catalog."""
-
-    name: str
-    label: str
-    n_samples: int | None
-    n_features: int | None
-    n_bytes: int  # of the raw files in the cache
-    state: str  # fetched | partly fetched | not fetched | built in | your own
+"""Width of a table that is not written to a terminal."""
 
 
 def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
@@ -55,30 +35,30 @@ def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
     return {name: read_dataset(name, config_dirs) for name in config_files.names("dataset", config_dirs)}
 
 
-def row(name: str, dataset: DatasetConfig, cache: Path) -> Row:
-    """Return the line of a data set; its files are looked for, not read."""
+def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
+    """Return the bytes of the files in the cache, and whether all are there; they are looked for, not read."""
     paths = [cached_path(file, cache) for file in files(dataset)]
-    there = [path for path in paths if no_file(path) is None]
+    present = [path for path in paths if no_file(path) is None]
     if not paths:
         state = "your own" if dataset.source.is_own_file else "built in"
     else:
-        state = "not fetched" if not there else "fetched" if len(there) == len(paths) else "partly fetched"
-    n_bytes = sum(path.stat().st_size for path in there)
-    return Row(name, dataset.label or name, dataset.declared_rows(), dataset.source.n_features, n_bytes, state)
+        state = "not fetched" if not present else "fetched" if len(present) == len(paths) else "partly fetched"
+    return sum(path.stat().st_size for path in present), state
 
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     """Print all data sets: rows, features, size in the cache, and whether they are fetched."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("name", no_wrap=True)  # what one has to type is never cut
+    table.add_column("name", no_wrap=True)  # names have to be typed
     table.add_column("data set")
     for heading in ("rows", "features", "in the cache"):
         table.add_column(heading, justify="right")
     table.add_column("state")
     for name, dataset in datasets(config_dirs).items():
-        found = row(name, dataset, cache)
-        size = filesize.decimal(found.n_bytes) if found.n_bytes else ""
-        table.add_row(name, found.label, _count(found.n_samples), _count(found.n_features), size, found.state)
+        n_bytes, state = _state(dataset, cache)
+        size = filesize.decimal(n_bytes) if n_bytes else ""
+        counts = _count(dataset.declared_rows()), _count(dataset.source.n_features)
+        table.add_row(name, dataset.label or name, *counts, size, state)
     if is_unlimited(console):
         console.width = max(console.width, UNLIMITED)
     console.print(table)
@@ -90,8 +70,7 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
     """Bring the files of the named data sets into the cache, each checked against its sha256."""
     if not names:
         known = ", ".join(datasets(config_dirs))
-        message = f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}."
-        raise KlrBenchError(message)
+        fail(f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}.")
     chosen = {name: read_dataset(name, config_dirs) for name in names}
     for name, dataset in chosen.items():
         entries = files(dataset)
@@ -100,32 +79,32 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
         for path in paths:
             _line(console, f"{name}: {path} ({filesize.decimal(path.stat().st_size)})")
         if not entries:
-            _line(console, f"{name}: {row(name, dataset, cache).state}, nothing to fetch")
+            _line(console, f"{name}: {_state(dataset, cache)[1]}, nothing to fetch")
     return 0
 
 
 def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Hash the cached files of the named data sets anew, and their parsed arrays; 2 if one is corrupt.
+    """Hash the cached files of the named data sets anew, and their parsed arrays; return 2 if one is corrupt.
 
-    Where no data set is named, all that is in the cache is verified.
+    Without names, everything in the cache is verified.
     """
     from klr_bench.datasets import parsed
     from klr_bench.datasets.dataset import dataset_hash, parsed_folder
 
     chosen = {name: read_dataset(name, config_dirs) for name in names} if names else datasets(config_dirs)
     with_files = {name: dataset for name, dataset in chosen.items() if files(dataset)}
-    found: list[tuple[str, str, Path]] = [
+    states: list[tuple[str, str, Path]] = [
         (verify(entry, cache=cache), name, cached_path(entry, cache))
         for name, dataset in with_files.items()
         for entry in files(dataset)
     ]
     folders = {parsed_folder(dataset_hash(name, dataset), cache) for name, dataset in with_files.items()}
     parent = parsed_folder("*", cache).parent
-    there = sorted(path for path in parent.glob("*") if not path.suffix) if no_file(parent) == "is a folder" else []
-    found += [(*parsed.verify(path), path) for path in there if not names or path in folders]
-    for state, name, path in found:
+    present = sorted(path for path in parent.glob("*") if not path.suffix) if no_file(parent) == "is a folder" else []
+    states += [(*parsed.verify(path), path) for path in present if not names or path in folders]
+    for state, name, path in states:
         _line(console, f"{state:8} {name}: {path}")
-    corrupt = sum(state == "corrupt" for state, _, _ in found)
+    corrupt = sum(state == "corrupt" for state, _, _ in states)
     if corrupt:
         _line(console, f"{corrupt} corrupt; the next run, or klr-bench data fetch, brings each of them anew.")
     return BAD_INPUT if corrupt else 0
@@ -134,27 +113,24 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     """Print what is known about one data set."""
     dataset = read_dataset(name, config_dirs)
-    found = row(name, dataset, cache)
-    values = dataset.model_dump()
-    about: list[tuple[str, object]] = [
+    source, values = dataset.source, dataset.model_dump()
+    lines: list[tuple[str, object]] = [
         ("name", name),
-        ("label", found.label),
+        ("label", dataset.label or name),
         ("reference", dataset.reference),
-        ("source", dataset.source.name),
-        ("format", dataset.source.format),
+        ("source", source.name),
+        ("format", source.format),
+        ("rows", _count(dataset.declared_rows())),
+        ("features", _count(source.n_features)),
+        *((key, values[key]) for key in ("parts", "positive", "only", "derive", "scale", "split")),
+        ("generator", source.generator),
+        ("state", _state(dataset, cache)[1]),
     ]
-    about += [("rows", _count(found.n_samples)), ("features", _count(found.n_features))]
-    about += [(key, values[key]) for key in ("parts", "positive", "only", "derive", "scale", "split")]
-    about += [("generator", dataset.source.generator)]
-    about += [("state", found.state)]
     for entry in files(dataset):
-        about += [
-            ("file", cached_path(entry, cache)),
-            ("from", entry.url),
-            ("sha256", entry.sha256),
-            ("here", noted_sha256(cached_path(entry, cache)) if entry.sha256 == UNKNOWN else None),
-        ]
-    for key, value in about:
+        path = cached_path(entry, cache)
+        here = stamp_of(path).get("sha256") if entry.sha256 == UNKNOWN else None
+        lines += [("file", path), ("from", entry.url), ("sha256", entry.sha256), ("here", here)]
+    for key, value in lines:
         if value not in (None, ""):
             _line(console, f"{key:10} {value}")
     return 0
@@ -164,23 +140,17 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
 def progress(console: Console) -> Iterator[Callback]:
     """Yield a callback for `fetch` and `load`: a bar on a terminal, a line for each step elsewhere."""
     if not console.is_terminal:
-        told: set[str] = set()
+        printed: set[str] = set()
 
-        def tell(done: int, total: int | None, description: str) -> None:
-            if description not in told:
-                told.add(description)
+        def print_once(done: int, total: int | None, description: str) -> None:
+            if description not in printed:
+                printed.add(description)
                 _line(console, description)
 
-        yield tell
+        yield print_once
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         tasks: dict[str, Any] = {}
 
         def show(done: int, total: int | None, description: str) -> None:

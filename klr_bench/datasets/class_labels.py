@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.errors import fail, nearest, shown
 
 LARGEST = 1e18
 """The largest absolute value of a feature: its square still fits in a float32."""
 LONGEST_LABEL, MOST_LABELS = 1000, 1_000_000
-"""Characters of a label, and different labels of a file."""
+"""Largest number of characters of a label, and of different labels of a file."""
+MOST_COMPARED = 100
+"""Number of labels with which whole arrays are compared; a dictionary finds the others."""
 MOST_CLASSES = 100
 """Largest number of classes of a data set; they are stored as int8."""
 NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
@@ -37,7 +39,7 @@ def is_unlabelled(text: str) -> bool:
 
 
 def _key(text: str) -> str | float:
-    """Return what two spellings of a label have in common: the number, whole ones exactly, else the text."""
+    """Return the number that a label stands for, exact for integers, else the text: equal for all its spellings."""
     value = number(text)
     if value is None or not math.isfinite(value):
         return text
@@ -47,46 +49,60 @@ def _key(text: str) -> str | float:
 class Labels:
     """Codes 0, 1, ... of labels in the order of their first occurrence, over all files of a data set.
 
-    Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it first occurred.
+    Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it first occurred.  The
+    labels `first` get the first codes; if `closed`, no others are allowed.  With `drop_missing`, a missing label has
+    the code -1.
     """
 
-    def __init__(self, first: Sequence[str] = ()) -> None:
-        """Give the labels `first` the first codes."""
+    def __init__(self, first: Sequence[str] = (), *, closed: bool = False, drop_missing: bool = False) -> None:
         self.spellings: list[str] = []
         self.dropped: Counter[str] = Counter()
-        """Number of rows of a user's table that were dropped for a missing label, by its spelling."""
+        """Number of rows that were dropped for a missing label, by its spelling."""
         self._codes: dict[str | float, int] = {}
+        self._closed, self._drop_missing = False, drop_missing
         for text in first:
             self.code(text)
+        self._closed = closed
+
+    def drops(self, text: str, n_rows: int = 1) -> bool:
+        """Return True if rows with this label are dropped, and count them."""
+        dropped = self._drop_missing and is_unlabelled(text)
+        self.dropped.update({text: n_rows} if dropped else {})
+        return dropped
 
     def code(self, text: str) -> int:
-        """Return the code of a label.  Raises ValueError if it is missing, too long or not finite."""
+        """Return the code of a label.  Raises ValueError if it is not allowed, missing, too long or not finite."""
         known = self._codes.get(text)
         if known is not None:
             return known
+        if self._drop_missing and is_unlabelled(text):
+            return -1
         value = number(text)
         if is_unlabelled(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
             message = f"{shown(repr(text))} is not a label"
             raise ValueError(message)
         key = _key(text)
         if key not in self._codes:
-            if len(self.spellings) == MOST_LABELS:
-                message = f"there are more than {MOST_LABELS:,} labels, expected classes"
+            if self._closed or len(self.spellings) == MOST_LABELS:
+                message = f"the label {shown(repr(text))} is not one of the classes {', '.join(some(self.spellings))}"
                 raise ValueError(message)
             self._codes[key] = len(self.spellings)
             self.spellings.append(text)
         self._codes[text] = self._codes[key]
         return self._codes[text]
 
-    def find(self, wanted: Any) -> int | None:
-        """Return the code of the label that `wanted` names, or None; case is ignored if nothing matches exactly."""
-        text = str(wanted).strip()
-        key = _key(text)
-        for code, spelling in enumerate(self.spellings):
-            if key == _key(spelling):
-                return code
-        folded = [code for code, spelling in enumerate(self.spellings) if spelling.casefold() == text.casefold()]
-        return folded[0] if len(folded) == 1 else None
+    def encode(self, values: NDArray[np.float64], code_of: Callable[[int], int]) -> NDArray[np.int32]:
+        """Return the codes (n,) of labels; `values` are numbers, NaN for a word.
+
+        `code_of(row)` is called for words and for new labels.
+        """
+        codes = np.full(len(values), -1, dtype=np.int32)
+        for code, spelling in enumerate(self.spellings[:MOST_COMPARED]):
+            if (value := number(spelling)) is not None:
+                codes[values == value] = code
+        for row in np.flatnonzero(codes < 0).tolist():
+            codes[row] = code_of(row)
+        return codes
 
 
 def encoded(
@@ -106,79 +122,59 @@ def encoded(
     if all are numbers, otherwise as text.  The first `n_train` rows, or all if it is None, must contain all classes.
     `column` is that of the labels in a user's table.  Raises KlrBenchError.
     """
-    names = labels.spellings
-    if not multiclass or len(names) == 2:
-        return _two_classes(codes, labels, positive, where, n_train)
+    names, present = labels.spellings, np.unique(codes[:n_train]).tolist()
     classes = _sorted(names)
-    missing = set(range(len(names))) - set(codes[:n_train].tolist())
-    if missing or not 2 <= len(names) <= MOST_CLASSES:
-        without = f", and none of {some([names[code] for code in sorted(missing)])}" if missing else ""
-        counted = "1 class" if len(names) == 1 else f"{len(names)} classes"
-        message = f"{where}: {counted}{without} in the training file; 2 to {MOST_CLASSES} are expected."
-        if column:
-            message += f" The labels are those of {column}; data.label=NAME takes another column."
-        raise KlrBenchError(message)
-    return np.array([classes.index(name) for name in names], dtype=np.int8)[codes], tuple(classes)
-
-
-def _two_classes(
-    codes: NDArray[Any], labels: Labels, positive: Any, where: str, n_train: int | None
-) -> tuple[NDArray[np.int8], tuple[str, str]]:
-    names = labels.spellings
-    if len(names) == 1:
-        message = f"{where}: all {len(codes)} rows have the label {shown(repr(names[0]))}; two classes are needed."
-        raise KlrBenchError(message)
-    if positive is not None:
-        code = known_code(labels, positive, where, "data.positive")
-    elif len(names) == 2:
-        code = names.index(_sorted(names)[-1])
+    if multiclass and len(names) != 2:
+        y, missing = np.array([classes.index(name) for name in names])[codes], len(present) < len(names)
     else:
-        message = (
-            f"{where}: {len(names)} classes ({', '.join(some(_sorted(names)))}), two are needed. "
-            "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
-            "(multiclass: true in a YAML), for learners that can have them."
+        if positive is None and len(names) > 2:
+            fail(
+                f"{where}: {len(names)} classes ({', '.join(some(classes))}), two are needed. "
+                "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
+                "(multiclass: true in a YAML), for learners that can have them."
+            )
+        code = names.index(classes[-1]) if positive is None else known_code(labels, positive, where, "data.positive")
+        y, missing = np.where(codes == code, 1, -1), code not in present or len(present) == 1
+        classes = [names[1 - code] if len(names) == 2 else f"not {names[code]}", names[code]]
+    if missing or not 2 <= len(names) <= MOST_CLASSES:
+        without = some(_sorted([name for code, name in enumerate(names) if code not in present]))
+        counted = (
+            f"{len(names)} {'class' if len(names) == 1 else 'classes'}{f', and none of {without}' if without else ''}"
         )
-        raise KlrBenchError(message)
-    classes = (f"not {names[code]}" if len(names) > 2 else names[1 - code], names[code])
-    y = np.where(codes == code, 1, -1).astype(np.int8)
-    training = y[:n_train]
-    if len(training) and np.all(training == training[0]):
-        label = shown(repr(classes[int(training[0] == 1)]))
-        message = (
-            f"{where}: all {len(training)} rows of the training file have the label {label}; two classes are needed."
-        )
-        raise KlrBenchError(message)
-    return y, classes
+        advice = f" The labels are those of {column}; data.label=NAME takes another column." if column else ""
+        fail(f"{where}: {counted} in the training file; 2 to {MOST_CLASSES} are expected.{advice}")
+    return y.astype(np.int8), tuple(classes)
 
 
 def kept_only(
     parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
     """Return the rows of each part (X, codes) that have one of the labels `only`, with new codes for these labels."""
-    kept = Labels()
+    selected = Labels()
     new = np.full(len(labels.spellings), -1)
     for wanted in only:
         code = known_code(labels, wanted, where, "only")
-        new[code] = kept.code(labels.spellings[code])
-    return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], kept
+        new[code] = selected.code(labels.spellings[code])
+    return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], selected
 
 
 def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:
-    """Return the code of the label that `wanted` names.  Raises KlrBenchError, with the name of the setting."""
-    code = labels.find(wanted)
-    if code is None:
-        advice = nearest(str(wanted), some(labels.spellings))
-        message = f"{where}: no row has the label {shown(repr(str(wanted)))} ({setting}).{advice}"
-        raise KlrBenchError(message)
-    return code
+    """Return the code of the label that `wanted` names; case is ignored if nothing matches exactly.
+
+    Raises KlrBenchError, with the name of the setting.
+    """
+    text, spellings = str(wanted).strip(), labels.spellings
+    same = [code for code, spelling in enumerate(spellings) if _key(spelling) == _key(text)]
+    same = same or [code for code, spelling in enumerate(spellings) if spelling.casefold() == text.casefold()]
+    if len(same) != 1:
+        fail(f"{where}: no row has the label {shown(repr(str(wanted)))} ({setting}).{nearest(text, some(spellings))}")
+    return same[0]
 
 
 def _sorted(names: Sequence[str]) -> list[str]:
     """Return labels sorted as numbers if all are numbers, otherwise as text."""
     keys: dict[str, Any] = {name: _key(name) for name in names}
-    if any(isinstance(key, str) for key in keys.values()):
-        return sorted(names)
-    return sorted(names, key=keys.__getitem__)
+    return sorted(names, key=str if any(isinstance(key, str) for key in keys.values()) else keys.__getitem__)
 
 
 def some(names: Sequence[str]) -> list[str]:

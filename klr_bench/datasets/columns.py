@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from klr_bench.datasets.class_labels import number
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
-"""What stands for a missing value, in small letters."""
+"""Texts, in lower case, that stand for a missing value."""
 MOST_COUNTED = 1000
-"""Different values of a column that are counted."""
+"""Number of different values of a column up to which they are counted."""
 SELDOM = 20
-"""Different values that a text may have however few rows there are."""
-LARGEST_WHOLE = 2**53
+"""Number of different values that a text may have however few rows there are."""
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))"
     r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
@@ -32,8 +31,8 @@ IDENTIFIER = re.compile(
 )
 """Names of columns of identifiers: the last word is ``id`` or the like, but not in ``humid``."""
 MOST_FORMS = 50
-"""Different units of a column that are counted."""
-_BYTE = r"\\x[89a-f][0-9a-f]"  # a byte that is not UTF-8, as `delimited` shows it
+"""Number of different units of a column up to which they are counted."""
+_BYTE = r"\\x[89a-f][0-9a-f]"  # a byte that is not UTF-8, as the reader shows it
 _BEFORE = rf"(?:[A-Z]{{0,3}}(?:[$€£¥₹₩₽₺₪₫₴₦฿¢]|{_BYTE})|[A-Z]{{3}}(?=\s))"
 _WORD = rf"(?:{_BYTE}|[^\d\s.,:;+()#\\-]){{1,10}}"
 _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
@@ -42,55 +41,56 @@ _AMOUNT = re.compile(rf"([+-]?)({_BEFORE})?\s?([+-]?)({_DIGITS})\s?({_AFTER})?")
 _SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
+COMMA = ("thousands", "decimal", "either")
+"""What a comma in a number may be; ``either`` is a single one before three digits, such as 4,799."""
 
-Mark = Literal["none", "thousands", "decimal", "either"]
-"""What the commas of a number are; ``either`` is a single one before three digits, such as 4,799."""
+Form = tuple[str, bool]
+"""The unit of a number, and whether it has a comma."""
 
 
 class Amount(NamedTuple):
-    """A number as text: its unit, its sign and digits without blanks, and the role of its commas."""
+    """A number as text."""
 
     unit: str
     digits: str
-    mark: Mark
+    """Sign and digits, without blanks."""
+    mark: str
+    """One of `COMMA`; without a comma ``point``, ``hundreds`` (100 to 999), ``large`` (from 1000) or ``small``."""
 
 
 def amount(text: str) -> Amount | None:
     """Return the parts of a number with a unit or with commas, or None for another text."""
     value = number(text)
     if value is not None:
-        return Amount("", text, "none") if not math.isnan(value) else None
-    found = _AMOUNT.fullmatch(text)
-    if not found or (found[1] and found[3]):
+        return None if math.isnan(value) else Amount("", text, _mark(text, value))
+    match = _AMOUNT.fullmatch(text)
+    if not match or (match[1] and match[3]):
         return None
-    digits = re.sub(r"['\u2019\s]", "", found[4]) if _SPACED.fullmatch(found[4]) else found[4]
-    mark: Mark = "none"
+    digits = re.sub(r"['\u2019\s]", "", match[4]) if _SPACED.fullmatch(match[4]) else match[4]
+    value = number(digits)
     if _THOUSANDS.fullmatch(digits):
         single = digits.count(",") == 1 and "." not in digits
         mark = "thousands" if not single else "decimal" if digits.startswith("0") else "either"
     elif _DECIMAL.fullmatch(digits):
         mark = "decimal"
-    elif number(digits) is None:
+    elif value is None:
         return None
-    return Amount((found[2] or "") + (found[5] or ""), found[1] + found[3] + digits, mark)
+    else:
+        mark = _mark(digits, value)
+    return Amount((match[2] or "") + (match[5] or ""), match[1] + match[3] + digits, mark)
+
+
+def _mark(digits: str, value: float) -> str:
+    size = abs(value)
+    return "point" if "." in digits else "large" if size >= 1000 else "hundreds" if size >= 100 else "small"
 
 
 def value_of(text: str, unit: str, *, commas: bool) -> float | None:
     """Return the number that a text with a unit stands for, or None; `commas` may separate thousands."""
-    found = amount(text)
-    if found is None or found.unit != unit or found.mark == "decimal" or (found.mark != "none" and not commas):
+    parts = amount(text)
+    if parts is None or parts.unit != unit or parts.mark == "decimal" or (parts.mark in COMMA and not commas):
         return None
-    return number(found.digits.replace(",", ""))
-
-
-class Form(NamedTuple):
-    """What numbers of a column have in common."""
-
-    unit: str
-    comma: bool
-
-
-PLAIN = Form("", comma=False)
+    return number(parts.digits.replace(",", ""))
 
 
 @dataclass
@@ -100,21 +100,17 @@ class ColumnProfile:
     n: int = 0
     n_missing: int = 0
     counts: Counter[str] | None = field(default_factory=Counter)
-    """Of the values that are not missing; None where there are more than MOST_COUNTED."""
-    dated: bool = False
-    """Whether the first of them were dates, where there are more."""
+    """Number of rows with each value that is not missing; None if there are more than MOST_COUNTED values."""
+    dates: bool = True
+    """Whether all values are dates."""
     forms: Counter[Form | None] = field(default_factory=Counter)
-    """Number of values of each form; of None those that are not numbers."""
+    """Number of values of each form; None counts those that are not numbers."""
     first: dict[Form | None, tuple[int, str]] = field(default_factory=dict)
     """Line and text of the first value of each form."""
     marks: set[str] = field(default_factory=set)
-    """Roles of commas in numbers, and clues of numbers without one: ``point``, ``hundreds``, ``large`` (>= 1000)."""
+    """Marks of the numbers: see `Amount`."""
     whole: bool = True
-    """Whether all numbers are whole."""
-    low: float = math.inf
-    high: float = -math.inf
-    total: float = 0.0
-    """The sum of whole numbers."""
+    """Whether all values are whole numbers."""
     stepped: bool = True
     """Whether each number is one more than that of the row before."""
     last: float = math.nan
@@ -122,67 +118,52 @@ class ColumnProfile:
 
     def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
         """Add some rows."""
-        self.n += len(texts)
         numbers = numbers_of(texts)
-        values = texts if numbers is not None else [text for text in texts if not is_missing(text)]
-        self.n_missing += len(texts) - len(values)
+        rows = list(zip(lines, texts, strict=True))
+        if numbers is None:
+            rows = [(line, text) for line, text in rows if not is_missing(text)]
+            numbers = numbers_of([text for _, text in rows])
+        self.n += len(texts)
+        self.n_missing += len(texts) - len(rows)
         if self.counts is not None:
-            self.counts.update(values)
-            if len(self.counts) > MOST_COUNTED:
-                self.dated, self.counts = _are_dates(self.counts), None
-        numbers = numbers_of(values) if numbers is None else numbers
-        there = ((line, text) for line, text in zip(lines, texts, strict=True) if not is_missing(text))
+            self.counts.update(text for _, text in rows)
+            self.counts = self.counts if len(self.counts) <= MOST_COUNTED else None
+        self.dates = self.dates and all(DATE.fullmatch(text) for _, text in rows)
         if numbers is None:
             self.whole = False
-            for line, text in there:
+            for line, text in rows:
                 self._add_text(line, text)
-        elif len(numbers):
-            self.first.setdefault(PLAIN, next(there))
-            self._add_numbers(numbers)
+        elif rows:
+            self._add_numbers(numbers, rows[0])
 
     def _add_text(self, line: int, text: str) -> None:
-        found = amount(text)
-        form = Form(found.unit, comma=found.mark != "none") if found else None
+        parts = amount(text)
+        form = (parts.unit, parts.mark in COMMA) if parts else None
         if form not in self.forms and len(self.forms) >= MOST_FORMS:
             form = None
         self.forms[form] += 1
         self.first.setdefault(form, (line, text))
-        if found and found.mark != "none":
-            self.marks.add(found.mark)
-        elif found:
-            size = abs(number(found.digits) or 0.0)
-            self.marks |= {"point"} if "." in found.digits else {"hundreds"} if 100 <= size < 1000 else set()
-            self.marks |= {"large"} if size >= 1000 else set()
+        self.marks |= {parts.mark} if parts else set()
 
-    def _add_numbers(self, numbers: NDArray[np.float64]) -> None:
-        self.forms[PLAIN] += len(numbers)
+    def _add_numbers(self, numbers: NDArray[np.float64], first: tuple[int, str]) -> None:
+        self.forms["", False] += len(numbers)
+        self.first.setdefault(("", False), first)
+        sizes = np.abs(numbers)
+        self.marks |= {"large"} if (sizes >= 1000).any() else {"hundreds"} if (sizes >= 100).any() else set()
         self.whole = self.whole and bool((numbers == np.round(numbers)).all())
-        if (np.abs(numbers) >= 1000).any():
-            self.marks.add("large")
-        if self.whole:
-            self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
-            self.total += float(numbers.sum())
-            steps = np.diff(numbers, prepend=numbers[0] - 1 if math.isnan(self.last) else self.last)
-            self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
+        steps = np.diff(numbers, prepend=numbers[0] - 1 if math.isnan(self.last) else self.last)
+        self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
-    def numbers_rows(self, place: int, name: str) -> bool:
-        """Return True if whole numbers number the rows: in order, without gaps in the first column, or by the name.
-
-        Numbers without gaps are those in between, each once, if their sum is that of these; others hardly have it.
-        By the name they do if most of them differ.
-        """
-        if not self.whole or self.n < SELDOM:
-            return False
-        if IDENTIFIER.fullmatch(name):
-            return self.counts is None or len(self.counts) > self.n_there / 2
-        exact = not self.n_missing and max(-self.low, self.high) < LARGEST_WHOLE
-        gapless = self.high - self.low == self.n - 1 and 2 * self.total == self.n * (self.low + self.high)
-        return exact and (self.stepped or (place == 0 and gapless))
-
-    def identifies(self, name: str) -> bool:
-        """Return True if the name is that of identifiers, and the values are different texts or whole numbers."""
+    def reason_to_leave_out(self, name: str) -> str | None:
+        """Return why a column of this name has nothing to learn from, or None; "" is a column without a name."""
+        if self.whole and self.n >= SELDOM and self.stepped and not self.n_missing:
+            return "numbers of the rows"
+        if not IDENTIFIER.fullmatch(name) and name:
+            return None
+        if self.whole and self.n >= SELDOM and (self.counts is None or len(self.counts) > self.n_there / 2):
+            return "numbers of the rows"
         different = self.counts is not None and len(self.counts) == self.n_there
-        return different and IDENTIFIER.fullmatch(name) is not None and (self.whole or not self.forms[PLAIN])
+        return "identifiers, all different" if different and (self.whole or not self.forms["", False]) else None
 
     @property
     def n_there(self) -> int:
@@ -190,23 +171,20 @@ class ColumnProfile:
         return self.n - self.n_missing
 
     @property
-    def commas(self) -> Literal["none", "thousands", "decimal", "either"]:
-        """What commas in numbers are: ``either`` if all stand before three digits, and nothing else tells."""
-        if "decimal" in self.marks:
-            return "decimal"
-        if not self.marks & {"thousands", "either"}:
-            return "none"
-        told = self.marks & {"thousands", "point"} or ("hundreds" in self.marks and "large" not in self.marks)
-        return "thousands" if told else "either"
+    def commas(self) -> str:
+        """What commas in numbers are: "none" or one of `COMMA`; ``either`` if no other number determines it."""
+        if "decimal" in self.marks or not self.marks & {"thousands", "either"}:
+            return "decimal" if "decimal" in self.marks else "none"
+        thousands = self.marks & {"thousands", "point"} or ("hundreds" in self.marks and "large" not in self.marks)
+        return "thousands" if thousands else "either"
 
     @property
-    def units(self) -> dict[str, int]:
-        """Number of values with each unit, the most frequent first; "" is none."""
+    def units(self) -> list[str]:
+        """The units of the numbers, the most frequent first; "" is none."""
         counts: Counter[str] = Counter()
         for form, count in self.forms.items():
-            if form:
-                counts[form.unit] += count
-        return dict(counts.most_common())
+            counts.update({form[0]: count} if form else {})
+        return [unit for unit, _ in counts.most_common()]
 
     def numbers(self, *, commas: bool) -> tuple[int, tuple[int, str] | None]:
         """Return how many values are numbers with the most frequent unit, and line and text of the first other one.
@@ -214,29 +192,21 @@ class ColumnProfile:
         Those with a comma are numbers if `commas` separate thousands.
         """
         unit = next(iter(self.units), "")
-        taken = {Form(unit, comma=False), Form(unit, comma=commas)}
-        others = [self.first[form] for form in self.first if form not in taken]
-        return sum(self.forms[form] for form in taken), min(others, default=None)
-
-    def dates(self) -> bool:
-        """Say whether the values are dates, the first MOST_COUNTED of them where there are more."""
-        return self.dated or _are_dates(self.counts or ())
+        forms = {(unit, False), (unit, commas)}
+        others = [value for form, value in self.first.items() if form not in forms]
+        return sum(self.forms[form] for form in forms), min(others, default=None)
 
 
 def is_missing(text: str) -> bool:
-    """Say whether a field stands for a missing value."""
+    """Return True if a field stands for a missing value."""
     return len(text) <= 4 and text.lower() in MISSING
 
 
 def numbers_of(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the numbers that all of some texts stand for, as `number` takes them; None where one is none, or NaN."""
+    """Return the numbers that all texts stand for, as `number` does; None if one is not a number, or NaN."""
     try:
         numbers = np.array(texts, dtype=np.float64)
     except ValueError:
         return None
     joined = "".join(texts)
     return numbers if joined.isascii() and "_" not in joined and not np.isnan(numbers).any() else None
-
-
-def _are_dates(texts: Collection[str]) -> bool:
-    return len(texts) > 0 and all(DATE.fullmatch(text) for text in texts)

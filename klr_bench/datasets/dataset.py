@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +14,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.config.datasets import generate
-from klr_bench.config.models import DatasetConfig, LabelsFile
+from klr_bench.config.models import DatasetConfig
 from klr_bench.config.splitting import Stream as StreamSplit
-from klr_bench.datasets.cache import MOST_FILES, Progress, sampled_sha256, sha256_of, silent, stamped_sha256, state_of
+from klr_bench.datasets.cache import Progress, content_sha256, silent, stamped_sha256, state_of
 from klr_bench.datasets.class_labels import LARGEST, Labels, encoded
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.parsed import parsed
 from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, read, stored
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import KlrBenchError, fail, shown
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.results.keys import content_hash, source_hash
 
 OWN_PATHS = ("path", "test_path")
-"""Keys of a source under which files of the user stand."""
-MOST_BYTES = 1 << 40
-"""The largest file of a user."""
+"""Keys of a source that name files of the user."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Dataset:
     n_train_official: int | None  # rows [0, n) are the official training file, the rest the official test file
     hash: str
     relevant: NDArray[np.int64] | None = None  # of a generated set: the features that the labels depend on
-    said: tuple[str, ...] = ()  # of a user's table: what was done with its columns, in words; numbers may be NaN
+    said: tuple[str, ...] = ()  # notes on the columns of a user's table, whose numbers may be NaN
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class Streamed:
     classes: tuple[str, ...]
     """The labels that become -1 and +1, or 0, 1, ..., as the files spell them."""
     codes: NDArray[np.int8]
-    """What each label of `rows.classes` becomes."""
+    """The value of y for each label of `rows.classes`."""
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
         """Yield chunks (X, y): X (n, d) float32, an array or CSR; y (n,), -1 and +1, or 0, 1, ..."""
@@ -68,7 +65,7 @@ class Streamed:
 def load(
     name: str, config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None = None
 ) -> Dataset:
-    """Return a data set; its files are fetched and parsed first where the cache does not have them.
+    """Return a data set; its files are fetched and parsed first if they are not in the cache.
 
     Raises KlrBenchError: files that cannot be had, bad content, a cache that cannot be written.
     """
@@ -76,33 +73,28 @@ def load(
     if config.source.generator:
         arrays = _generated(name, config)  # quicker than reading it from a disk
     else:
-        report = progress or silent
-        paths = fetched(config, cache=cache, mirror=mirror, progress=report)
+        paths = fetched(config, cache=cache, mirror=mirror, progress=progress)
         sha256s = _sha256s(paths, config)
 
         def parse() -> Arrays:
             arrays = read(paths, _reading(config))
-            if not _unchanged(paths, sha256s, config, cache) or dataset_hash(name, config) != key:
-                message = f"{paths[0]}: a file of {name} has changed while it was read; run the same command again."
-                raise KlrBenchError(message)
+            states = [verify(entry, cache=cache) for entry in files(config)]
+            if {*states} - {"ok"} or _sha256s(paths, config) != sha256s:
+                fail(f"{paths[0]}: a file of {name} has changed while it was read; run the same command again.")
             if config.derive:
                 with _call_errors(f"{name}: derive", config.derive):
                     arrays = generate(config.derive, f"{name}: derive.", arrays=arrays)
             return arrays
 
-        arrays = parsed(parsed_folder(key, cache), full_name, sha256s, parse, report)
-    n, declared, n_train = len(arrays.y), config.declared_rows(), config.source.n_train
+        arrays = parsed(parsed_folder(key, cache), full_name, sha256s, parse, progress or silent)
+    n, declared, n_train = len(arrays.y), config.declared_rows(), arrays.n_train_official
     if declared not in {None, n}:
-        message = f"{name}: n_samples is declared as {declared}, got {n}; correct configs/dataset/{name}.yaml."
-        raise KlrBenchError(message)
+        fail(f"{name}: n_samples is declared as {declared}, got {n}; correct configs/dataset/{name}.yaml.")
     if _has_first_rows(config):
-        if type(n_train) is not int or not 0 < n_train < n:
-            got = f"expected a whole number from 1 to {n - 1}, got {n_train!r}"
-            message = f"{name}: n_train: {got}; correct {name}.yaml."
-            raise KlrBenchError(message)
-        arrays = replace(arrays, n_train_official=n_train)
-    of_rows = arrays.X, arrays.y, arrays.classes, arrays.n_train_official
-    return Dataset(full_name, *of_rows, key, arrays.relevant, arrays.said)
+        n_train = config.source.n_train
+        if n_train is None or not 0 < n_train < n:
+            fail(f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train}; correct {name}.yaml.")
+    return Dataset(full_name, arrays.X, arrays.y, arrays.classes, n_train, key, arrays.relevant, arrays.said)
 
 
 def streamed(
@@ -114,7 +106,7 @@ def streamed(
     skip_rows: int = 0,
     progress: Progress | None = None,
 ) -> Streamed:
-    """Return a data set as chunks of rows, from a row on; its files are fetched first where the cache lacks them.
+    """Return a data set as chunks of rows, from a row on; its files are fetched first if they are not in the cache.
 
     `name` is the one in results: see `dataset_name`, which hashes a user's files.
 
@@ -137,19 +129,20 @@ def streamed(
         skip_rows=skip_rows,
     )
     labels = Labels()
-    codes = np.array([labels.code(_spelt(label)) for label in rows.classes])
-    found, classes = encoded(codes, labels, str(paths[0]), positive=dataset.positive, multiclass=dataset.multiclass)
-    return Streamed(name, rows, classes, found)
+    spellings = (np.format_float_positional(one, trim="-") if isinstance(one, float) else one for one in rows.classes)
+    codes = np.array([labels.code(str(spelling)) for spelling in spellings])
+    values, classes = encoded(codes, labels, str(paths[0]), positive=dataset.positive, multiclass=dataset.multiclass)
+    return Streamed(name, rows, classes, values)
 
 
 def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
-    """Return the files of a data set, fetched where the cache does not have them; none of a generated one.
+    """Return the files of a data set, fetched if they are not in the cache; none of a generated one.
 
-    Raises KlrBenchError where they cannot be had.
+    Raises KlrBenchError if they cannot be had.
     """
     if config.source.is_own_file:
         return _own_files(config)
-    return [fetch(file, cache=cache, mirror=mirror, progress=progress or silent) for file in files(config)]
+    return [fetch(file, cache=cache, mirror=mirror, progress=progress) for file in files(config)]
 
 
 def parsed_folder(key: str, cache: Path) -> Path:
@@ -173,33 +166,24 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
 
     The scaling and the split are not part of it.  Of the user's own files the content is hashed, of a stream a sample.
     """
-    reading = _reading(config).content()
-    if generator := config.source.generator:
-        content = {"generator": generator, "code": source_hash(generator[TARGET]), "reading": reading}
-        return content_hash(content | _parts(config))
-    if config.source.is_own_file:
-        sha256s = _sha256s(_own_files(config), config)
-    else:
-        sha256s = [_known_sha256(file) for file in files(config)]
-    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | _parts(config))
-
-
-def _parts(config: DatasetConfig) -> dict[str, object]:
-    """Return the part of a key about the rows that are read: which of them are to train on, and what is derived."""
-    parts: dict[str, object] = {"n_train": config.source.n_train} if _has_first_rows(config) else {}
+    source, reading = config.source, _reading(config).content()
+    parts: dict[str, object] = {"n_train": source.n_train} if _has_first_rows(config) else {}
     if config.derive:
         parts |= {"derive": config.derive, "code": source_hash(config.derive[TARGET])}
-    return parts
+    if source.generator:
+        content = {"generator": source.generator, "code": source_hash(source.generator[TARGET]), "reading": reading}
+        return content_hash(content | parts)
+    if source.is_own_file:
+        sha256s = _sha256s(_own_files(config), config)
+    else:  # for unknown content the address stands, or the name
+        unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
+        sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
+    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)
 
 
 def _has_first_rows(config: DatasetConfig) -> bool:
     """Return True if the first rows of the one file, or of generated data, are the official training part."""
     return config.source.n_train is not None and not config.source.test
-
-
-def _known_sha256(file: LabelsFile) -> str:
-    """Return the declared hash of a file, or its address or name if its content is unknown."""
-    return f"{UNKNOWN}: {file.url or file.name}" if file.sha256 == UNKNOWN else file.sha256
 
 
 def _reading(config: DatasetConfig) -> Reading:
@@ -221,55 +205,30 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
     """Return the hashes of the content of files, each hashed again only after it has changed."""
     if not config.source.is_own_file:
         return [stamped_sha256(path) or "" for path in paths]
-    hashes = []
-    for path in paths:
-        try:
-            hashes.append(_own_sha256(path, state_of(path), config.is_stream))
-        except (OSError, DamagedFileError) as error:
-            message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
-            raise KlrBenchError(message) from error
-    return hashes
-
-
-@lru_cache(MOST_FILES)
-def _own_sha256(path: Path, state: tuple[int, int, int], sampled: bool) -> str:
-    check_text([path])  # what is not text is refused before all of it is read
-    return sampled_sha256(path) if sampled else sha256_of(path)
-
-
-def _unchanged(paths: Sequence[Path], of: Sequence[str], config: DatasetConfig, cache: Path) -> bool:
-    """Hash files again and return True if they are still those with the hashes `of`."""
-    if config.source.is_own_file:
-        return [sha256_of(path) for path in paths] == of
-    return all(verify(entry, cache=cache) == "ok" for entry in files(config))
+    try:
+        check_text(paths)  # what is not text is refused before all of it is read
+        return [content_sha256(path, state_of(path), sampled=config.is_stream) for path in paths]
+    except (OSError, DamagedFileError) as error:
+        path = getattr(error, "path", None) or getattr(error, "filename", None) or paths[0]
+        fail(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.")
 
 
 def _own_files(config: DatasetConfig) -> list[Path]:
     """Return the user's own training file and, if given, test file."""
     source = config.source
     if not source.path:
-        message = "dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text)."
-        raise KlrBenchError(message)
+        fail("dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text).")
     paths = []
     for key in OWN_PATHS:
         if not getattr(source, key):
             continue
         named = expanded(getattr(source, key)).absolute()
         for path in (matching(named) if config.is_stream else []) or [named]:
-            what = no_file(path) or _no_content(path)
-            if what:
-                message = f"data.{key}: {shown(path, 1000)} {what}; name a file with LIBSVM or CSV text."
-                raise KlrBenchError(message)
+            fault = no_file(path) or ("is empty" if path.stat().st_size == 0 else None)
+            if fault:
+                fail(f"data.{key}: {shown(path, 1000)} {fault}; name a file with LIBSVM or CSV text.")
             paths.append(path)
     return paths
-
-
-def _no_content(path: Path) -> str | None:
-    """Return why a file cannot be data of a user, or None; files of the kernel claim 0 or 2^47 bytes."""
-    size = path.stat().st_size
-    if size == 0:
-        return "is empty"
-    return f"has {size:,} bytes, expected at most {MOST_BYTES:,}" if size > MOST_BYTES else None
 
 
 def _generated(name: str, config: DatasetConfig) -> Arrays:
@@ -281,14 +240,10 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
         X = stored(X)
     declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
     if X.shape != declared or len(targets) != X.shape[0]:
-        message = (
-            f"{name}: expected {declared[0]} rows, {declared[1]} features and a label for each row, as declared under "
-            f"source; got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
-        )
-        raise KlrBenchError(message)
+        expected = f"expected {declared[0]} rows, {declared[1]} features and a label for each row, as source declares"
+        fail(f"{name}: {expected}; got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels.")
     if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
-        message = f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator."
-        raise KlrBenchError(message)
+        fail(f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator.")
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encoded(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
@@ -305,10 +260,4 @@ def _call_errors(what: str, call: Parameters) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {shown(error)}"
-        message = f"{what} {call} cannot be called: {reason}. Correct its parameters."
-        raise KlrBenchError(message) from error
-
-
-def _spelt(label: Any) -> str:
-    """Return the text of a label."""
-    return np.format_float_positional(label, trim="-") if isinstance(label, float) else str(label)
+        fail(f"{what} {call} cannot be called: {reason}. Correct its parameters.")

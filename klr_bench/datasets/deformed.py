@@ -32,7 +32,7 @@ FAINTEST = 8 / 255
 def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
     """Return n_samples deformed copies of the square training images, half of them of each class, as CSR.
 
-    `arrays` is of the class `Arrays`, whose code is not part of the data set's key because it is not imported here.
+    `arrays` is an `Arrays`, which is not imported here so that its code is not part of the data set's key.
     The images of a class are used in turn, so that all are used equally often.
     """
     n = arrays.n_train_official or len(arrays.y)
@@ -60,7 +60,7 @@ def _fields(side: int, random: np.random.Generator) -> Any:
 
 
 def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield the sign of a class and rows of it, until each of the two classes has n_of_each."""
+    """Yield the sign of a class and some of its rows, until each of the two classes has n_of_each."""
     for sign in (1, -1):
         rows = np.random.default_rng([seed, 0, sign + 1]).permutation(np.flatnonzero(y == sign))
         for start in range(0, n_of_each, BLOCK):

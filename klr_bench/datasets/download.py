@@ -1,8 +1,8 @@
 """From an entry of a data set, `LabelsFile` or `FileEntry`, to a file in the cache whose content is checked.
 
 A file is looked for next to its place in the cache (a compressed copy put there by hand), at the mirror, and at its
-upstream address, in this order.  The file found is unpacked into a temporary file, its sha256 is compared, and only
-then is it moved to its place, so the cache never holds an incomplete or wrong file.
+upstream address, in this order.  It is unpacked into a temporary file, its sha256 is compared, and only then is it
+moved to its place, so the cache never holds an incomplete or wrong file.
 
 ``sha256: unknown`` accepts any content; the hash of the first content is noted, and a file that is edited afterwards is
 fetched anew.  No file is larger than its ``max_bytes``.
@@ -17,16 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from klr_bench.config.models import DatasetConfig, LabelsFile
-from klr_bench.datasets.cache import (
-    Progress,
-    beside,
-    disk_errors,
-    locked,
-    noted_sha256,
-    restamp,
-    silent,
-    stamped_sha256,
-)
+from klr_bench.datasets.cache import Progress, made_once, silent, stamp_of, stamped_sha256, suffixed
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError, plain_chunks
 from klr_bench.datasets.transfer import NotThereError, TransferError, UnreachableError, check_size, discard, download
 from klr_bench.errors import KlrBenchError, shown
@@ -36,11 +27,11 @@ logger = logging.getLogger(__name__)
 
 UNKNOWN = "unknown"
 MOST_BYTES = 1 << 36
-"""The largest size of a file, where its entry has no ``max_bytes``."""
+"""The largest size of a file whose entry has no ``max_bytes``."""
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
-    """Return the files of a data set; if the labels are in a file of their own, it follows the one of the examples."""
+    """Return the files of a data set; a separate file of labels follows the one of the examples."""
     return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
@@ -49,15 +40,12 @@ def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress
 
     Several processes may call this at once: one fetches the file, the others wait for it.  Raises KlrBenchError.
     """
-    target = cached_path(entry, cache)
-    if _matches(stamped_sha256(target), _expected(entry, target)):
-        return target
-    with disk_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(target, entry.name, progress or silent):
-            if not _matches(stamped_sha256(target), _expected(entry, target)):  # another process may have fetched it
-                _obtain(entry, target, mirror, progress or silent)
-    return target
+    target, report = cached_path(entry, cache), progress or silent
+
+    def find() -> Path | None:
+        return target if _matches(stamped_sha256(target), _expected(entry, target)) else None
+
+    return made_once(target, entry.name, report, find, lambda: _obtain(entry, target, mirror, report))
 
 
 def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
@@ -67,14 +55,14 @@ def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missi
     """
     target = cached_path(entry, cache)
     expected = _expected(entry, target)
-    sha256 = restamp(target)
+    sha256 = stamped_sha256(target, anew=True)
     if sha256 is None:
         return "corrupt" if os.path.lexists(target) else "missing"
     if _matches(sha256, expected):
         return "ok"
     if entry.sha256 == UNKNOWN:
         target.unlink()
-        beside(target, ".stamp").unlink(missing_ok=True)
+        suffixed(target, ".stamp").unlink(missing_ok=True)
     return "corrupt"
 
 
@@ -84,23 +72,23 @@ def cached_path(entry: LabelsFile, cache: Path) -> Path:
 
 
 def _expected(entry: LabelsFile, target: Path) -> str:
-    """Return the hash that a cached file must have; of unknown content the one that was noted when it came."""
-    return (noted_sha256(target) or UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
+    """Return the hash that a cached file must have; of unknown content the one that was noted when it was fetched."""
+    return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
 def _matches(sha256: str | None, expected: str) -> bool:
     return sha256 is not None and expected in (sha256, UNKNOWN)
 
 
-def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> None:
+def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> Path:
     """Try one place after the other; raise a KlrBenchError that lists them all if none has the right content."""
-    tried = []
+    problems = []
     if os.path.lexists(target):
         edited = f"; to keep it as it is, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
         fault = no_file(target) or _wrong_content(stamped_sha256(target), _expected(entry, target)) + edited
-        tried.append(f"{target}: {fault}")
+        problems.append(f"{target}: {fault}")
     for source, places in _places(entry, target, mirror).items():
-        absent, problems = None, []
+        absent, n_problems = None, len(problems)
         for place in places:
             try:
                 _take(place, entry, target, progress)
@@ -111,22 +99,20 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
                 if isinstance(error, UnreachableError):
                     break
             else:
-                discard(beside(target, ".part"))  # left by an earlier run that was interrupted at another source
-                for problem in tried + problems:
+                discard(suffixed(target, ".part"))  # of an interrupted run that used another source
+                for problem in problems:
                     logger.warning("%s; now taken from %s", problem, place)
-                return
-        if absent and source and not problems:
-            problems = [f"{source}: not there ({shown(absent)})"]
-        tried += problems
-    raise KlrBenchError(_nowhere(entry, target, mirror, tried))
+                return target
+        if absent and source and len(problems) == n_problems:
+            problems.append(f"{source}: not there ({shown(absent)})")
+    raise KlrBenchError(_nowhere(entry, target, mirror, problems))
 
 
 def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
     """Return the places to try by source; the source "" is not mentioned if it lacks the file."""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
-        root = mirror.rstrip("/") if _is_url(mirror) else str(expanded(mirror).absolute())
-        base = f"{root}/{entry.name}"
+        base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
         places[f"{base}[{'|'.join(SUFFIXES)}]"] = [base + suffix for suffix in ("", *SUFFIXES)]
     return places | ({entry.url: [entry.url]} if entry.url else {})
 
@@ -143,15 +129,9 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
             raise (NotThereError("no such file") if fault == "does not exist" else TransferError(fault))
         _unpack(Path(place), entry, target, progress)
         return
-    part = beside(target, ".part")
-    resumed = download(place, part, progress, f"{entry.name}: downloading", _most_bytes(entry))
+    part = suffixed(target, ".part")
+    download(place, part, progress, f"{entry.name}: downloading", entry.max_bytes or MOST_BYTES)
     try:
-        _unpack(part, entry, target, progress)
-    except TransferError:
-        if not resumed:
-            raise
-        discard(part)  # its beginning, from an earlier run, may be wrong
-        download(place, part, progress, f"{entry.name}: downloading again", _most_bytes(entry))
         _unpack(part, entry, target, progress)
     finally:
         discard(part)
@@ -159,7 +139,7 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
 
 def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
     """Decompress into a temporary file, compare the hash, and move it to its place."""
-    temporary = beside(target, ".tmp")
+    temporary = suffixed(target, ".tmp")
     temporary.unlink(missing_ok=True)  # nothing is written through a link or into a FIFO
     sha256, size = hashlib.sha256(), source.stat().st_size
     try:
@@ -167,7 +147,7 @@ def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -
             for chunk, position in plain_chunks(source):
                 sha256.update(chunk)
                 out.write(chunk)
-                check_size(out.tell(), _most_bytes(entry))
+                check_size(out.tell(), entry.max_bytes or MOST_BYTES)
                 progress(position, size, f"{entry.name}: unpacking")
         if not _matches(sha256.hexdigest(), entry.sha256):
             raise TransferError(_wrong_content(sha256.hexdigest(), entry.sha256) + "; not kept")
@@ -177,27 +157,21 @@ def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -
         raise TransferError(message) from error
     finally:
         temporary.unlink(missing_ok=True)
-    restamp(target)
-
-
-def _most_bytes(entry: LabelsFile) -> int:
-    return entry.max_bytes or MOST_BYTES
+    stamped_sha256(target, anew=True)
 
 
 def _wrong_content(sha256: str | None, expected: str) -> str:
     return f"wrong content: sha256 is {sha256 or 'not readable'}, expected {expected}"
 
 
-def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, tried: list[str]) -> str:
+def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
     """Return the message about a file that no source provides: at most five lines."""
-    if not mirror:
-        tried = [*tried, "no mirror: none is set"]
-    lines = [f"The data file {entry.name} cannot be had. Tried:", f"  {shown(tried[0], 1000)}"]
-    lines += [f"  {shown('; '.join(tried[1:]), 1000)}"] if tried[1:] else []
+    first, *others = problems if mirror else [*problems, "no mirror: none is set"]
+    lines = [f"The data file {entry.name} cannot be had. Tried:", f"  {shown(first, 1000)}"]
+    lines += [f"  {shown('; '.join(others), 1000)}"] if others else []
+    advice = "Connect to the network, or set" if entry.url else "It has no address upstream. Set"
     lines += [
-        "Connect to the network, or set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix"
-        if entry.url
-        else "It has no address upstream. Set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",
+        f"{advice} KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",
         f"that holds {entry.name}, or put the file by hand (plain or {', '.join(SUFFIXES)}) at {target}",
     ]
     return "\n".join(lines)

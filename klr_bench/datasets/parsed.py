@@ -9,80 +9,62 @@ import os
 import shutil
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.datasets.cache import Progress, beside, disk_errors, locked, state_of
+from klr_bench.datasets.cache import Progress, State, disk_errors, made_once, state_of, suffixed
 from klr_bench.datasets.readers import Arrays
-from klr_bench.errors import KlrBenchError
-from klr_bench.files import open_regular, read_checked_json, read_json, write_checked_json
+from klr_bench.files import open_regular, read_checked_json, write_checked_json
 
-DAMAGE = (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RecursionError, KlrBenchError)
-"""What reading arrays may raise that somebody or a failing disk has changed."""
+CSR = ("data", "indices", "indptr")
 
 
 def parsed(folder: Path, name: str, of: Sequence[str], parse: Callable[[], Arrays], progress: Progress) -> Arrays:
-    """Return the arrays in `folder`, mapped read-only; `parse` makes them where they are missing or damaged.
+    """Return the arrays in `folder`, mapped read-only; `parse` makes them if they are missing or damaged.
 
     `of` are the hashes of the files that they are made of.  One process parses, others wait for it.  Raises
     KlrBenchError.
     """
-    arrays = _load(folder, of)
-    if arrays is not None:
-        return arrays
-    with disk_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(folder, name, progress):
-            arrays = _load(folder, of)  # another process may have been quicker
-            if arrays is None:
-                progress(0, None, f"{name}: parsing")
-                made = parse()
-                _save(made, folder, name, of)
-                arrays = _load(folder, of) or made
-    return arrays
+
+    def make() -> Arrays:
+        progress(0, None, f"{name}: parsing")
+        arrays = parse()
+        _save(arrays, folder, name, of)
+        return _load(folder, of) or arrays
+
+    return made_once(folder, name, progress, lambda: _load(folder, of), make)
 
 
-def verify(folder: Path) -> tuple[Literal["ok", "corrupt", "outdated"], str]:
+def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
     """Read all arrays of a folder again, however large; return how they are and the name of the data set.
 
-    What is corrupt is removed, and what another version of klr-bench has written is outdated: the next use parses anew.
-    Raises KlrBenchError where it cannot be removed.
+    Corrupt ones are removed, so that the next use parses anew.  Raises KlrBenchError if they cannot be removed.
     """
     try:
-        meta = _meta(folder)
-        whole = all(
-            _state(folder / file) == state and _crc32(folder / file) == crc for file, state, crc in meta["files"]
-        )
-    except DAMAGE:
-        with suppress(KlrBenchError):
-            if isinstance(read_json(folder / "meta.json"), dict):
-                return "outdated", "arrays"
-        meta, whole = {"name": "arrays"}, False
-    if not whole:
-        with disk_errors(folder):
-            _remove(folder)
-    return "ok" if whole else "corrupt", str(meta["name"])
+        meta = read_checked_json(folder / "meta.json")
+        if all(_crc32(folder / file) == crc for file, crc in meta["files"].items()):
+            return "ok", str(meta["name"])
+        name = str(meta["name"])
+    except Exception:  # damaged arrays raise many kinds
+        name = "arrays"
+    with disk_errors(folder):
+        _remove(folder)
+    return "corrupt", name
 
 
 def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
     """Write the arrays into a temporary folder and rename it into place."""
-    temporary = beside(folder, ".tmp")
+    temporary = suffixed(folder, ".tmp")
     _remove(temporary)
     temporary.mkdir()
     try:
-        named = {"y": arrays.y}
-        if sp.issparse(arrays.X):
-            named |= {"data": arrays.X.data, "indices": arrays.X.indices, "indptr": arrays.X.indptr}
-        else:
-            named |= {"X": arrays.X}
-        paths = [temporary / f"{stem}.npy" for stem in named]
-        for path, array in zip(paths, named.values(), strict=True):
-            np.save(path, array)
+        X = {key: getattr(arrays.X, key) for key in CSR} if sp.issparse(arrays.X) else {"X": arrays.X}
+        for key, array in {"y": arrays.y, **X}.items():
+            np.save(temporary / f"{key}.npy", array)
         meta = {
             "name": name,
             "of": list(of),
@@ -90,7 +72,7 @@ def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
             "classes": arrays.classes,
             "n_train_official": arrays.n_train_official,
             "said": arrays.said,
-            "files": [(path.name, _state(path), _crc32(path)) for path in paths],
+            "files": {path.name: _crc32(path) for path in temporary.iterdir()},
         }
         write_checked_json(temporary / "meta.json", meta)
         _remove(folder)
@@ -100,25 +82,22 @@ def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
 
 
 def _load(folder: Path, of: Sequence[str]) -> Arrays | None:
-    """Map the arrays of a folder; None where one is missing, or is not as it was when it was written."""
+    """Map the arrays of a folder; None if one is missing or damaged, or they are of other files."""
     try:
-        meta = _meta(folder)
+        meta = read_checked_json(folder / "meta.json")
         if meta["of"] != list(of):
             return None
-        for name, state, crc in meta["files"]:
-            path = folder / name
-            if _state(path) != state or _known_crc32(path, state_of(path)) != crc:
-                return None
-        array = {Path(name).stem: _map(folder / name) for name, *_ in meta["files"]}
-        X, said = _matrix(array, meta["shape"]), tuple(meta.get("said", ()))
-        return Arrays(X, array["y"], tuple(meta["classes"]), meta["n_train_official"], said=said)
-    except DAMAGE:
+        if any(_known_crc32(folder / file, state_of(folder / file)) != crc for file, crc in meta["files"].items()):
+            return None
+        # As plain arrays, so that slices are plain, too.
+        array = {Path(file).stem: np.load(folder / file, mmap_mode="r").view(np.ndarray) for file in meta["files"]}
+        X = array.get("X")
+        if X is None:
+            X = sp.csr_matrix(tuple(array[key] for key in CSR), shape=meta["shape"], copy=False)
+            X.has_sorted_indices = X.has_canonical_format = True  # as written; to find out would read all of it
+        return Arrays(X, array["y"], tuple(meta["classes"]), meta["n_train_official"], said=tuple(meta["said"]))
+    except Exception:
         return None
-
-
-def _meta(folder: Path) -> dict[str, Any]:
-    """Return what is noted beside the arrays; raise one of `DAMAGE` where it is not as it was written."""
-    return dict(read_checked_json(folder / "meta.json"))
 
 
 def _crc32(path: Path) -> int:
@@ -131,8 +110,8 @@ def _crc32(path: Path) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _known_crc32(path: Path, state: tuple[int, int, int]) -> int:
-    """Return the checksum of a file, which is read once in each process as long as its size and times stay."""
+def _known_crc32(path: Path, state: State) -> int:
+    """Return the checksum of a file, which is read again only after its state has changed."""
     return _crc32(path)
 
 
@@ -142,24 +121,3 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder)
     else:
         folder.unlink(missing_ok=True)
-
-
-def _map(path: Path) -> Any:
-    """Return an array that is mapped read-only, as a plain ndarray: what is cut from it stays plain."""
-    return np.load(path, mmap_mode="r").view(np.ndarray)
-
-
-def _matrix(array: dict[str, Any], shape: list[int]) -> Any:
-    """Return X; a CSR matrix shares the memory of its three arrays."""
-    if "X" in array:
-        return array["X"]
-    matrix = sp.csr_matrix((array["data"], array["indices"], array["indptr"]), shape=shape, copy=False)
-    matrix.has_sorted_indices = True  # as written; to find out would read all of it
-    matrix.has_canonical_format = True
-    return matrix
-
-
-def _state(path: Path) -> list[int]:
-    """Return what changes when a file does: its size and time."""
-    state = path.stat()
-    return [state.st_size, state.st_mtime_ns]

@@ -1,8 +1,8 @@
-"""Features scaled by what their training rows tell: to a range, or to mean 0 and deviation 1, long tails by ranks."""
+"""Scaling of features by the training rows: to a range, or to mean 0 and deviation 1, long tails by ranks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ MOST_QUANTILES = 1000
 
 
 def long_tailed(X: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the columns of X (n, d) with a long tail; none that has two values only."""
+    """Return the columns of X (n, d) that have a long tail and more than two values."""
     lowest, highest = X.min(axis=0), X.max(axis=0)
     away = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
     variance = np.mean(away**2, axis=0)
@@ -26,16 +26,16 @@ def long_tailed(X: NDArray[np.float32]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Scaling:
-    """What is done to the features of all rows, as some rows have told."""
+    """A scaling of features, fitted to some rows."""
 
     columns: NDArray[np.intp]
     """The features that are replaced by the ranks of their values."""
     ranks: Any = None
     scaler: Any = None
-    """Fitted transformers of scikit-learn; None for none."""
+    """Fitted transformers of scikit-learn, or None."""
 
     def transform(self, X: Any) -> Any:
-        """Return rows X (n, d), dense float32, scaled; sparse ones only as they are."""
+        """Return the scaled rows X (n, d), dense float32; sparse rows are only returned as they are."""
         if len(self.columns):
             X = X.copy()
             X[:, self.columns] = self.ranks.transform(X[:, self.columns])
@@ -43,25 +43,17 @@ class Scaling:
 
 
 def scaling_by(X: Any, kind: str | None) -> Scaling:
-    """Return the scaling that rows X (n, d) tell, dense float32.
+    """Return the scaling of features fitted to rows X (n, d), dense float32.
 
     `kind` is "minmax": to [0, 1]; "standard": to mean 0 and deviation 1; "auto": the same, after a feature with a long
-    tail has been replaced by the ranks of its values; None: none, of sparse rows, too.
+    tail has been replaced by the ranks of its values; None: no scaling, also of sparse rows.
     """
     from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
-    columns = long_tailed(X) if kind == "auto" else np.zeros(0, dtype=np.intp)
+    columns, ranks = long_tailed(X) if kind == "auto" else np.zeros(0, dtype=np.intp), None
     if kind is None:
         return Scaling(columns)
-    ranks = None
     if len(columns):
         ranks = QuantileTransformer(n_quantiles=min(MOST_QUANTILES, len(X)), random_state=0).fit(X[:, columns])
-    of_ranks = Scaling(columns, ranks)
-    scaler = (MinMaxScaler if kind == "minmax" else StandardScaler)().fit(of_ranks.transform(X))
-    return replace(of_ranks, scaler=scaler)
-
-
-def scaled(kind: str, X_train: Any, X_test: Any) -> tuple[Any, Any]:
-    """Return training and test rows, dense float32, scaled by what the training rows tell; see `scaling_by`."""
-    scaling = scaling_by(X_train, kind)
-    return scaling.transform(X_train), scaling.transform(X_test)
+    scaler = (MinMaxScaler if kind == "minmax" else StandardScaler)().fit(Scaling(columns, ranks).transform(X))
+    return Scaling(columns, ranks, scaler)

@@ -1,14 +1,10 @@
-"""Who trains and who is tested, in which order: the same for every algorithm.
-
-Everything here depends on (seed, data set, repeat) alone.
-"""
+"""Training and test rows and their order, which depend on (seed, data set, repeat) alone: all algorithms share them."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +14,15 @@ from numpy.typing import NDArray
 
 from klr_bench.config.splitting import Draw, Folds, Official, Runs, Share, SplitSpec, Stream, Subset
 from klr_bench.datasets import Dataset
-from klr_bench.datasets.preprocessing import scaled
-from klr_bench.errors import KlrBenchError
+from klr_bench.datasets.preprocessing import scaling_by
+from klr_bench.errors import fail
 
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of a data set: those to train on, in the order in which they are learned, and those to test on."""
+    """Indices of the training rows, in the order in which they are learned, and of the test rows."""
 
     train: Indices
     test: Indices
@@ -34,10 +30,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,), -1 or +1, or of more than two classes
-    0, 1, ...; features that matter.
+    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,): -1 and +1, or 0, 1, ...
 
-    Several learners get them in turn: see `lent`.
+    Several learners get them in turn: see `lent`.  `relevant` are the features that the labels depend on, if known.
     """
 
     X_train: Any
@@ -59,13 +54,10 @@ def frozen(array: Any) -> Any:
 
 
 def lent(array: Any) -> Any:
-    """Return an array or a CSR matrix of its own that shares the numbers of a frozen one.
-
-    Nobody can make it writable again: numpy refuses that for a view of what is read-only.
-    """
+    """Return a view of a frozen array or CSR matrix, which cannot be made writable again."""
     if not sp.issparse(array):
         return array.view()
-    matrix = copy.copy(array)  # what is known of the order of the indices is kept
+    matrix = copy.copy(array)  # keeps what is known about the order of the indices
     matrix.data, matrix.indices, matrix.indptr = (part.view() for part in (array.data, array.indices, array.indptr))
     return matrix
 
@@ -81,43 +73,37 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
 
     Raises KlrBenchError if there is no official split, the runs do not add up to all rows, or a part would be empty.
     """
+    n, n_official = len(dataset.y), dataset.n_train_official or 0
+    if isinstance(spec, Official) and not n_official:
+        fail(f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size.")
+    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     match spec:
         case Folds(folds=folds):
             return _fold_of_all(dataset, folds, seed, repeat)
-        case Subset(n_train=n_train):
+        case Subset(n_train=n_train) | Official(n_train=int(n_train)):
             return _drawn_once(dataset, n_train, seed, repeat)
-        case Official(n_train=int(n_train)) if _official_rows(dataset):
-            return _drawn_once(dataset, n_train, seed, repeat)
-    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
-    match spec:
         case Draw():
             return _drawn(dataset, spec, random)
         case Runs(runs=runs):
-            even = _in_even_runs(dataset, runs)
+            lengths = np.repeat(*np.array(runs).T)
+            if lengths.sum() != n:
+                fail(f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {n}.")
+            even = np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
             return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
         case Share(test_size=test_size, stratify=stratify):
-            return (_stratified if stratify else _share)(dataset, test_size, random)
+            if stratify:
+                split = _stratified(dataset, test_size, random)
+            else:
+                order, n_test = random.permutation(n), math.ceil(round(test_size * n, 6))
+                split = Split(order[: n - n_test], order[n - n_test :])
+            if not len(split.train) or not len(split.test):
+                fail(f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test.")
+            return split
         case Official():
-            n_train = _official_rows(dataset)
-            return Split(random.permutation(n_train), np.arange(n_train, len(dataset.y)))
+            return Split(random.permutation(n_official), np.arange(n_official, n))
         case Stream():
             message = f"{dataset.name}: a stream is not split"
             raise ValueError(message)
-
-
-def _official_rows(dataset: Dataset) -> int:
-    if dataset.n_train_official is None:
-        message = f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size."
-        raise KlrBenchError(message)
-    return dataset.n_train_official
-
-
-def _share(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
-    n = len(dataset.y)
-    n_test = math.ceil(round(test_size * n, 6))
-    _check_share(dataset, test_size, n_test)
-    order = random.permutation(n)
-    return Split(order[: n - n_test], order[n - n_test :])
 
 
 def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
@@ -125,11 +111,10 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
     y = np.asarray(dataset.y)
     counts = np.unique(y, return_counts=True)[1]
     if len(counts) > 1 and counts.max() == 1:
-        message = (
+        fail(
             f"{dataset.name}: each of the {len(counts)} classes has only one row; expected at least 2 rows per class. "
             "Are the labels in the right column? data.label=NAME takes another one."
         )
-        raise KlrBenchError(message)
     test, train, places = [], [], []
     for label in np.unique(y):
         rows = random.permutation(np.flatnonzero(y == label))
@@ -139,19 +124,11 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
         train.append(rows[n_test:])
         places.append((np.arange(n_train) + random.random_sample(n_train)) / n_train)
     chosen = np.concatenate(test)
-    _check_share(dataset, test_size, len(chosen))
     return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(chosen))
 
 
-def _check_share(dataset: Dataset, test_size: float, n_test: int) -> None:
-    n = len(dataset.y)
-    if not 0 < n_test < n:
-        message = f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test."
-        raise KlrBenchError(message)
-
-
 def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
-    """Draw n_test rows and n_train others; separately in each class where the classes are to have equal numbers."""
+    """Draw n_test rows and n_train others; separately in each class if the classes are to have equal numbers."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]
@@ -159,28 +136,18 @@ def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split
     n_test, odd_test = divmod(spec.n_test, len(groups))
     n_train, odd_train = divmod(spec.n_train or (smallest - n_test) * len(groups), len(groups))
     if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
-        message = (
+        fail(
             f"{dataset.name}: split: n_train={spec.n_train} and n_test={spec.n_test} cannot be drawn from "
             f"{len(groups)} times {smallest} rows; lower them, to multiples of {len(groups)}."
         )
-        raise KlrBenchError(message)
     train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
-
-
-def _in_even_runs(dataset: Dataset, runs: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    lengths = np.repeat(*np.array(runs).T)
-    if lengths.sum() != len(dataset.y):
-        message = f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {len(dataset.y)}."
-        raise KlrBenchError(message)
-    return np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
 
 
 def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     n = len(dataset.y)
     if not 2 <= folds <= n:
-        message = f"{dataset.name}: split: folds={folds}: expected at least 2, and not more than the {n} rows."
-        raise KlrBenchError(message)
+        fail(f"{dataset.name}: split: folds={folds}: expected at least 2, and not more than the {n} rows.")
     order = np.random.RandomState(derived_seed(seed, dataset.name, repeat // folds, "split")).permutation(n)
     train, test = fold_rows(n, folds, repeat % folds)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order"))
@@ -191,8 +158,7 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
     n, official = len(dataset.y), dataset.n_train_official
     most = n - 1 if official is None else official
     if not 0 < n_train <= most:
-        message = f"{dataset.name}: split: n_train: expected a whole number from 1 to {most}, got {n_train!r}."
-        raise KlrBenchError(message)
+        fail(f"{dataset.name}: split: n_train: expected a whole number from 1 to {most}, got {n_train!r}.")
     drawn = np.random.RandomState(derived_seed(seed, dataset.name, 0, "split")).permutation(official or n)
     order = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order")).permutation(n_train)
     return Split(drawn[:n_train][order], drawn[n_train:] if official is None else np.arange(official, n))
@@ -201,25 +167,24 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
 def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
     """Return how the features of a data set are scaled: a kind of `klr_bench.datasets.preprocessing`, or None.
 
-    "auto" is None for sparse rows, which scaling would make dense.  Raises KlrBenchError where sparse rows are to be
+    "auto" is None for sparse rows, which scaling would make dense.  Raises KlrBenchError if sparse rows are to be
     scaled.
     """
     if scale == "auto" and sparse:
         return None
     if scale is not None and sparse:
-        message = (
+        fail(
             f"{name}: scale={scale} would make sparse data dense; scale the file, or use scale=null "
             "(of your own file: data.scale=none)."
         )
-        raise KlrBenchError(message)
     return scale
 
 
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
-    """Take the rows of a split, each feature scaled by what its training rows tell.
+    """Return the rows of a split, with each feature scaled by the training rows.
 
     `scale` is a kind of `klr_bench.datasets.preprocessing` or None; for "auto" see `scaling`.  A missing number, NaN,
-    becomes the median of its feature, and another feature says where it was.  The arrays are read-only.
+    becomes the median of its feature, and another feature indicates it.  The arrays are read-only.
     """
     X_train, X_test = dataset.X[split.train], dataset.X[split.test]
     if not sp.issparse(X_train) and (np.isnan(X_train).any() or np.isnan(X_test).any()):
@@ -229,16 +194,14 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
         X_train, X_test = (imputer.transform(X).astype(np.float32) for X in (X_train, X_test))
     kind = scaling(dataset.name, scale, sparse=sp.issparse(X_train))
     if kind is not None:
-        X_train, X_test = scaled(kind, X_train, X_test)
+        fitted = scaling_by(X_train, kind)
+        X_train, X_test = fitted.transform(X_train), fitted.transform(X_test)
     y_train, y_test = dataset.y[split.train], dataset.y[split.test]
     return Prepared(frozen(X_train), frozen(y_train), frozen(X_test), frozen(y_test), dataset.relevant)
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
-    """Return the positions to train on, in their order, and those held out, of one fold of the training rows.
-
-    The rows are permuted already, so that a fold is a run of them.
-    """
+    """Return the positions to train on, and those held out, of one fold: contiguous, as the rows are permuted."""
     bounds = np.linspace(0, n_train, n_folds + 1).astype(int)
     positions = np.arange(n_train)
     held_out = positions[bounds[fold] : bounds[fold + 1]]

@@ -39,7 +39,7 @@ def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -
     """Return X (n, 1), each row one of `n_points` points of a line, drawn with equal probability, and y in {0, 1}.
 
     A point always has the same label; half of the points, chosen at random, have label 0.  Neighbours are `distance`
-    apart: with exp(-gamma distance^2) = 0 the points are orthogonal, and the best f has a support vector at each.  That
+    apart: with exp(-gamma distance^2) = 0 the points are orthogonal, and the best f has a support vector at each.  This
     is a sequence for theorem 2 of Zhang et al. (ICML 2013), which states that there is one; see `few_support_loss` of
     `klr_bench.estimators.online.bounds`.
     """
@@ -141,7 +141,7 @@ def gaussian_mixtures(
 def two_gaussians(
     n_samples: int, n_features: int, distance: float, spread: float, seed: int
 ) -> tuple[NDArray[np.float64], Labels]:
-    """Return points of two Gaussians, X (n, d), and which of them each point is of, y in {0, 1}.
+    """Return points of two Gaussians, X (n, d), and the index of the Gaussian of each point, y in {0, 1}.
 
     Class 1 is standard normal about a point with equal coordinates, at `distance` from the origin; class 0 is normal
     about the origin, with deviation `spread`.  In 20 dimensions these are twonorm (distance 4, spread 1, moved) and
@@ -197,7 +197,7 @@ def correlated_blocks(
     label_noise: float,
     seed: int,
 ) -> tuple[Any, Labels, NDArray[np.int64]]:
-    """Return rows of many features, few of them relevant, as CSR; the labels; the numbers of the relevant features.
+    """Return rows of many features, few of them relevant, as CSR; the labels; the indices of the relevant features.
 
     A block of features is present in a row with probability `presence`.  Its features are then normal with variance 1
     and pairwise correlation `correlation`.  The label is the sign of the sum of w'x over the blocks, where w is +1 or

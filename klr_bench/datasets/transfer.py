@@ -1,38 +1,26 @@
-"""Transfer one file over HTTP into a ``.part`` file, which a later attempt or run can resume.
-
-A thread receives what the server sends, so that a server that sends next to nothing, even within the headers, does not
-block the caller, who writes.
-"""
+"""Transfer one file over HTTP into a ``.part`` file, which a later attempt or run can resume."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 import stat
-import threading
 import time
-from collections.abc import Generator, Mapping
-from contextlib import closing, suppress
-from http.client import HTTPException, LineTooLong
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
-from queue import Empty, Full, Queue
-from typing import Any
 
 import requests
 from urllib3.exceptions import HTTPError
 
-from klr_bench.datasets.cache import Progress, beside
+from klr_bench.datasets.cache import Progress, suffixed
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json
 
-ATTEMPTS = 4  # consecutive attempts without a new byte
+ATTEMPTS = 4  # consecutive attempts without CHUNK new bytes
 BACKOFF_S = 0.5  # doubled after each attempt
 TIMEOUT_S = (10.0, 60.0)  # to connect; between two pieces of the answer
-CHUNK = 1 << 14  # bytes; a broken connection loses at most this many, and an attempt that brings fewer has failed
-WINDOW_S, LEAST = 90.0, 90_000  # a server that sends fewer bytes in so many seconds is given up
-AHEAD = 16  # chunks that are received before the first of them is written
-FREE_SHARE = 0.9  # share of the free disk that an answer of unknown length may take
+CHUNK = 1 << 14  # bytes
 
 
 class TransferError(Exception):
@@ -51,29 +39,37 @@ class _AttemptError(Exception):
     """An attempt failed in a way that another attempt may not."""
 
 
-def download(url: str, part: Path, progress: Progress, description: str, limit: int) -> bool:
-    """Download `url` into the file `part`; return True if some of its bytes may come from an earlier call.
+def download(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
+    """Download `url` into the file `part`, which may have the beginning from an earlier call.
 
     Connection errors, truncated answers and HTTP 5xx are tried again, with increasing waits, from the point where the
     transfer stopped; other answers are not.  Raises TransferError, also for more than `limit` bytes, and
-    UnreachableError after the last attempt and for a server that is too slow.
+    UnreachableError after the last attempt.
     """
-    resumed = furthest = _resumable(url, part)[0]
-    failures = 0
+    furthest, failures = _resumable(url, part)[0], 0
     while True:
         try:
-            start = _attempt(url, part, progress, description, limit)
-        except _AttemptError as error:
+            return _attempt(url, part, progress, description, limit)
+        except (requests.TooManyRedirects, ValueError) as error:  # several kinds of ValueError, also for a redirect
+            message = f"not a usable address ({error})"
+            raise TransferError(message) from error
+        except (_AttemptError, requests.RequestException, HTTPError, HTTPException) as error:
             reached = part.stat().st_size if part.exists() else 0
             failures = 0 if reached >= furthest + CHUNK else failures + 1
             furthest = max(furthest, reached)
             if failures >= ATTEMPTS:
-                message = f"{error} ({ATTEMPTS} attempts)"
+                message = f"{_reason(error)} ({ATTEMPTS} attempts)"
                 raise UnreachableError(message) from error
-            progress(reached, None, f"{description}: {error}, trying again")
+            progress(reached, None, f"{description}: {_reason(error)}, trying again")
             time.sleep(BACKOFF_S * 2**failures)
-        else:
-            return bool(resumed and start)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, _AttemptError):
+        return str(error)
+    if isinstance(error, requests.exceptions.SSLError):
+        return f"no secure connection ({error})"
+    return "no answer in time" if isinstance(error, requests.Timeout) else "no connection"
 
 
 def check_size(size: int, limit: int) -> None:
@@ -86,49 +82,43 @@ def check_size(size: int, limit: int) -> None:
 def discard(part: Path) -> None:
     """Remove a ``.part`` file and the note about it."""
     part.unlink(missing_ok=True)
-    beside(part, ".json").unlink(missing_ok=True)
+    suffixed(part, ".json").unlink(missing_ok=True)
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
-    """Return how many bytes of `url` the part holds, and their validator; (0, "") to start over."""
+    """Return how many bytes of `url` the part has, and their validator; (0, "") to start over."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
-        note, state = read_json(beside(part, ".json")), part.lstat()
-        if note["url"] == url and _is_validator(note["validator"]) and stat.S_ISREG(state.st_mode):
+        note, state = read_json(suffixed(part, ".json")), part.lstat()
+        if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):
             return state.st_size, str(note["validator"])
     return 0, ""
 
 
-def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> int:
-    """Request the missing bytes and append them to the part; return the position of the first of them."""
+def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
+    """Request the missing bytes and append them to the part."""
     have, validator = _resumable(url, part)
     headers = {"Accept-Encoding": "identity"}  # ranges count the bytes of the file
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
-    with closing(_answer(url, headers)) as answer:
-        response: requests.Response = next(answer)
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
         start, total = _extent(response, have, validator, part)
         if not start:
             discard(part)
             note = json.dumps({"url": url, "validator": _validator(response)})
-            beside(part, ".json").write_text(note, encoding="utf-8")
-        if total is None:
-            limit = min(limit, start + int(shutil.disk_usage(part.parent).free * FREE_SHARE))
+            suffixed(part, ".json").write_text(note, encoding="utf-8")
         done = start
         with part.open("ab") as out:
             progress(done, total, description)
-            for chunk in answer:
-                done += len(chunk)
-                try:
-                    check_size(max(done, total or 0), limit)
-                except TransferError:
+            for piece in response.raw.stream(CHUNK, decode_content=False):
+                done += len(piece)
+                if max(done, total or 0) > limit:
                     discard(part)
-                    raise
-                out.write(chunk)
+                    check_size(max(done, total or 0), limit)
+                out.write(piece)
                 progress(done, total, description)
     if total is not None and done != total:
         message = f"the answer ended after {done} of {total} bytes"
         raise _AttemptError(message)
-    return start
 
 
 def _extent(response: requests.Response, have: int, validator: str, part: Path) -> tuple[int, int | None]:
@@ -162,83 +152,4 @@ def _validator(response: requests.Response) -> str:
     """Return what identifies this version of the file: a strong ETag, else its date, else nothing."""
     etag = response.headers.get("ETag", "")
     validator = etag if etag.startswith('"') else response.headers.get("Last-Modified", "")
-    return validator if _is_validator(validator) else ""
-
-
-def _is_validator(text: Any) -> bool:
-    return isinstance(text, str) and text.isascii() and text.isprintable() and bool(text)
-
-
-def _answer(url: str, headers: Mapping[str, str]) -> Generator[Any]:
-    """Yield the response, then its content in chunks.  Raises TransferError and _AttemptError."""
-    pieces: Queue[Any] = Queue(AHEAD)
-    closed = threading.Event()
-    threading.Thread(target=_receive, args=(url, headers, pieces, closed), daemon=True).start()
-    begun, count = time.monotonic(), 0
-    try:
-        while True:
-            try:
-                piece = pieces.get(timeout=max(0.0, begun + WINDOW_S - time.monotonic()))
-            except Empty:
-                if count < LEAST:
-                    message = f"too slow: fewer than {LEAST:,} bytes in {WINDOW_S:g} seconds"
-                    raise UnreachableError(message) from None
-                begun, count = time.monotonic(), 0
-                continue
-            if piece is None:
-                return
-            if isinstance(piece, Exception):
-                raise piece
-            count += len(piece) if isinstance(piece, bytes) else 0
-            yield piece
-    finally:
-        closed.set()
-
-
-def _receive(url: str, headers: Mapping[str, str], pieces: Queue[Any], closed: threading.Event) -> None:
-    """Put the response, the chunks of its content, and None or an exception; end when `closed` is set."""
-
-    def put(piece: Any) -> None:
-        while not closed.is_set():
-            with suppress(Full):
-                pieces.put(piece, timeout=1.0)
-                break
-
-    try:
-        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
-            put(response)
-            for chunk in response.raw.stream(CHUNK, decode_content=False):
-                put(chunk)
-                if closed.is_set():
-                    return
-        put(None)
-    except Exception as error:
-        put(_explained(error))
-
-
-def _explained(error: Exception) -> Exception:
-    """Return a TransferError or an _AttemptError that says in a few words why there is no answer."""
-    if isinstance(error, requests.TooManyRedirects):
-        return TransferError("it redirects without end")
-    if isinstance(error, ValueError):  # requests and urllib3 raise several kinds, also for a redirect
-        return TransferError(f"no address that can be asked ({error})")
-    if _has_endless_headers(error):
-        return TransferError("its answer begins with more than a server of files sends (headers without end)")
-    if isinstance(error, requests.exceptions.Timeout):
-        return _AttemptError("no answer in time")
-    if isinstance(error, requests.exceptions.SSLError):
-        return _AttemptError(f"no secure connection ({error})")
-    if isinstance(error, requests.exceptions.ConnectionError):
-        return _AttemptError("no connection")
-    return _AttemptError("the connection broke" if isinstance(error, HTTPError) else str(error))
-
-
-def _has_endless_headers(error: BaseException) -> bool:
-    """Return True if http.client gave up on the headers; several libraries wrap its exception."""
-    errors = [error]
-    while errors:
-        one = errors.pop()
-        if type(one) in (HTTPException, LineTooLong):
-            return True
-        errors += [inner for inner in (*one.args, one.__cause__, one.__context__) if isinstance(inner, BaseException)]
-    return False
+    return validator if validator.isascii() and validator.isprintable() else ""

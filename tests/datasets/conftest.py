@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from klr_bench.datasets import transfer
 from klr_bench.datasets.readers import chunks
+from tests.datasets.server import Server
 
 Write = Callable[..., Path]
 
@@ -33,3 +35,13 @@ def cache(tmp_path: Path) -> Path:
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read text in blocks of some size."""
     monkeypatch.setattr(chunks, "BLOCK", request.param)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Return a server on the loopback, which is asked again at once."""
+    monkeypatch.setattr(transfer, "BACKOFF_S", 0.001)
+    monkeypatch.setenv("NO_PROXY", "*")
+    running = Server()
+    yield running
+    running.close()

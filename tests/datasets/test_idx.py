@@ -75,57 +75,34 @@ def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> No
     np.testing.assert_array_equal(two.X, one.X[[1, 2, 4, 5, 6]])
 
 
-def test_some_classes_of_a_text_file_alone(tmp_path: Path) -> None:
-    path = tmp_path / "train"
-    path.write_text("1,a\n2,b\n3,c\n4,a\n")
-    arrays = read([path], Reading(format="csv", positive="c", only=["c", "a"]))
-    np.testing.assert_array_equal(arrays.X, [[1], [3], [4]])
-    assert (arrays.y.tolist(), arrays.classes) == ([-1, 1, -1], ("a", "c"))
-
-
 @pytest.mark.parametrize(
     ("which", "content", "message"),
     [
         (0, b"\x89PNG\r\n", r"images: begins with '89 50 4e 47', which no idx file does; get the file again"),
-        (0, b"", r"images: begins with ''"),
-        (0, b"\0\0\x07\x01", r"begins with '00 00 07 01'"),
-        (0, b"\0\0\x08\0", r"begins with '00 00 08 00'"),
-        (0, b"\0", r"begins with '00', which no idx file does; get the file again"),
-        (1, b"\x7fELF" + bytes(20), r"labels: begins with '7f 45 4c 46', which no idx file does"),
-        (1, b"1,a\n2,b\n", r"labels: begins with '31 2c 61 0a'"),
         (0, b"\0\0\x08\xff" + b"\xff" * 1020, r"begins with '00 00 08 ff'"),
-        (0, b"\0\0\x08\2" + (10**9).to_bytes(4, "big") * 2 + b"1234", r"16 bytes, expected 10{9,}.* for an array"),
-        (1, bz2.compress(b"\0\0\x08\2" + bytes(8)), r"labels: 12 bytes, expected 12 for an array of \(0, 0\); get"),
-        (0, b"\0\0\x08\x02\0\0", r"images: 6 bytes, expected .* for an array"),
-        (0, idx(images())[:-1], r"45 bytes, expected 46 for an array of \(5, 2, 3\); get the file again"),
-        (0, idx(images()) + b"\0", r"47 bytes, expected 46"),
-        (0, idx(images(0)), r"16 bytes, expected 16 for an array of \(0, 2, 3\)"),
+        (0, b"\0\0\x08\2" + (10**9).to_bytes(4, "big") * 2 + b"1234", r"4 bytes or more .*, expected 10{9,} for"),
+        (1, bz2.compress(b"\0\0\x08\2" + bytes(8)), r"labels: 0 bytes .*, expected 0 for an array of \(0, 0\); get"),
+        (0, idx(images())[:-1], r"29 bytes .*, expected 30 for an array of \(5, 2, 3\); get the file again"),
+        (0, idx(images()) + b"\0", r"31 bytes or more behind its head, expected 30"),
         (0, gzip.compress(idx(images()), mtime=0)[:-9], r"images: truncated or corrupted"),
         (0, idx(DIGITS), r"images: an array of \(5,\), expected an example a row"),
-        (0, idx(np.where(np.arange(30) == 7, np.nan, 1.0).reshape(5, 6)), r"images: row 2 has a value that is not"),
-        (1, idx(DIGITS[:4]), r"labels: 4 labels, expected 5 as .*images has rows"),
-        (1, idx(images()), r"labels: an array of \(5, 2, 3\) \(uint8\), expected a whole number for each example"),
-        (1, idx(DIGITS.astype("f4")), r"labels: an array of \(5,\) \(float32\), expected a whole number"),
+        (0, idx(np.where(np.arange(30) == 7, np.nan, 1.0).reshape(5, 6)), r"images: has values that are not numbers"),
+        (1, idx(DIGITS[:4]), r"labels: an array of \(4,\) \(uint8\), expected 5 whole numbers, as .*images has rows"),
+        (1, idx(images()), r"labels: an array of \(5, 2, 3\) \(uint8\), expected 5 whole numbers"),
+        (1, idx(DIGITS.astype("f4")), r"labels: an array of \(5,\) \(float32\), expected 5 whole numbers"),
         (1, idx(DIGITS * 0), r"1 class in the training file; 2 to 100 are expected"),
     ],
 )
-def test_what_is_no_pair_is_refused(tmp_path: Path, which: int, content: bytes, message: str) -> None:
+def test_files_that_are_refused(tmp_path: Path, which: int, content: bytes, message: str) -> None:
     paths = pair(tmp_path, images(), DIGITS)
     paths[which].write_bytes(content)
     with pytest.raises(KlrBenchError, match=message):
         ten(paths)
 
 
-def test_compressed_files_are_read(tmp_path: Path) -> None:
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     paths = pair(tmp_path, images(), DIGITS)
-    plain = ten(paths)
-    paths[0].write_bytes(gzip.compress(paths[0].read_bytes()))
-    np.testing.assert_array_equal(ten(paths).X, plain.X)
-
-
-def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    paths = pair(tmp_path, images(), DIGITS)
-    with pytest.raises(KlrBenchError, match=r"images: 6 values an example, expected 7; correct n_features"):
+    with pytest.raises(KlrBenchError, match=r"images: 6 columns of features, expected n_features=7"):
         ten(paths, n_features=7)
     with pytest.raises(KlrBenchError, match=r"no row has the label '4' \(only\)\. Known: 1, 10, 3"):
         ten(paths, only=[1, 4])

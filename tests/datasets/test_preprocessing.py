@@ -6,7 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klr_bench.datasets.preprocessing import long_tailed, scaled
+from klr_bench.datasets.preprocessing import long_tailed, scaling_by
+
+
+def scaled(kind, X, X_test):
+    scaling = scaling_by(X, kind)
+    return scaling.transform(X), scaling.transform(X_test)
 
 
 def rows(n=2000, seed=0):

@@ -17,8 +17,9 @@ from klr_bench.datasets.class_labels import Labels
 from klr_bench.datasets.columns import is_missing
 from klr_bench.datasets.readers import Reading
 from klr_bench.datasets.readers import read as read_files
+from klr_bench.datasets.readers.layout import layout_of
 from klr_bench.datasets.splits import make_split, prepare
-from klr_bench.datasets.user_table import Column, read_table
+from klr_bench.datasets.user_table import Column, Table, read_table
 from klr_bench.errors import KlrBenchError
 from tests.config.composing import dataset_of
 
@@ -45,8 +46,16 @@ def write(path: Path, table: list[dict[str, Any]]) -> Path:
     return path
 
 
-def read(path: Path, **options: Any) -> tuple[Any, Any, Any]:
-    return read_table(path, Labels(), **options)
+def read(path: Path, requested: dict[str, str] | None = None, train: Table | None = None) -> tuple[Any, Any, Table]:
+    layout = layout_of(path, None, train.layout if train else None, unnamed=True)
+    return read_table(path, layout, Labels(drop_missing=True), requested or {}, train)
+
+
+def treatment(tmp_path: Path, table: list[dict[str, Any]], **requested: str) -> tuple[Any, Any, Table]:
+    """Return X, the first column and the table of rows, which need no class."""
+    rows = [row if "class" in row else row | {"class": "ab"[i % 2]} for i, row in enumerate(table)]
+    X, _, found = read(write(tmp_path / "mine.csv", rows), requested)
+    return X, found.columns[0], found
 
 
 def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
@@ -80,61 +89,57 @@ def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
     ]
 
 
-def test_numbers_alone_are_read_as_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text("a,b,class\n1,2.5,x\n-3,1e3,y\n0,+7,x\n")
-    X, _, table = read(path)
-    np.testing.assert_array_equal(X, np.float32([[1, 2.5], [-3, 1000], [0, 7]]))
-    assert table.notes() == ["labels: column 3 ('class')"]
-
-
-def test_what_columns_are_can_be_said(tmp_path: Path) -> None:
+def test_kinds_of_columns_may_be_requested(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.csv", rows())
-    asked = {"id": "number", "sex": "leave_out", "8": "leave_out", "age": "text", "unit": "leave_out"}
-    kinds = {column.name: column.kind for column in read(path, requested=asked)[2].columns}
+    requested = {"id": "number", "sex": "leave_out", "8": "leave_out", "age": "text", "unit": "leave_out"}
+    kinds = {column.name: column.kind for column in read(path, requested)[2].columns}
     assert [name for name, kind in kinds.items() if kind == "leave_out"] == ["sex", "born", "note", "unit", "x"]
     assert (kinds["id"], kinds["age"]) == ("number", "text")
-    with pytest.raises(KlrBenchError, match=r"data\.columns: no column 'agee' of features\. Did you mean 'age'\?"):
-        read(path, requested={"agee": "number"})
-    with pytest.raises(KlrBenchError, match=r"line 2, column 3 \('city'\): 'Rome' is not a number; mend the line"):
-        read(path, requested={"city": "number"})
-    with pytest.raises(KlrBenchError, match="no column 'class'"):
-        read(path, requested={"class": "number"})
 
 
-def test_a_mistake_among_numbers_is_no_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("requested", "value", "message"),
+    [
+        ({"agee": "number"}, "1", "data.columns: no column 'agee' of features. Did you mean 'age'?"),
+        ({"class": "number"}, "1", "no column 'class'"),
+        ({"city": "number"}, "1", "line 2, column 3 ('city'): 'Rome' is not a number; mend the line"),
+        ({}, "1.2.3", "line 7, column 8 ('x'): '1.2.3' is not a number, as 39 of 40 values of the column are"),
+        ({}, "1e300", "line 7, column 8 ('x'): '1e300' is not a number between -1e+18"),
+    ],
+)
+def test_mistakes_are_no_texts(tmp_path: Path, requested: dict[str, str], value: str, message: str) -> None:
     table = rows()
-    table[5]["x"] = "1.2.3"
-    expected = r"mine\.csv, line 7, column 8 \('x'\): '1\.2\.3' is not a number, as 39 of 40 values of the column are"
-    with pytest.raises(KlrBenchError, match=expected):
-        read(write(tmp_path / "mine.csv", table))
-    table[5]["x"] = "1e300"
-    with pytest.raises(KlrBenchError, match=r"line 7, column 8 \('x'\): '1e300' is not a number between -1e\+18"):
-        read(write(tmp_path / "mine.csv", table))
+    table[5]["x"] = value
+    with pytest.raises(KlrBenchError, match=re.escape(message)):
+        read(write(tmp_path / "mine.csv", table), requested)
 
 
-def test_decimal_commas_are_no_texts(tmp_path: Path) -> None:
-    lines = ["x;y;class", *(f"{i},{i % 7}5;{i % 3};{'ab'[i % 2]}" for i in range(60))]
-    (tmp_path / "mine.csv").write_text("\n".join(lines))
-    with pytest.raises(KlrBenchError, match=r"line 2, column 1 \('x'\): '0,05' is no number, and .* write points"):
-        read(tmp_path / "mine.csv")
-
-
-def test_numbers_with_a_comma_are_no_texts_though_they_repeat(tmp_path: Path) -> None:
-    lines = ["size;y;class", *(f"{i % 5},5;{i % 3};{'ab'[i % 2]}" for i in range(200))]
-    (tmp_path / "mine.csv").write_text("\n".join(lines))
-    with pytest.raises(KlrBenchError, match=r"column 1 \('size'\): '0,5' is no number, and .* decimal comma"):
-        read(tmp_path / "mine.csv")
-    _, _, table = read(tmp_path / "mine.csv", requested={"size": "text"})
-    assert table.columns[0].values == ("0,5", "1,5", "2,5", "3,5", "4,5")
-
-
-def test_a_column_with_a_name_that_the_command_line_cannot_hold_is_named_by_its_number(tmp_path: Path) -> None:
-    for name in ("Größe", "weight (kg)"):
-        lines = [f"y;{name};class", *(f"{i % 3};{i % 7}5,0;{'ab'[i % 2]}" for i in range(60))]
-        (tmp_path / "mine.csv").write_text("\n".join(lines), encoding="utf-8")
-        with pytest.raises(KlrBenchError, match=r"leave the column out with 'data\.columns=\{2: leave_out\}'\."):
-            read(tmp_path / "mine.csv")
+@pytest.mark.parametrize(
+    ("name", "value", "first", "key"),
+    [
+        ("x", "{},{}5", "0,05", "x"),  # hardly any value repeats
+        ("size", "{0},5", "0,5", "size"),
+        ("Größe", "{1}5,0", "05,0", "2"),  # the command line cannot hold the name
+        ("price", "1.20{0}.000 €", "1.200.000 €", "price"),
+    ],
+)
+def test_decimal_commas_are_no_texts(tmp_path: Path, name: str, value: str, first: str, key: str) -> None:
+    table = [
+        *(
+            {"y": i % 3, name: value.format(i % 5 if "0}" in value else i, i % 7), "class": "ab"[i % 2]}
+            for i in range(60)
+        ),
+    ]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join([";".join(table[0]), *(";".join(map(str, row.values())) for row in table)]))
+    expected = (
+        f"line 2, column 2 ('{name}'): '{first}' has a decimal comma, or points between thousands; write 1234.5 for "
+        "1.234,5 (pandas.read_csv has decimal=',' and thousands='.'), or leave the column out with "
+        f"'data.columns={{{key}: leave_out}}'."
+    )
+    with pytest.raises(KlrBenchError, match=re.escape(expected)):
+        read(path)
+    assert read(path, {"2": "text"})[2].columns[1].kind == "text"
 
 
 UNITS = {"${}": "$", "{} €": "€", "{} %": "%", "EUR {}": "EUR", "{}kg/m2": "kg/m2", "US${}": "US$", "{} \\x80": "\\x80"}
@@ -142,48 +147,33 @@ UNITS = {"${}": "$", "{} €": "€", "{} %": "%", "EUR {}": "EUR", "{}kg/m2": "
 
 @pytest.mark.parametrize("form", UNITS)
 def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
-    table = [{"price": form.format(f"{i - 5}.50"), "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
+    table = [{"price": form.format(f"{i - 5}.50"), "x": (7 * i) % 5} for i in range(30)]
     table[7]["price"] = ""
-    path = write(tmp_path / "mine.csv", table)
-    X, _, found = read(path)
+    X, _, found = treatment(tmp_path, table)
     np.testing.assert_array_equal(X[:, 0], [np.nan if i == 7 else float(f"{i - 5}.50") for i in range(30)])
-    assert found.notes()[1:3] == [
-        "2 columns of numbers: price, x",
-        f"the unit is removed from 1 column of numbers: price ({UNITS[form]!r})",
-    ]
-    assert read(path, requested={"price": "text"})[2].columns[0].kind == "text"
-    other = write(tmp_path / "test.csv", [row | {"price": "5 lb"} for row in table[:2]])
-    with pytest.raises(
-        KlrBenchError, match=rf"'5 lb' is not a number with the unit {re.escape(repr(UNITS[form]))} between"
-    ):
-        read(other, like=found)
-    with pytest.raises(
-        KlrBenchError, match=r"line 11, column 1 .*'5 lb' is not a number with the unit .*, as 28 of 29"
-    ):
-        read(write(path, [row | ({"price": "5 lb"} if i == 9 else {}) for i, row in enumerate(table)]))
+    removed = f"the unit is removed from 1 column of numbers: price ({UNITS[form]!r})"
+    assert found.notes()[1:3] == ["2 columns of numbers: price, x", removed]
+    assert treatment(tmp_path, table, price="text")[1].kind == "text"
+    wrong = rf"'5 lb' is not a number with the unit {re.escape(repr(UNITS[form]))}"
+    other = write(tmp_path / "test.csv", [row | {"price": "5 lb", "class": "a"} for row in table[:2]])
+    with pytest.raises(KlrBenchError, match=f"{wrong} between"):
+        read(other, train=found)
+    table[9]["price"] = "5 lb"
+    with pytest.raises(KlrBenchError, match=rf"line 11, column 1 .*{wrong}, as 28 of 29"):
+        treatment(tmp_path, table)
 
 
 def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> None:
-    table = [{"w": f"{i % 7} {['kg', 'g'][i % 3 == 0]}", "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
-    path = write(tmp_path / "mine.csv", table)
+    table = [{"w": f"{i % 7} {['kg', 'g'][i % 3 == 0]}", "x": i % 5} for i in range(60)]
     assert (
         "warning: w is read as text, for it has numbers with different units ('kg', 'g'): convert them to one unit, or "
         "confirm with data.columns={w: text}"
-    ) in read(path)[2].notes()
-    assert "warning" not in "".join(read(path, requested={"w": "text"})[2].notes())
-    with pytest.raises(
-        KlrBenchError, match=r"line 2, column 1 \('w'\): '0 g' is not a number with the unit 'kg'; mend"
-    ):
-        read(path, requested={"w": "number"})
-    table = [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
-    (column, _) = read(write(tmp_path / "mine.csv", table))[2].columns
+    ) in treatment(tmp_path, table)[2].notes()
+    assert "warning" not in "".join(treatment(tmp_path, table, w="text")[2].notes())
+    with pytest.raises(KlrBenchError, match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; mend"):
+        treatment(tmp_path, table, w="number")
+    column = treatment(tmp_path, [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5} for i in range(60)])[1]
     assert (column.kind, column.why) == ("leave_out", "numbers with different units ('kg', 'g')")
-
-
-@pytest.mark.parametrize("texts", [["A12", "A13"], ["12-05", "13-05"], ["10:30", "9:00"], ["1.2.3", "1.2.4"], ["#112"]])
-def test_codes_are_not_numbers_with_a_unit(tmp_path: Path, texts: list[str]) -> None:
-    table = [{"c": [*texts, "b"][i % (len(texts) + 1)], "x": i % 5, "class": "ab"[i % 2]} for i in range(60)]
-    assert read(write(tmp_path / "mine.csv", table))[2].columns[0].kind == "text"
 
 
 @pytest.mark.parametrize(
@@ -195,58 +185,53 @@ def test_codes_are_not_numbers_with_a_unit(tmp_path: Path, texts: list[str]) -> 
         (["4,799", "12.25"], [4799, 12.25]),
         (["1 234 567 €", "4 799 €"], [1234567, 4799]),
         (["1'234.50", "850"], [1234.5, 850]),
+        (["4,799", "4,800"], None),
+        (["4,799", "4800"], None),
     ],
 )
-def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], numbers: list[float]) -> None:
-    table = [{"price": f'"{prices[i % 2]}"', "x": (7 * i) % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
-    X, _, found = read(write(tmp_path / "mine.csv", table))
+def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], numbers: list[float] | None) -> None:
+    table = [{"price": f'"{prices[i % 2]}"', "x": (7 * i) % 5} for i in range(30)]
+    requested = {}
+    if numbers is None:  # a comma that may be either
+        expected = (
+            "line 2, column 1 ('price'): '4,799' may have a decimal comma or separate thousands; for thousands, add "
+            "'data.columns={price: number}'; else write points"
+        )
+        with pytest.raises(KlrBenchError, match=re.escape(expected)):
+            treatment(tmp_path, table)
+        requested, numbers = {"price": "number"}, [4799, 4800]
+    X, _, found = treatment(tmp_path, table, **requested)
     np.testing.assert_array_equal(X[:, 0], np.float32(numbers * 15))
     assert ("commas separate thousands in 1 column: price" in found.notes()) == ("," in "".join(prices))
     table[0]["price"] = '"1,5"'
     with pytest.raises(KlrBenchError, match=r"test.csv, line 2, column 1 \('price'\): '1,5' is not a number"):
-        read(write(tmp_path / "test.csv", table), like=found)
+        read(write(tmp_path / "test.csv", [row | {"class": "a"} for row in table]), train=found)
 
 
-@pytest.mark.parametrize("plain", ["4,800", "4800"])
-def test_a_comma_that_may_be_either_is_refused(tmp_path: Path, plain: str) -> None:
-    table = [{"price": f'"{["4,799", plain][i % 2]}"', "x": i % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
-    path = write(tmp_path / "mine.csv", table)
-    expected = (
-        r"line 2, column 1 \('price'\): '4,799' may have a decimal comma or separate thousands; for thousands, add "
-        r"'data.columns=\{price: number\}'; for a decimal comma, write points"
-    )
-    with pytest.raises(KlrBenchError, match=expected):
-        read(path)
-    X, _, found = read(path, requested={"price": "number"})
-    assert X[:2, 0].tolist() == [4799, 4800]
-    assert "commas separate thousands in 1 column: price" in found.notes()
-
-
-def test_points_between_thousands_are_refused(tmp_path: Path) -> None:
-    table = [{"price": f"1.{200 + i}.000 €", "x": i % 5, "class": "ab"[i % 3 == 0]} for i in range(30)]
-    expected = (
-        r"'1\.200\.000 €' is no number, as points separate thousands; remove them \(pandas\.read_csv has thousands"
-    )
-    with pytest.raises(KlrBenchError, match=expected):
-        read(write(tmp_path / "mine.csv", table))
-
-
-@pytest.mark.parametrize("name", ["PassengerId", "customerID", "customer_id", "userid", "Order Key", "ID"])
+@pytest.mark.parametrize("name", ["PassengerId", "customer_id", "userid", "Order Key", "ID"])
 @pytest.mark.parametrize("n", [12, 60, 1500])
 @pytest.mark.parametrize("form", ["{}", "c{}", "90071992547{:06}"])
 def test_identifiers_are_left_out(tmp_path: Path, name: str, n: int, form: str) -> None:
-    table = [{"x": i % 5, name: form.format(37 * i % 1511), "class": "ab"[i % 2]} for i in range(n)]
+    table = [{name: form.format(37 * i % 1511), "x": i % 5} for i in range(n)]
     table[1][name] = ""
-    (_, column) = read(write(tmp_path / "mine.csv", table))[2].columns
+    column = treatment(tmp_path, table)[1]
     assert column.kind == "leave_out"
     assert column.why in {"identifiers, all different", "numbers of the rows", "more than 1,000 different texts"}
 
 
-@pytest.mark.parametrize("name", ["paid", "humid", "Id"])
-def test_measurements_are_not_identifiers(tmp_path: Path, name: str) -> None:
-    value = "{}.5" if name == "Id" else "{}"
-    table = [{"x": i % 5, name: value.format(37 * i % 101), "class": "ab"[i % 2]} for i in range(60)]
-    assert read(write(tmp_path / "mine.csv", table))[2].columns[1].kind == "number"
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        *((name, [str(37 * i % 101) for i in range(60)], "number") for name in ("paid", "humid")),
+        ("Id", [f"{37 * i % 101}.5" for i in range(60)], "number"),
+        *(
+            ("c", [*texts.split(), "b"] * 20, "text")
+            for texts in ("A12 A13", "12-05 13-05", "10:30 9:00", "1.2.3 1.2.4")
+        ),
+    ],
+)
+def test_measurements_and_codes_are_kept(tmp_path: Path, name: str, values: list[str], kind: str) -> None:
+    assert treatment(tmp_path, [{name: value, "x": i % 5} for i, value in enumerate(values)])[1].kind == kind
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -268,22 +253,12 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path: Path, wide: boo
         read_files([no_label], Reading(table=1, multiclass=True))
 
 
-def test_a_file_without_a_header_is_said_to_have_none(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text("1,2,a\n2,3,b\n3,3,a\n")
-    assert read(tmp_path / "mine.csv")[2].notes() == ["labels: column 3 (no header)"]
-
-
-def test_a_count_of_the_rows_is_left_out_wherever_it_stands(tmp_path: Path) -> None:
-    table = [{"x": (7 * i) % 5, "nr": 1 + i, "back": 6000 - i, "class": "ab"[i > 2999]} for i in range(6000)]
-    _, _, found = read(write(tmp_path / "mine.csv", table))
-    assert [column.why for column in found.columns] == ["", "numbers of the rows", ""]
-
-
-def test_row_numbers_of_pandas_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> None:
-    table = [{"": i, "rank": (11 * i) % 30, "x": (7 * i) % 5, "class": "ab"[i % 2]} for i in range(30)]
-    X, _, found = read(write(tmp_path / "mine.csv", table))
-    assert [column.why for column in found.columns] == ["numbers of the rows", "", ""]
-    np.testing.assert_array_equal(X[:, 0], 11 * np.arange(30) % 30)
+def test_row_numbers_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> None:
+    table = [{"": i, "nr": 1 + i, "back": 6000 - i, "class": "ab"[i > 2999]} for i in range(6000)]
+    _, _, found = treatment(tmp_path, table)
+    assert [column.why for column in found.columns] == ["numbers of the rows", "numbers of the rows", ""]
+    shuffled = [{"": 7 * i % 30, "rank": (11 * i) % 30, "x": (7 * i) % 5} for i in range(30)]
+    assert [column.why for column in treatment(tmp_path, shuffled)[2].columns] == ["numbers of the rows", "", ""]
 
 
 def test_a_table_without_features_is_refused(tmp_path: Path) -> None:
@@ -295,25 +270,23 @@ def test_a_table_without_features_is_refused(tmp_path: Path) -> None:
 def test_a_test_file_follows_the_training_file(tmp_path: Path) -> None:
     _, _, table = read(write(tmp_path / "train.csv", rows()))
     other = [row | {"id": 3, "city": "Paris", "x": "", "note": "", "born": "never"} for row in rows()[:3]]
-    X, _, again = read(write(tmp_path / "test.csv", other), like=table)
+    X, _, again = read(write(tmp_path / "test.csv", other), train=table)
     assert again is table
     np.testing.assert_array_equal(X[:, 1:5], np.zeros((3, 4)))
     assert np.isnan(X[:, 6]).all()
     other[1]["x"] = "high"
     with pytest.raises(KlrBenchError, match=r"test\.csv, line 3, column 8 \('x'\): 'high' is not a number between"):
-        read(write(tmp_path / "test.csv", other), like=table)
+        read(write(tmp_path / "test.csv", other), train=table)
 
 
 def test_many_dates_are_dates_and_many_texts_are_texts(tmp_path: Path) -> None:
-    table = [{"day": f"{1 + i % 28}.{1 + i % 12}.{1900 + i // 12}", "text": f"t{i}", "x": i % 7} for i in range(1500)]
-    _, _, found = read(write(tmp_path / "mine.csv", [row | {"class": "ab"[row["x"] % 2]} for row in table]))
-    assert [column.why for column in found.columns] == ["dates", "more than 1,000 different texts", ""]
-
-
-def test_rare_values_share_no_column(tmp_path: Path) -> None:
-    table = [{"code": f"c{min(i % 300, i % 7 + 200)}", "y": "ab"[i % 2]} for i in range(2000)]
-    (column,) = read(write(tmp_path / "mine.csv", table))[2].columns
-    assert len(column.values) == 100
+    table = [
+        {"day": f"{1 + i % 28}.{1 + i % 12}.{1900 + i // 12}", "text": f"t{i}", "x": i % 7, "code": f"c{i % 300}"}
+        for i in range(1500)
+    ]
+    _, _, found = treatment(tmp_path, table)
+    assert [column.why for column in found.columns] == ["dates", "more than 1,000 different texts", "", ""]
+    assert len(found.columns[3].values) == 100, "rare values have no column"
 
 
 def test_a_run_fills_in_what_is_missing_by_the_training_rows(tmp_path: Path) -> None:

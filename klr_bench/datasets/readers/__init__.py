@@ -1,4 +1,4 @@
-"""From the files of a data set to arrays: one module per format, which reads a file in chunks of rows.
+"""From the files of a data set to arrays: one module per format.
 
 The modules with compiled code are imported when a file is read.
 """
@@ -6,7 +6,7 @@ The modules with compiled code are imported when a file is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from klr_bench.config.models import MOST_FEATURES, Columns
 from klr_bench.datasets.class_labels import Labels, encoded, kept_only
-from klr_bench.datasets.compression import DamagedFileError, is_packed, lines, open_plain
+from klr_bench.datasets.compression import MAGIC, DamagedFileError, lines, open_plain
+from klr_bench.datasets.readers.chunks import joined, stacked
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
-TABLE_VERSION = 3  # the same of a user's table: raise it when other things are made of its columns
+TABLE_VERSION = 4  # the same for a user's table: raise it when its columns are treated differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # the largest dense matrix
 Part = tuple[Any, NDArray[Any]]
@@ -67,41 +68,37 @@ class Reading:
 
 
 def read(paths: Sequence[Path], reading: Reading) -> Arrays:
-    """Read a training file and, where `paths` has two, the official test file; of idx, twice as many files.
+    """Read a training file and, if `paths` has two, the official test file; of idx, twice as many files.
 
-    Raises KlrBenchError that names the file, and the line where there is one.
+    Raises KlrBenchError that names the file, and the line if there is one.
     """
     try:
         return _read(paths, reading)
     except DamagedFileError as error:
-        message = f"{error.path}: {error}; get the file again."
-        raise KlrBenchError(message) from error
-    except MemoryError as error:
-        message = f"{paths[0]}: its numbers do not fit in the memory of this machine; use fewer rows."
-        raise KlrBenchError(message) from error
+        fail(f"{error.path}: {error}; get the file again.")
+    except MemoryError:
+        fail(f"{paths[0]}: its numbers do not fit in the memory of this machine; use fewer rows.")
 
 
 def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
     kind = reading.format or sniffed_format(paths[0])
     if kind not in FORMATS:
-        message = f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format)."
-        raise KlrBenchError(message)
-    labels, label_column = Labels(), ""
-    notes: tuple[str, ...] = ()
+        fail(f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format).")
+    labels, label_column = Labels(drop_missing=bool(reading.table)), ""
+    notes: list[str] = []
     if kind == "idx":
         parts = _idx(paths, labels, reading)
-    elif kind == "svmlight":
-        parts = _svmlight(paths, labels, reading)
-    elif reading.table:
-        parts, notes, label_column = _table(paths, labels, reading)
     else:
-        parts = _csv(paths, labels, reading)
+        check_text(paths)
+        if kind == "svmlight":
+            parts = _svmlight(paths, labels, reading)
+        else:
+            parts, notes, label_column = _delimited(paths, labels, reading)
     if reading.only:
         parts, labels = kept_only(parts, labels, reading.only, str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
-    codes = np.concatenate([codes for _, codes in parts])
     y, classes = encoded(
-        codes,
+        np.concatenate([codes for _, codes in parts]),
         labels,
         str(paths[0]),
         positive=reading.positive,
@@ -109,97 +106,71 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         n_train=n_train,
         column=label_column,
     )
-    return Arrays(stored(_stacked([X for X, _ in parts])), y, classes, n_train, said=notes)
+    X = parts[0][0] if len(parts) == 1 else stacked([X for X, _ in parts])
+    return Arrays(stored(X), y, classes, n_train, said=tuple(notes))
 
 
 def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
-    from klr_bench.datasets.readers import idx
+    from klr_bench.datasets.readers.idx import read_pair
 
-    chunks = [[*idx.read_chunks(*pair, labels)] for pair in zip(paths[::2], paths[1::2], strict=True)]
-    n_features = reading.n_features or chunks[0][0].X.shape[1]
-    for path, (first, *_) in zip(paths[::2], chunks, strict=True):
-        if first.X.shape[1] != n_features:
-            message = (
-                f"{path}: {first.X.shape[1]} values an example, expected {n_features}; correct n_features, or the file."
-            )
-            raise KlrBenchError(message)
-    return [_joined(of_file) for of_file in chunks]
-
-
-def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
-    """Indices start at the same base in all files: 0 if the index 0 occurs in any of them, else 1."""
-    from klr_bench.datasets.readers import svmlight
-    from klr_bench.datasets.readers.chunks import RUN_SETTINGS, LabelEncoder, Sparse
-
-    check_text(paths)
-    encoder = LabelEncoder(labels)
-    files = [Sparse.joined([*svmlight.read_chunks(path, encoder)]) for path in paths]
-    base = 0 if min(file.smallest for file in files) == 0 else 1
-    n_features = max(file.largest for file in files) + 1 - base
-    if n_features <= 0:
-        message = f"{paths[0]}: no row has a feature; {svmlight.EXPECTED}"
-        raise KlrBenchError(message)
-    if n_features > (reading.n_features or MOST_FEATURES):
-        settings, most = RUN_SETTINGS, reading.n_features
-        if most is None:
-            settings, most = settings._replace(indices="number the features anew, without gaps"), MOST_FEATURES
-        for path in paths:  # once more, to find the line
-            for _ in svmlight.read_chunks(path, encoder, base, base + most - 1, settings):
-                pass
-        message = f"{paths[0]}: has changed while it was read; run the same command again."
-        raise KlrBenchError(message)
-    n_features = reading.n_features or n_features
-    return [(file.matrix(base, n_features), file.codes) for file in files]
-
-
-def _csv(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
-    from klr_bench.datasets.readers import csv
-    from klr_bench.datasets.readers.chunks import LabelEncoder
-
-    check_text(paths)
-    encoder = LabelEncoder(labels, drop_unlabelled=bool(reading.table))
-    layout: Layout | None = None
-    parts = []
-    for path in paths:
-        layout = layout_of(path, reading.label_column, layout)
-        parts.append(_joined(csv.read_chunks(path, layout, encoder)))
-        check_width(path, layout.n_columns - 1, reading.n_features, "data.n_features")
+    parts: list[Part] = []
+    for path, labels_file in zip(paths[::2], paths[1::2], strict=True):
+        parts.append(read_pair(path, labels_file, labels))
+        check_width(path, parts[-1][0].shape[1], reading.n_features or parts[0][0].shape[1])
     return parts
 
 
-def _table(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], tuple[str, ...], str]:
-    """Return the parts of a user's table, what was done with its columns, and where its labels stand.
+def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
+    """Return the parts; indices start at the same base in all files: 0 if the index 0 occurs in any of them, else 1."""
+    from klr_bench.datasets.readers import svmlight
 
-    A wide one must hold numbers only.
+    highest = reading.n_features or MOST_FEATURES
+    files = [joined([*svmlight.read_chunks(path, labels, 0, highest)]) for path in paths]
+    base = 0 if min(file.smallest for file in files) == 0 else 1
+    n_features = max(file.largest for file in files) + 1 - base
+    if not 0 < n_features <= highest:
+        out_of_range = f"the index {highest} is not between 0 and {highest - 1}"
+        problem = "no row has a feature" if n_features <= 0 else out_of_range
+        fail(f"{paths[0]}: {problem}; {svmlight.EXPECTED}")
+    return [(file.matrix(base, reading.n_features or n_features), file.codes) for file in files]
+
+
+def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], list[str], str]:
+    """Return the parts of CSV files, what was done with the columns of a user's table, and its label column.
+
+    A wide table must hold numbers only.
     """
     from klr_bench.datasets.user_table import Table, read_table
 
-    check_text(paths)
-    layout = layout_of(paths[0], reading.label_column, unnamed=True)
+    layout: Layout | None = None
+    table: Table | None = None
     parts: list[Part] = []
     notes: list[str] = []
-    if layout.n_columns > WIDE:
-        parts = _csv(paths, labels, reading)
-    else:
-        table: Table | None = None
-        for path in paths:
-            X, codes, table = read_table(path, labels, reading.label_column, reading.columns, table)
-            parts.append((X, codes))
+    for path in paths:
+        layout = layout_of(path, reading.label_column, layout, unnamed=bool(reading.table))
+        if reading.table and layout.n_columns <= WIDE:
+            X, codes, table = read_table(path, layout, labels, reading.columns or {}, table)
             notes = notes or table.notes()
-        check_width(paths[0], parts[0][0].shape[1], reading.n_features, "data.n_features")
+        else:
+            X, codes = _numbers(path, layout, labels)
+        parts.append((X, codes))
+        check_width(path, X.shape[1], reading.n_features)
     if n := labels.dropped.total():
         of = ", ".join(repr(text) if text else "empty" for text in labels.dropped)
         notes.append(f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label ({of})")
-    return parts, tuple(notes), layout.named(layout.label)
+    assert layout is not None
+    return parts, notes, layout.named(layout.label) if reading.table else ""
 
 
-def _joined(chunks: Iterable[Any]) -> Part:
-    """Return the rows of chunks of a matrix, CSR if it is wide, and the codes of their labels."""
-    codes, parts = [], []
-    for chunk in chunks:
+def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
+    """Return X, CSR if it is wide, and the codes of the labels of a CSV file that holds numbers only."""
+    from klr_bench.datasets.readers import csv
+
+    codes, matrices = [], []
+    for chunk in csv.read_chunks(path, layout, labels):
         codes.append(chunk.codes)
-        parts.append(sp.csr_matrix(chunk.X) if chunk.X.shape[1] > WIDE else chunk.X)
-    return _stacked(parts), np.concatenate(codes)
+        matrices.append(sp.csr_matrix(chunk.X) if layout.n_columns > WIDE else chunk.X)
+    return stacked(matrices), np.concatenate(codes)
 
 
 def check_text(paths: Sequence[Path]) -> None:
@@ -210,19 +181,14 @@ def check_text(paths: Sequence[Path]) -> None:
     for path in paths:
         with open_plain(path) as (stream, _):
             start = stream.read(4096) or b""
-        if is_packed(start):
-            message = f"{path}: compressed twice; a file that is plain or compressed once is expected. Unpack it once."
-            raise KlrBenchError(message)
-        if b"\0" in start:
-            message = (
-                f"{path}: not a text file in UTF-8; svmlight or CSV text, plain or compressed with xz, "
-                "gzip or bzip2, is expected."
-            )
-            raise KlrBenchError(message)
+        if start.startswith(MAGIC) or b"\0" in start:
+            what = "compressed twice" if start.startswith(MAGIC) else "not a text file in UTF-8"
+            expected = "svmlight or CSV text, plain or compressed once with xz, gzip or bzip2, is expected."
+            fail(f"{path}: {what}; {expected}")
 
 
 def sniffed_format(path: Path) -> str:
-    """Return ``svmlight`` where most first lines go on with ``index:value`` after the label, else ``csv``."""
+    """Return ``svmlight`` if most first lines go on with ``index:value`` after the label, else ``csv``."""
     with open_plain(path) as (stream, _):
         rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
     tokens = [row[0] for row in rows if row]
@@ -231,22 +197,11 @@ def sniffed_format(path: Path) -> str:
 
 
 def stored(X: Any) -> Any:
-    """Return a matrix as float32, dense where it is small enough or hardly sparse, else CSR with sorted indices."""
+    """Return a matrix as float32, dense if it is small enough or hardly sparse, else CSR with sorted indices."""
     n, d = X.shape
-    if d <= WIDE and (n * d * 4 <= DENSE_BYTES or _count(X) * 8 >= n * d * 4):
-        dense = X.toarray() if sp.issparse(X) else X
-        return np.ascontiguousarray(dense, dtype=np.float32)
+    n_bytes, nnz = n * d * 4, X.nnz if sp.issparse(X) else np.count_nonzero(X)
+    if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # a non-zero takes 8 bytes in CSR
+        return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
     matrix = sp.csr_matrix(X, dtype=np.float32)
     matrix.sort_indices()
     return matrix
-
-
-def _count(X: Any) -> int:
-    """Return the numbers that are not 0, each of which takes 8 bytes in CSR."""
-    return int(X.nnz if sp.issparse(X) else np.count_nonzero(X))
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)

@@ -1,7 +1,7 @@
-"""Compiled loops over the bytes of a block: rows of svmlight and of delimited text whose fields are plain numbers.
+"""Compiled loop over the bytes of a block: rows of svmlight text.
 
-They read the plain lines, which is nearly all.  At any other line (a mistake, a quoted field, `nan`, a number whose
-rounding is in doubt) they stop, and Python reads or refuses that line.  So what is fast need not be complete.
+It reads the plain lines, nearly all.  At any other line (a mistake, `nan`, a number whose rounding is in doubt) it
+stops, and Python reads or refuses that line.
 
 Numbers: the first 18 significant digits are an integer, which is multiplied or divided by a power of ten.  With up to
 15 digits and a power up to 22 both are exact in float64, and IEEE division and multiplication round correctly (Clinger
@@ -18,7 +18,7 @@ import numpy as np
 from klr_bench.datasets.class_labels import LARGEST
 from klr_bench.estimators.core.jit import compiled
 
-LINE_FEED, RETURN, TAB, BLANK, HASH, COLON, QUOTE = (ord(c) for c in '\n\r\t #:"')
+LINE_FEED, RETURN, TAB, BLANK, HASH, COLON = (ord(c) for c in "\n\r\t #:")
 PLUS, MINUS, POINT, ZERO, SMALL_E, LARGE_E, Q, I, D = (ord(c) for c in "+-.0eEqid")  # noqa: E741
 MOST_DIGITS = 18  # in an int64
 EXACT_DIGITS, EXACT_POWER = 15, 22  # an integer below 10^15 and 10^22 are exact in float64
@@ -153,69 +153,3 @@ def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, 
             at += 1
         at += 1
         state[POSITION], state[ROWS], state[ENTRIES], state[LOWEST], state[HIGHEST] = at, row, entry, smallest, largest
-
-
-@compiled("void(Array(u1, 1, 'C', readonly=True), i8, i8, i8, f8[::1], i4[:, ::1], f4[:, ::1], i8[::1])")
-def delimited_rows(text, delimiter, n_columns, label_column, labels, places, X, state):
-    """Read rows as `svmlight_rows` does, of fields with a delimiter between them; X (rows, n_columns - 1)."""
-    at, row = state[POSITION], state[ROWS]
-    while at < len(text):
-        at = _behind_padding(text, at, delimiter)
-        if text[at] == RETURN and text[at + 1] == LINE_FEED:
-            at += 1
-        if text[at] != LINE_FEED:
-            for column in range(n_columns):
-                at = _behind_padding(text, at, delimiter)
-                while delimiter == BLANK and text[at] == BLANK:
-                    at = _behind_padding(text, at + 1, delimiter)
-                begin = at
-                value, exact, at = _number(text, begin)
-                if column != label_column:
-                    rounded = _rounded(value, exact)
-                    if at == begin or np.isnan(rounded):
-                        return
-                    X[row, column - (column > label_column)] = rounded
-                else:
-                    stop = at
-                    while text[at] != delimiter and text[at] != LINE_FEED:
-                        if text[at] == QUOTE:
-                            return
-                        if text[at] != BLANK and text[at] != TAB and text[at] != RETURN:
-                            stop = at + 1
-                            exact = False
-                        at += 1
-                    labels[row] = value if exact and stop > begin else np.nan
-                    places[row, 0], places[row, 1] = begin, stop
-                at = _behind_padding(text, at, delimiter)
-                if column < n_columns - 1:
-                    if text[at] != delimiter:
-                        return
-                    at += 1
-            while delimiter == BLANK and text[at] == BLANK:
-                at += 1
-            if text[at] == RETURN:
-                at += 1
-            if text[at] != LINE_FEED:
-                return
-            row += 1
-        at += 1
-        state[POSITION], state[ROWS] = at, row
-
-
-@compiled()
-def _behind_padding(text, at, delimiter):
-    """Return the position behind blanks and tabs that are no delimiters."""
-    while (text[at] == BLANK or text[at] == TAB) and text[at] != delimiter:
-        at += 1
-    return at
-
-
-@compiled("void(f8[::1], f8[::1], i4[::1])")
-def encode(labels, known, codes):
-    """Write the code of each label: j where it equals ``known[j]``, -1 where it equals none."""
-    for row in range(len(labels)):
-        codes[row] = -1
-        for j in range(len(known)):
-            if labels[row] == known[j]:
-                codes[row] = j
-                break

@@ -1,152 +1,121 @@
-"""Chunks of numbers from delimited text (CSV and similar); quoted fields may span lines."""
+"""Chunks of numbers from delimited text (CSV and similar); quoted fields may span lines.
+
+pandas reads blocks in which all rows are plain: numbers and a label, without quotes.  Others are read row by row, so
+that messages name the line.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import io
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from klr_bench.datasets.class_labels import LARGEST, number
+from klr_bench.datasets.class_labels import LARGEST, Labels, number
 from klr_bench.datasets.compression import LONGEST_LINE
-from klr_bench.datasets.readers.chunks import RUN_SETTINGS, Block, Dense, LabelEncoder, Settings, blocks
-from klr_bench.datasets.readers.compiled import POSITION, ROWS, delimited_rows
-from klr_bench.datasets.readers.layout import Layout, OpenQuoteError, fields_of, not_delimited
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
+from klr_bench.datasets.readers.layout import (
+    SET_LABEL,
+    Layout,
+    OpenQuoteError,
+    fields_of,
+    no_labelled_row,
+    not_delimited,
+)
+from klr_bench.errors import fail, shown
+
+EXACT: dict[str, Any] = (
+    {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+)
+"""Options with which pandas rounds as Python does."""
 
 
-def read_chunks(
-    path: Path, layout: Layout, encoder: LabelEncoder, settings: Settings = RUN_SETTINGS
-) -> Iterator[Dense]:
+def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
     """Yield the rows of a file, plain or compressed, whose layout is known.
 
     Raises KlrBenchError that names the file and the line, and DamagedFileError.
     """
     header, empty = layout.header is not None, True
-    open_row: OpenRow | None = None
+    open_row: OpenQuoteError | None = None
     for block in blocks(path, any_line_end=True):
-        reader = _BlockReader(open_row.continued(block) if open_row else block, layout, encoder, settings)
-        if header:
-            header = reader.next_row() is None
-        chunk = reader.chunk()
-        open_row = reader.open_row
+        if open_row:
+            block = replace(block, first=open_row.line, text=open_row.text + block.text)
+        chunk, open_row = None if header else _plain_rows(block, layout, labels), None
+        if chunk is None:
+            chunk, open_row = _any_rows(block, layout, labels, header=header)
+        if open_row and len(open_row.text) > LONGEST_LINE:
+            break
+        header = header and open_row is not None and open_row.line == block.first
         empty = empty and not len(chunk.codes)
         yield chunk
     if open_row:
-        raise not_delimited(path, open_row.error)
+        raise not_delimited(path, open_row)
     if empty:
-        what = "no rows."
-        if encoder.labels.dropped:
-            what = (
-                f"no row has a label in {layout.named(layout.label)}; {settings.label_column}NAME takes another column."
-            )
-        message = f"{path}: {what}"
-        raise KlrBenchError(message)
+        raise no_labelled_row(path, layout, labels)
 
 
-@dataclass(frozen=True)
-class OpenRow:
-    """The end of a block, from a row on whose quoted field goes on in the next block."""
-
-    block: Block
-    position: int
-    error: OpenQuoteError
-
-    def continued(self, following: Block) -> Block:
-        """Return a block of the open row and the lines of the following block."""
-        lines = self.block.text[self.position : self.block.end]
-        if len(lines) > LONGEST_LINE:
-            raise not_delimited(self.block.path, self.error)
-        text = lines + following.text[: following.end]
-        return Block(self.block.path, self.block.line_number(self.position), text, len(text))
-
-
-class _BlockReader:
-    """Compiled code reads the lines of a block; Python reads or refuses the row at which it stops."""
-
-    def __init__(self, block: Block, layout: Layout, encoder: LabelEncoder, settings: Settings) -> None:
-        self.block, self.layout, self.encoder = block, layout, encoder
-        self.label_advice = (
-            f" ({layout.named(layout.label)}); set {settings.label_column} if the labels stand elsewhere."
-        )
-        shortest = 2 * layout.n_columns - 1  # bytes of a row: each field but the label has a digit, and its end
-        n_rows = min(block.n_lines, block.end // shortest + 1)
-        self.labels = np.empty(n_rows, dtype=np.float64)
-        self.places = np.empty((n_rows, 2), dtype=np.int32)
-        self.X = np.empty((n_rows, layout.n_columns - 1), dtype=np.float32)
-        self.texts: dict[int, str] = {}  # labels of rows that Python has read
-        self.state = np.array([0, 0], dtype=np.int64)
-        self.open_row: OpenRow | None = None
-
-    def chunk(self) -> Dense:
-        columns = ord(self.layout.delimiter), self.layout.n_columns, self.layout.label
-        while self.state[POSITION] < self.block.end:
-            delimited_rows(self.block.codes, *columns, self.labels, self.places, self.X, self.state)
-            row = self.next_row()
-            if row is not None:
-                self._take(*row)
-        n_rows = int(self.state[ROWS])
-        codes = self.encoder.encode(self.labels[:n_rows], self._code)
-        labelled = codes >= 0
-        return Dense(codes[labelled], self.X[:n_rows][labelled])
-
-    def next_row(self) -> tuple[int, list[str]] | None:
-        """Read a row in Python, and return where it begins and its fields; None if the block has no further row."""
-        begin = after = int(self.state[POSITION])
-        starts = []
-
-        def lines() -> Iterator[str]:
-            nonlocal after
-            while after < self.block.end:
-                starts.append(after)
-                line, after = self.block.line_at(after)
-                yield line.decode(errors="backslashreplace")
-
-        first = self.block.line_number(begin)
-        try:
-            line, fields = next(fields_of(lines(), self.layout.delimiter, first), (first, None))
-        except OpenQuoteError as error:
-            self.open_row = OpenRow(self.block, begin, error)
-            fields = None
-        except csv.Error as error:
-            raise not_delimited(self.block.path, error) from error
-        self.state[POSITION] = after
-        if fields is None:
-            return None
-        self.layout.check_row(self.block.path, line, fields)
-        return starts[line - first], fields
-
-    def _take(self, position: int, fields: list[str]) -> None:
-        row, label = int(self.state[ROWS]), self.layout.label
-        if self.encoder.drops(fields[label]):
-            return
-        numbers = [number(field) for field in fields[:label] + fields[label + 1 :]]
+def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
+    """Return all rows of a block, or None if one is not plain."""
+    n, label, text = layout.n_columns, layout.label, block.text
+    if b'"' in text or b"\0" in text:
+        return None
+    options: dict[str, Any] = {
+        "sep": r"\s+" if layout.delimiter == " " else layout.delimiter,
+        "quoting": csv.QUOTE_NONE,
+        **EXACT,
+    }
+    options |= {"header": None, "names": range(n), "index_col": False, "na_filter": False, "skipinitialspace": True}
+    types = {column: str if column == label else np.float64 for column in range(n)}
+    try:
+        table = pd.read_csv(io.BytesIO(text), dtype=types, **options)
+        fields = len(text.split()) if layout.delimiter == " " else text.count(layout.delimiter.encode()) + len(table)
         with np.errstate(over="ignore"):
-            values = np.array(numbers, dtype=np.float64).astype(np.float32)  # NaN for None
-        if not (np.abs(values) <= LARGEST).all():
-            raise self._bad_number(position, fields)
-        self.X[row] = values
-        self.labels[row], self.places[row] = np.nan, position
-        self.texts[row] = fields[label]
-        self.state[ROWS] = row + 1
+            X = np.ascontiguousarray(table.drop(columns=label), dtype=np.float32)
+        if fields != n * len(table) or not (np.abs(X) <= LARGEST).all():
+            return None
+        places, texts = pd.factorize(table[label])
+        for count, spelling in zip(np.bincount(places), texts, strict=True):
+            labels.drops(spelling.strip(), int(count))
+        codes = np.array([labels.code(spelling.strip()) for spelling in texts], dtype=np.int32)[places]
+    except ValueError:
+        return None
+    return Chunk(codes[codes >= 0], X[codes >= 0], 0, n - 2)
 
-    def _bad_number(self, position: int, fields: Sequence[str]) -> KlrBenchError:
-        for column, field in enumerate(fields):
-            value = number(field)
-            if column != self.layout.label and (value is None or not abs(value) <= LARGEST):
-                break
-        kind = "a number" if value is None else f"between -{LARGEST:g} and {LARGEST:g}"
-        where = f"{self.block.path}, line {self.block.line_number(position)}, {self.layout.named(column)}"
-        return KlrBenchError(f"{where}: {shown(repr(field))} is not {kind}; mend or remove the row.")
 
-    def _code(self, row: int) -> int:
-        begin, end = self.places[row].tolist()
-        text = self.texts.get(row)
-        if text is None:
-            text = self.block.text[begin:end].decode(errors="backslashreplace").strip()
-        try:
-            return self.encoder.code(text, self.label_advice)
-        except ValueError as error:
-            raise self.block.refusal(begin, str(error)) from error
+def _any_rows(block: Block, layout: Layout, labels: Labels, *, header: bool) -> tuple[Chunk, OpenQuoteError | None]:
+    """Return the rows of a block, and if the last one has an open quote the error about it."""
+    n, label, where = layout.n_columns, layout.label, f"{block.path}, line"
+    lines = block.text.splitlines(keepends=True)
+    codes, rows, open_row = [], [], None
+    try:
+        texts = (line.decode(errors="backslashreplace") for line in lines)
+        for line, fields in fields_of(texts, layout.delimiter, block.first):
+            layout.check_row(block.path, line, fields)
+            if header:
+                header = False
+                continue
+            if labels.drops(fields[label]):
+                continue
+            numbers = [number(field) for field in fields]
+            for column, value in enumerate(numbers):
+                if column != label and (value is None or not abs(value) <= LARGEST):
+                    what = f"{shown(repr(fields[column]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
+                    fail(f"{where} {line}, {layout.named(column)}: {what}; mend or remove the row.")
+            rows.append(numbers[:label] + numbers[label + 1 :])
+            try:
+                codes.append(labels.code(fields[label]))
+            except ValueError as error:
+                advice = f"mend the line, or set {SET_LABEL} if the labels are in another column."
+                fail(f"{where} {line}: {error} ({layout.named(label)}); {advice}")
+    except OpenQuoteError as error:
+        open_row = error
+        open_row.text = b"".join(lines[error.line - block.first :])
+    except csv.Error as error:
+        raise not_delimited(block.path, error) from error
+    X = np.array(rows, dtype=np.float64).reshape(len(rows), n - 1).astype(np.float32)
+    return Chunk(np.array(codes, dtype=np.int32), X, 0, n - 2), open_row

@@ -13,25 +13,31 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from klr_bench.datasets.class_labels import is_unlabelled, number, some
-from klr_bench.datasets.compression import LONGEST_LINE, lines, open_plain
-from klr_bench.errors import KlrBenchError, nearest, shown
+from klr_bench.datasets.class_labels import Labels, is_unlabelled, number, some
+from klr_bench.datasets.compression import lines, open_plain
+from klr_bench.errors import KlrBenchError, fail, nearest, shown
 
 ROWS, FIELDS = 5000, 1_000_000
-"""Rows, and about the number of fields, that are held as text at a time."""
+"""Number of rows, and approximate number of fields, that are in memory as text at a time."""
 WIDE = 2000
-"""Columns; with more, rows are stored sparse."""
+"""Number of columns above which rows are stored sparse."""
 DELIMITERS = ",;\t| "
 SAMPLE = 20
-"""Lines from which the delimiter is determined."""
+"""Number of lines from which the delimiter is determined."""
 YEAR = re.compile(r"(1[89]|2[01])\d\d")
+SET_LABEL = "data.label= (label_column= of stream)"
+SET_FEATURES = "data.n_features= (n_features= of stream)"
 
 TextRows = list[tuple[int, list[str]]]
 """Some rows: the line and the fields of each."""
 
 
 class OpenQuoteError(csv.Error):
-    """The text ends inside a quoted field."""
+    """The text ends inside a quoted field of the row that begins in a line."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line, self.text = line, b""
 
 
 @dataclass(frozen=True)
@@ -51,83 +57,53 @@ class Layout:
         """Refuse a row with another number of fields."""
         if len(fields) != self.n_columns:
             counted = f"{len(fields)} columns, the first line has {self.n_columns}"
-            message = f"{path}, line {line}: {counted}; mend or remove the row."
-            raise KlrBenchError(message)
+            fail(f"{path}, line {line}: {counted}; mend or remove the row.")
 
 
 def layout_of(
-    path: Path, label_column: str | int | None, like: Layout | None = None, *, unnamed: bool = False
+    path: Path, label_column: str | int | None, train: Layout | None = None, *, unnamed: bool = False
 ) -> Layout:
-    """Determine delimiter, header and label column from the first lines; refuse a layout that is not `like` another.
+    """Determine delimiter, header and label column from the first lines; refuse other columns than those of `train`.
 
     With `unnamed` the first column need not have a name.
     """
-    layout = _first_lines(path, label_column, like.header if like else None, unnamed=unnamed)
-    if like is not None and (layout.n_columns, layout.label) != (like.n_columns, like.label):
-        message = (
-            f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; the training "
-            f"file has {like.n_columns}, the label is column {like.label + 1}."
-        )
-        raise KlrBenchError(message)
-    if like is not None and like.header and layout.header and layout.header != like.header:
-        message = f"{path}: the header {some(layout.header)} is not that of the training file, {some(like.header)}."
-        raise KlrBenchError(message)
-    return layout
-
-
-def _first_lines(path: Path, label_column: str | int | None, known: tuple[str, ...] | None, *, unnamed: bool) -> Layout:
-    """Determine a layout; a first line that equals the `known` header is one."""
     with open_plain(path) as (stream, _):
-        sample = _sample(_lines(stream, path))
+        sample = list(islice(filter(str.strip, _lines(stream, path)), SAMPLE))
     if not sample:
-        message = f"{path}: no rows."
-        raise KlrBenchError(message)
+        fail(f"{path}: no rows.")
     delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
     try:
-        first = next(fields_of(iter(sample), delimiter), (0, [""]))[1]
+        first = tuple(next(fields_of(iter(sample), delimiter), (0, [""]))[1])
     except csv.Error as error:
         raise not_delimited(path, error) from error
     if len(first) < 2:
-        message = (
-            f"{path}: one column, {shown(repr(first[0]))}; features and a label are expected, divided by ',', ';', "
-            "'|', tab or blanks."
-        )
-        raise KlrBenchError(message)
-    below = [row for row in _whole_rows(sample, delimiter)[1:] if len(row) == len(first)]
-    header = tuple(first) if known == tuple(first) or _is_header(first, below, label_column) else None
-    if header and not header[0] and label_column != 0 and not unnamed:
-        message = (
-            f"{path}: the first column has no name, so it is likely the row numbers that pandas writes; "
-            "remove it (to_csv(index=False))."
-        )
-        raise KlrBenchError(message)
-    return Layout(delimiter, header, len(first), _position(path, label_column, header, len(first)))
-
-
-def _sample(text: Iterator[str]) -> list[str]:
-    """Return the first lines that are not blank; fewer where they are very long."""
-    sample: list[str] = []
-    size = 0
-    for line in text:
-        if line.strip():
-            sample.append(line)
-            size += len(line)
-        if len(sample) == SAMPLE or size > LONGEST_LINE:
-            break
-    return sample
+        expected = "features and a label are expected, divided by ',', ';', '|', tab or blanks."
+        fail(f"{path}: one column, {shown(repr(first[0]))}; {expected}")
+    below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
+    is_header = (train and train.header == first) or _is_header(first, below, label_column)
+    if is_header and not first[0] and label_column != 0 and not unnamed:
+        what = "the first column has no name, so it is likely the row numbers that pandas writes"
+        fail(f"{path}: {what}; remove it (to_csv(index=False)).")
+    header = first if is_header else None
+    layout = Layout(delimiter, header, len(first), _position(path, label_column, header, len(first)))
+    if train and (layout.n_columns, layout.label) != (train.n_columns, train.label):
+        expected = f"the training file has {train.n_columns}, the label is column {train.label + 1}."
+        fail(f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; {expected}")
+    if train and train.header and header and header != train.header:
+        fail(f"{path}: the header {some(header)}; the training file has {some(train.header)}.")
+    return layout
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
     """Return how well a delimiter divides some lines; blanks also occur in names and rank last."""
-    rows = _whole_rows(sample, delimiter)
-    counts = Counter(len(fields) for fields in rows)
+    counts = Counter(map(len, _complete_rows(sample, delimiter)))
     n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # all fields of all lines may be blank
-    share = n_rows / len(rows) if n_fields > 1 else 0.0
+    share = n_rows / counts.total() if n_fields > 1 else 0.0
     return share > 0.5, delimiter != " ", share, n_fields
 
 
-def _whole_rows(sample: list[str], delimiter: str) -> list[list[str]]:
-    """Return the rows of some lines, up to one whose quote is not closed in them."""
+def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
+    """Return the rows of some lines, up to one with a quote that is not closed in them."""
     rows = []
     with suppress(csv.Error):
         for _, fields in fields_of(iter(sample), delimiter):
@@ -140,47 +116,30 @@ def _position(path: Path, label_column: str | int | None, header: tuple[str, ...
     wanted = "-1" if label_column is None else str(label_column)
     if header and header.count(wanted) == 1:
         return header.index(wanted)
-    try:
-        position = int(wanted)
-    except ValueError:
-        what = "it has no header: give a number."
-        if header:
+    number = int(wanted) if re.fullmatch(r"[+-]?\d{1,9}", wanted, re.ASCII) else None
+    if number is None or not -n <= number < n:
+        what = f"with {n} columns, 0 to {n - 1} or -1 to {-n} are possible."
+        if number is None:
+            what = "it has no header: give a number."
+        if number is None and header:
             what = f"its columns are {some(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
-        if header and wanted in header:
-            what = f"{header.count(wanted)} columns have that name: give its position."
-        message = f"{path}: no column {shown(repr(wanted))} for the labels (data.label); {what}"
-        raise KlrBenchError(message) from None
-    if not -n <= position < n:
-        message = (
-            f"{path}: no column {shown(wanted)} for the labels (data.label); with {n} columns, 0 to {n - 1} "
-            f"or -1 to {-n} are possible."
-        )
-        raise KlrBenchError(message)
-    return position % n
+        fail(f"{path}: no column {shown(repr(label_column))} for the labels (data.label); {what}")
+    return number % n
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
     """Return True if the first line is a header; `below` are some rows after it, of the same length.
 
-    No field is a number, they are 0, 1, ..., one is the name of the label column, or the numbers are names themselves.
-    """
-    numbered = [str(column) for column in range(len(first) - 1)]
-    return (
-        all(number(field) is None for field in first)
-        or (len(first) > 4 and list(first[:-1]) == numbered)
-        or (isinstance(label_column, str) and number(label_column) is None and label_column in first)
-        or _has_numeric_names(first, below, label_column)
-    )
-
-
-def _has_numeric_names(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
-    """Return True if some fields of the first line are numbers, but names of columns as well, such as years.
-
-    All are different and have up to four digits, and the first label does not occur below.  In addition, either labels
-    below repeat and the name of a feature is a text above numbers; or the names are years above other values, or count
-    columns, and labels below repeat or are numbers without the first.
+    No field is a number, they are 0, 1, ..., one is the name of the label column, or the numbers are names themselves,
+    such as years: all are different and have up to four digits, and the first label does not occur below.  In addition,
+    either labels below repeat and the name of a feature is a text above numbers; or the names are years above other
+    values, or count columns, and labels below repeat or are numbers without the first.
     """
     names = [field for field in first if number(field) is not None]
+    if not names or (len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]):
+        return True
+    if isinstance(label_column, str) and number(label_column) is None and label_column in first:
+        return True
     position = int(label_column) if re.fullmatch(r"-?\d{1,6}", str(label_column)) else -1  # type: ignore[arg-type]
     if not below or not -len(first) <= position < len(first):
         return False
@@ -198,16 +157,6 @@ def _has_numeric_names(first: Sequence[str], below: Sequence[Sequence[str]], lab
     return (repeat and any(above)) or ((years or counting) and (repeat or label_above))
 
 
-def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
-    """Yield the rows of a file after the header, some at a time.
-
-    Raises KlrBenchError that names the file and the line.
-    """
-    rows = _text_rows(path, layout)
-    while part := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
-        yield part
-
-
 def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
     """Return the lines of a file as text; bytes that are not UTF-8 stay visible and distinct."""
     return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
@@ -216,7 +165,7 @@ def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
 def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Yield the line and the fields of each row that is not blank; `first` is the number of the first line.
 
-    Raises csv.Error, and OpenQuoteError where the lines end inside a quoted field.
+    Raises csv.Error, and OpenQuoteError if the lines end inside a quoted field.
     """
     at_end, begin = False, first
 
@@ -242,31 +191,41 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
             reason = f"a field has more than {csv.field_size_limit():,} characters" if "limit" in str(error) else error
             message = f"line {begin}: {reason}"
             raise csv.Error(message) from error
-    kind = OpenQuoteError if at_end else csv.Error
     message = f"a quote that opens in line {begin} is not closed"
-    raise kind(message)
+    if not at_end:
+        raise csv.Error(message)
+    raise OpenQuoteError(message, begin)
 
 
-def _text_rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
+    """Yield the rows of a file after the header, some at a time.
+
+    Raises KlrBenchError that names the file and the line.
+    """
     with open_plain(path) as (stream, _):
+        rows = islice(fields_of(_lines(stream, path), layout.delimiter), 1 if layout.header else 0, None)
         try:
-            rows = fields_of(_lines(stream, path), layout.delimiter)
-            for line, fields in islice(rows, 1 if layout.header else 0, None):
-                layout.check_row(path, line, fields)
-                yield line, fields
+            while part := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
+                for line, fields in part:
+                    layout.check_row(path, line, fields)
+                yield part
         except csv.Error as error:
             raise not_delimited(path, error) from error
 
 
 def not_delimited(path: Path, error: csv.Error) -> KlrBenchError:
+    """Return the error about text with a malformed quote or field."""
     return KlrBenchError(f"{path}: not delimited text ({error}). Correct or remove the line.")
 
 
-def check_width(path: Path, width: int, n_features: int | None, setting: str) -> None:
-    """Refuse a file whose features are not as many as declared by `setting`."""
+def no_labelled_row(path: Path, layout: Layout, labels: Labels) -> KlrBenchError:
+    """Return the error about a file without a row that has a label."""
+    where = f"no row has a label in {layout.named(layout.label)}; data.label=NAME takes another column."
+    return KlrBenchError(f"{path}: {where if labels.dropped else 'no rows.'}")
+
+
+def check_width(path: Path, width: int, n_features: int | None) -> None:
+    """Refuse a file whose features are not as many as declared."""
     if n_features not in {None, width}:
-        message = (
-            f"{path}: {width} columns of features, expected n_features={n_features}; leave {setting} out, or "
-            "mend the file."
-        )
-        raise KlrBenchError(message)
+        what = f"{width} columns of features, expected n_features={n_features}"
+        fail(f"{path}: {what}; leave {SET_FEATURES} out, or mend the file.")
