@@ -172,7 +172,7 @@ class _Run:
         if not cells:
             return
         folds = self.scores.to_score(cells)
-        self.progress.plan([*folds, *cells])
+        self.progress.plan(len(folds) + len(cells))
         n_tasks = len(folds) + len(cells)
         with Display(self.console, "folds and cells", n_tasks, quiet=self.quiet) as self.display:
             for round_ in rounds(cells, folds, TASKS_PER_WORKER * self.executor.n_workers):
