@@ -22,7 +22,7 @@ from klr_bench.cli import main
 from klr_bench.datasets.preprocessing import scaling_by
 from klr_bench.datasets.splits import derived_seed
 from klr_bench.results.progress import Count, read_progress
-from klr_bench.runner.prequential import Pass, ahead
+from klr_bench.runner.prequential import Pass, read_ahead
 
 TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
 SPLIT = "datasets.stream.split."
@@ -361,7 +361,7 @@ def test_the_next_chunk_is_read_while_one_is_learned_from():
             read.append(number)
             yield number
 
-    waiting = ahead(chunks())
+    waiting = read_ahead(chunks())
     assert next(waiting) == 0
     limit = time.monotonic() + 10
     while len(read) < 2 and time.monotonic() < limit:
@@ -376,7 +376,7 @@ def test_an_error_of_reading_comes_after_the_chunks_before_it():
         message = "line 7"
         raise ValueError(message)
 
-    waiting = ahead(chunks())
+    waiting = read_ahead(chunks())
     assert next(waiting) == 1
     with pytest.raises(ValueError, match="line 7"):
         next(waiting)
@@ -392,7 +392,7 @@ def test_a_pass_that_stops_early_reads_no_further():
             closed.append(True)
 
     source = chunks()
-    waiting = ahead(source)
+    waiting = read_ahead(source)
     assert [next(waiting), next(waiting)] == [0, 1]
     waiting.close()
     assert next(source) in (2, 3)
