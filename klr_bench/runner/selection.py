@@ -74,12 +74,11 @@ def score_fold(
         n = min(len(data.y_train), max_examples or len(data.y_train))
         rows, held_out = fold_rows(n, folds, fold)
         arrays = tuple(frozen(array[part]) for part in (rows, held_out) for array in (data.X_train, data.y_train))
-    y = arrays[1]
-    n_classes = len(np.unique(y))
+    n_classes = len(np.unique(arrays[1]))
     if n_classes < 2:
         fail(
-            f"without fold {fold} the {len(y)} training rows have one class only; use fewer folds (selection.folds=), "
-            "or data with more rows of each class."
+            f"without fold {fold} the {len(arrays[1])} training rows have one class only; use fewer folds "
+            "(selection.folds=), or data with more rows of each class."
         )
     built = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
     estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in built]
@@ -90,7 +89,8 @@ def score_fold(
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])
         values: Sequence[Score]
         try:
-            values = group_scores(members, *map(lent, arrays), metric=metric, time_limit_s=limit)
+            X, y, X_test, y_test = map(lent, arrays)
+            values = group_scores(members, X, y, X_test, y_test, metric, limit)
         except (ValueError, ArithmeticError, TimeLimitError):  # a rule that refuses an example, a step that overflows
             values = [None] * len(group)
         except Exception as error:
