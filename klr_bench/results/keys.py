@@ -167,12 +167,8 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
             yield from (name for name in _parents(module) if name.partition(".")[0] != PACKAGE)
             yield from ([module] if module.startswith(f"{PACKAGE}.") else [])
             yield from (_home(f"{module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Attribute) and node.attr in PUBLIC and not _is_of_self(node):  # klr_bench.OSKL
-            yield PUBLIC[node.attr]
-
-
-def _is_of_self(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
+        elif isinstance(node, ast.Attribute) and node.attr in PUBLIC and getattr(node.value, "id", "") != "self":
+            yield PUBLIC[node.attr]  # klr_bench.OSKL
 
 
 def _code(tree: ast.AST) -> str:

@@ -75,9 +75,12 @@ def _name(text: str) -> str:
 _is_name = lru_cache(is_file_name)
 
 
-def _status(text: str) -> str:
-    _require(text in STATUSES)
-    return text
+def _number(name: str) -> AfterValidator:
+    def validate(value: int) -> int:
+        _require(possible(name, value))
+        return value
+
+    return AfterValidator(validate)
 
 
 def _variant(values: Any) -> Variant:
@@ -106,7 +109,8 @@ def _entries(columns: Sequence[str]) -> BeforeValidator:
     return BeforeValidator(validate)
 
 
-Integer = Annotated[int, Strict()]
+Name = Annotated[str, AfterValidator(_name)]
+Status = Annotated[str, Field(pattern=f"^({'|'.join(STATUSES)})$")]
 
 
 @dataclass
@@ -115,15 +119,15 @@ class Record:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    key: Annotated[str, AfterValidator(_name)]
-    experiment: Annotated[str, AfterValidator(_name)]
-    dataset: Annotated[str, AfterValidator(_name)]
-    algorithm: Annotated[str, AfterValidator(_name)]
+    key: Name
+    experiment: Name
+    dataset: Name
+    algorithm: Name
     variant: Annotated[Variant, PlainValidator(_variant)]
     params: dict[str, Any]
-    repeat: Annotated[Integer, AfterValidator(lambda value: _number("repeat", value))]
-    seed: Annotated[Integer, AfterValidator(lambda value: _number("seed", value))] | None
-    status: Annotated[str, AfterValidator(_status)]
+    repeat: Annotated[int, Strict(), _number("repeat")]
+    seed: Annotated[int, Strict(), _number("seed")] | None
+    status: Status
     message: str = ""
     metrics: Annotated[dict[str, float], PlainValidator(_metrics)] = field(default_factory=dict)
     host: str = ""
@@ -134,11 +138,6 @@ class Record:
     def __post_init__(self) -> None:
         self.message = shortened(self.message, LONGEST_MESSAGE)
         self.host, self.cpu = shortened(self.host, LONGEST_NAME), shortened(self.cpu, LONGEST_NAME)
-
-
-def _number(name: str, value: int) -> int:
-    _require(possible(name, value))
-    return value
 
 
 FIELDS = frozenset(get_type_hints(Record))

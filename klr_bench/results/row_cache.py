@@ -60,13 +60,6 @@ class Row(NamedTuple):
         """Sort key of the tables."""
         return self.dataset, self.algorithm, _variant(self.variant).order(), self.repeat, self.key
 
-    def metric(self, name: str) -> float | None:
-        """Return the value of a metric, or None if the cell does not have it."""
-        if name not in COLUMNS:
-            return self.user_metrics.get(name)
-        text = next(csv.reader([self.record]))[COLUMNS.index(name)]
-        return float(text) if text else None
-
 
 INDEX = TypeAdapter(dict[str, Row])
 

@@ -120,11 +120,6 @@ class Store:
         row = self._row(f"{self.cells}/{key}.json", f"{key}.json")
         return row is not None and row.status in FINISHED
 
-    def metric(self, key: str, name: str) -> float | None:
-        """Return the value of a metric of a cell, or None if it has none.  Raises as `read_cell`."""
-        row = self._row(f"{self.cells}/{key}.json", f"{key}.json")
-        return row.metric(name) if row else None
-
     def rebuild(self, current: Collection[str] = ()) -> Summary:
         """Write all tables from the cells; several processes may do so at the same time.
 

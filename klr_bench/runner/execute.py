@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,9 +132,7 @@ class _Run:
                 self.say(f"stopped: {self._count()}{folds}. Run the same command again to go on.", style="yellow")
                 raise
             self._close(time.monotonic() - started)
-        metric = self.config.selection.score
-        values = [value for cell in self.cells if (value := self.store.metric(cell.key, metric)) is not None]
-        self.outcome.score = sum(values) / len(values) if values else None
+        self.outcome.score = self._mean_score()
         return self.outcome
 
     def _fetch(self, cells: Sequence[Cell]) -> None:
@@ -272,6 +271,12 @@ class _Run:
         self.say(f"{self._count()}; {seconds:.1f} s. Results: {records}")
         if self.outcome.failed:
             self.say("Run the same command again to try the failed cells once more.")
+
+    def _mean_score(self) -> float | None:
+        keys, metric = {cell.key for cell in self.cells}, self.config.selection.score
+        with (self.store.folder / "records.csv").open(encoding="utf-8", newline="") as file:
+            values = [float(row[metric]) for row in csv.DictReader(file) if row["key"] in keys and row.get(metric)]
+        return sum(values) / len(values) if values else None
 
     def say(self, text: str, style: str | None = None) -> None:
         if not self.quiet:

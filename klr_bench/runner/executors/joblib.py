@@ -64,17 +64,20 @@ class JoblibExecutor:
         """Yield each task with its result or Failure as it ends."""
         waiting, lock = iter(tasks), threading.Lock()
         while True:
-            calls = _Calls(waiting, lock)
+            started: dict[int, Task] = {}
+            is_broken = threading.Event()
             with TemporaryDirectory(prefix="klr-bench-") as marks:
                 try:
-                    for number, result in self._parallel(calls, marks):
-                        yield calls.started.pop(number), result
+                    for number, result in self._parallel(_calls(waiting, lock, started, is_broken), marks):
+                        yield started.pop(number), result
                     return
                 except BrokenProcessPool as error:
-                    calls.close()
+                    is_broken.set()
                     reasons = EXIT_CODE.findall(str(error))
                 begun = {int(path.name) for path in Path(marks).iterdir()}
-            for number, task in calls.started.items():
+            with lock:
+                unfinished = list(started.items())
+            for number, task in unfinished:
                 yield task, self._run_alone(task, reasons, n_tries=1 if number in begun else 2)
 
     def _run_alone(self, task: Task, reasons: list[str], n_tries: int) -> Any:
@@ -104,33 +107,17 @@ class JoblibExecutor:
             yield from parallel(delayed(_run)(number, call, os.getpid(), marks) for number, call in calls)
 
 
-class _Calls:
-    """An iterator over numbered calls that stores the tasks it has started.
-
-    joblib consumes it in other threads, as many calls at once as there are workers.
-    """
-
-    def __init__(self, waiting: Iterator[Task], lock: threading.Lock) -> None:
-        self.started: dict[int, Task] = {}
-        self._waiting = waiting
-        self._lock = lock
-        self._numbers = itertools.count()
-        self._closed = False
-
-    def __iter__(self) -> _Calls:
-        return self
-
-    def __next__(self) -> tuple[int, partial[Any]]:
-        with self._lock:
-            if self._closed:
-                raise StopIteration
-            task, number = next(self._waiting), next(self._numbers)
-            self.started[number] = task
-            return number, task.call
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
+def _calls(
+    waiting: Iterator[Task], lock: threading.Lock, started: dict[int, Task], is_broken: threading.Event
+) -> Iterator[tuple[int, partial[Any]]]:
+    """Yield numbered calls and add their tasks to `started`; joblib consumes them in other threads."""
+    for number in itertools.count():
+        with lock:
+            task = None if is_broken.is_set() else next(waiting, None)
+            if task is None:
+                return
+            started[number] = task
+        yield number, task.call
 
 
 def _run(number: int, call: partial[Any], parent: int, marks: str | None) -> tuple[int, Any]:
