@@ -6,7 +6,8 @@ import copy
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,17 +89,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(whole: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Go to the folder; when the test is over it is as it was."""
-    monkeypatch.chdir(whole)
-    before = {path: path.read_bytes() for path in whole.rglob("*") if path.is_file()}
-    yield whole
-    for path in [path for path in whole.rglob("*") if path not in before and not path.is_dir()]:
-        path.unlink()
-    for path, content in before.items():
-        if not path.is_file() or path.read_bytes() != content:
-            path.unlink(missing_ok=True)
-            path.write_bytes(content)
+def place(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the folder, which is the current one."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def _csv(lines: list[dict[str, str]]) -> str:
@@ -214,14 +209,14 @@ def test_a_wrong_paper(place: Path, content: dict[str, Any], where: Place) -> No
 
 
 @pytest.mark.parametrize(
-    "statement",
-    [{"metric": 5}, {"of": {}}, {"relation": "over"}, {"value": "x"}, {"times": 0}, {"within": -1}, {"spreads": True}],
+    "change",
+    [{"metric": 5}, {"of": {}}, {"relation": "over"}, {"value": "x"}, {"within": -1}, {"spreads": True}],
     ids=str,
 )
-def test_a_wrong_statement_of_a_claim(statement: dict[str, Any]) -> None:
+def test_a_wrong_statement_of_a_claim(change: dict[str, Any]) -> None:
     claim = PAPER["claims"][0]
-    content = PAPER | {"claims": [claim | {"statements": [claim["statements"][0] | statement]}]}
-    rejected(lambda: parse(Paper, content), f"claims[0].statements[0].{next(iter(statement))}")
+    content = PAPER | {"claims": [claim | {"statements": [claim["statements"][0] | change]}]}
+    rejected(lambda: parse(Paper, content), f"claims[0].statements[0].{next(iter(change))}")
 
 
 LINES = {
@@ -339,9 +334,8 @@ def test_a_hostile_manifest_runs_nothing(place: Path) -> None:
 def test_no_file_is_written_outside_of_the_report(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path for path in place.rglob("*") if path.is_file()}
     path = place / "results" / "mine" / "records.csv"
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
     for name in ("../../evil", "/tmp/evil", "..", ".hidden", "a\\b", " "):
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
         path.write_text(_csv([rows[0] | {"dataset": name}]), encoding="utf-8")
         refused(capsys, "dataset")
     assert {path for path in place.rglob("*") if path.is_file()} == before
@@ -367,16 +361,6 @@ def test_a_number_that_no_paper_prints(place: Path, change: dict[str, str]) -> N
     rejected(lambda: own_lines(place), f"tables.csv, line {2 if change else 3}: ", "expected ", "got ")
 
 
-def test_two_papers_of_one_name_are_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    own = place / "configs" / "paper" / "own"
-    try:
-        own.rename(own.with_name("qin2011"))
-        assert main(["report", "experiment=mine"]) == 2
-    finally:
-        own.with_name("qin2011").rename(own)
-    assert "two papers called 'qin2011'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("key", ["title", "sweep", "repeats", "figures"])
 def test_aliases_that_would_fill_the_memory_are_refused_at_once(place: Path, key: str) -> None:
     lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
@@ -386,6 +370,13 @@ def test_aliases_that_would_fill_the_memory_are_refused_at_once(place: Path, key
     content["config"][key] = {"nc": {"R": bomb}} if key == "sweep" else bomb
     with pytest.raises(KlrBenchError, match=rf"config\.{key}.*: expected"):
         _parsed(content)
+
+
+def test_two_papers_of_one_name_are_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = place / "configs" / "paper" / "own"
+    own.rename(own.with_name("qin2011"))
+    assert main(["report", "experiment=mine"]) == 2
+    assert "two papers called 'qin2011'" in capsys.readouterr().err
 
 
 def test_a_terminal_shows_some_of_many_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
