@@ -1,35 +1,26 @@
-"""Checkpoints of a pass over a stream: the fitted estimator and the sums so far.
+"""Checkpoints of a pass over a stream: the fitted attributes of an estimator of klr-bench, and the sums so far.
 
-A checkpoint is the BLAKE2 hash of the rest, a line end, and a pickle.  The unpickler creates only arrays and instances
-of the estimators of klr-bench, so a forged file runs nothing.  The hash detects damage.
+A checkpoint is the BLAKE2 hash of the rest, a line end, and an npz file: the arrays, and ``json`` with everything else.
+Reading it calls and imports nothing, whatever it contains.  The hash detects damage, not forgery.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import pickle
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from klr_bench.files import open_regular, write_atomic
 
 OWN = "klr_bench.estimators."
-"""Modules whose estimators have checkpoints."""
-SAFE = {
-    "copyreg": ("_reconstructor",),
-    "builtins": ("object",),
-    "numpy": ("ndarray", "dtype"),
-    "numpy._core.multiarray": ("_reconstruct", "scalar"),
-    "numpy.core.multiarray": ("_reconstruct", "scalar"),
-    "numpy._core.numeric": ("_frombuffer",),
-    "numpy.core.numeric": ("_frombuffer",),
-    "numpy.random._pickle": ("__randomstate_ctor", "__bit_generator_ctor"),
-    "numpy.random._mt19937": ("MT19937",),
-    "scipy.sparse._csr": ("csr_matrix",),
-}
-"""Functions and classes besides the estimators that a checkpoint may refer to, by module."""
+"""Modules whose classes are restored."""
+PLAIN = (type(None), bool, int, float, str)
 
 
 class CheckpointError(Exception):
@@ -41,13 +32,15 @@ def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
 
     Raises KlrBenchError if it cannot be written.
     """
-    kind = type(estimator)
-    content: dict[str, Any] = {"key": key, "sums": sums, "estimator": estimator}
-    if not kind.__module__.startswith(OWN):
-        reason = f"only estimators of klr-bench have checkpoints, not {kind.__module__}.{kind.__qualname__}"
-        content = {"key": key, "refused": reason}
-    pickled = pickle.dumps(content)
-    write_atomic(path, _digest(pickled) + b"\n" + pickled)
+    encoder = _Encoder()
+    try:
+        content = {"key": key, "sums": sums, "state": encoder.encode(estimator)}
+    except CheckpointError as error:
+        encoder, content = _Encoder(), {"key": key, "refused": str(error)}
+    file = io.BytesIO()
+    arrays = {str(number): array for number, array in enumerate(encoder.arrays)}
+    np.savez(file, json=np.frombuffer(json.dumps(content).encode(), np.uint8), **arrays)
+    write_atomic(path, b"%s\n%s" % (_digest(file.getbuffer()), file.getbuffer()))
 
 
 def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
@@ -57,19 +50,21 @@ def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
     """
     try:
         with open_regular(path) as file:
-            digest, _, pickled = file.read().partition(b"\n")
-        if digest != _digest(pickled):
+            digest, _, content = file.read().partition(b"\n")
+        if digest != _digest(content):
             raise CheckpointError("it is damaged, or of another version of klr-bench")
-        content = _Unpickler(io.BytesIO(pickled)).load()
-        if content["key"] != key:
-            raise CheckpointError("it is of another cell")
-        if "refused" in content:
-            raise CheckpointError(str(content["refused"]))
-        if type(content["estimator"]) is not type(fresh):
-            raise CheckpointError("it is of another estimator")
-        sums = dict(content["sums"])
-        vars(fresh).update(vars(content["estimator"]) | fresh.get_params(deep=False))
-        return sums
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            stored = json.loads(arrays["json"].tobytes())
+            if stored["key"] != key:
+                raise CheckpointError("it is of another cell")
+            if "refused" in stored:
+                raise CheckpointError(stored["refused"])
+            state = _Decoder(arrays).decode(stored["state"])
+            if type(state) is not type(fresh):
+                raise CheckpointError("it is of another estimator")
+            sums = dict(stored["sums"])
+            vars(fresh).update(vars(state) | fresh.get_params(deep=False))
+            return sums
     except FileNotFoundError:
         return None
     except CheckpointError:
@@ -79,18 +74,84 @@ def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
         raise CheckpointError(reason) from error
 
 
-def _digest(content: bytes) -> bytes:
+def _digest(content: bytes | memoryview) -> bytes:
     return hashlib.blake2b(content, digest_size=16).hexdigest().encode()
 
 
-class _Unpickler(pickle.Unpickler):
-    """Refuses everything but SAFE and the classes of imported modules of klr-bench's estimators."""
+class _Encoder:
+    """Converts values to JSON that refers to `arrays`; an object that occurs twice is stored once."""
 
-    def find_class(self, module: str, name: str) -> Any:
-        if name in SAFE.get(module, ()):
-            return super().find_class(module, name)
-        found = getattr(sys.modules.get(module), name, None) if module.startswith(OWN) else None
-        if not isinstance(found, type) or found.__module__ != module:
-            message = f"{module}.{name} is not allowed"
-            raise pickle.UnpicklingError(message)
-        return found
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+        self._seen: dict[int, tuple[int, Any]] = {}
+
+    def encode(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in PLAIN:
+            return value
+        if id(value) in self._seen:
+            return {"same": self._seen[id(value)][0]}
+        self._seen[id(value)] = len(self._seen), value
+        if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+            self.arrays.append(value)
+            return {"array" if isinstance(value, np.ndarray) else "scalar": len(self.arrays) - 1}
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if isinstance(value, np.random.RandomState):
+            return {"random": self.encode(value.get_state(legacy=False))}
+        if kind is sp.csr_matrix:
+            return {"csr": [self.encode(part) for part in (value.data, value.indices, value.indptr)], "of": value.shape}
+        if kind is list:
+            return {"list": [self.encode(one) for one in value]}
+        if kind is dict:
+            return {"dict": [[self.encode(name), self.encode(one)] for name, one in value.items()]}
+        if kind.__module__.startswith(OWN):
+            state = {name: self.encode(one) for name, one in value.__getstate__().items()}
+            return {"class": [kind.__module__, kind.__qualname__], "state": state}
+        reason = f"only estimators of klr-bench have checkpoints, not {kind.__module__}.{kind.__qualname__}"
+        raise CheckpointError(reason)
+
+
+class _Decoder:
+    """The inverse of `_Encoder`."""
+
+    def __init__(self, arrays: Any) -> None:
+        self._arrays, self._seen = arrays, list[Any]()
+
+    def decode(self, stored: Any) -> Any:
+        if type(stored) in PLAIN:
+            return stored
+        if "same" in stored:
+            return self._seen[stored["same"]]
+        place = len(self._seen)
+        self._seen.append(None)
+        if "class" in stored:
+            self._seen[place] = object.__new__(_own_class(*stored["class"]))
+            vars(self._seen[place]).update({name: self.decode(one) for name, one in stored["state"].items()})
+        else:
+            self._seen[place] = self._built(stored)
+        return self._seen[place]
+
+    def _built(self, stored: dict[str, Any]) -> Any:
+        kind, content = next(iter(stored.items()))
+        if kind in ("array", "scalar"):
+            return self._arrays[str(content)][... if kind == "array" else ()]
+        if kind == "dtype":
+            return np.dtype(content)
+        if kind == "list":
+            return [self.decode(one) for one in content]
+        if kind == "dict":
+            return {self.decode(name): self.decode(one) for name, one in content}
+        if kind == "csr":
+            return sp.csr_matrix(tuple(self.decode(one) for one in content), shape=tuple(stored["of"]))
+        random = np.random.RandomState()
+        random.set_state(self.decode(stored["random"]))
+        return random
+
+
+def _own_class(module: str, name: str) -> type:
+    """Return a class of an imported module of klr-bench's estimators."""
+    found = getattr(sys.modules[module], name) if module.startswith(OWN) else None
+    if not isinstance(found, type) or found.__module__ != module:
+        raise CheckpointError("it has a class that is not of klr-bench")
+    return found

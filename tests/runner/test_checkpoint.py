@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import io
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import yaml
-from sklearn.datasets import dump_svmlight_file
 from sklearn.linear_model import SGDClassifier
 
 from klr_bench import AROW, BudgetOSKL, protocols
-from klr_bench.cli import main
 from klr_bench.config.locations import config_dir
 from klr_bench.instantiate import TARGET, build, classifier_class
 from klr_bench.runner import checkpoint
@@ -116,21 +115,27 @@ class Forged:
         return Path.touch, (self.mark,)
 
 
-@pytest.mark.parametrize("content", [Forged, os.system, main, dump_svmlight_file, 5], ids=repr)
-def test_a_forged_checkpoint_is_refused_and_runs_nothing(content: Any, tmp_path: Path) -> None:
+CORE = "klr_bench.estimators.core"
+STATES: list[Any] = [
+    {"class": ["os", "system"], "state": {}},
+    {"class": ["subprocess", "Popen"], "state": {"args": "true"}},
+    {"class": [f"{CORE}.jit", "os.system"], "state": {}},
+    {"class": [f"{CORE}.classifier", "BaseEstimator"], "state": {}},
+    {"class": ["klr_bench.results.store", "Store"], "state": {}},
+    *({"array": 0}, {"same": 5}, {"unknown": 1}, {}, [], None, 5),
+]
+
+
+@pytest.mark.parametrize("state", STATES, ids=repr)
+def test_a_forged_checkpoint_is_refused_and_runs_nothing(state: Any, tmp_path: Path) -> None:
     path, mark = tmp_path / "a.state", tmp_path / "mark"
-    state = Forged(mark) if content is Forged else content
-    for whole in (
-        state,
-        {"key": "key", "sums": {}, "estimator": state},
-        {"key": "key", "sums": 5, "estimator": AROW()},
-    ):
-        pickled = pickle.dumps(whole)
-        path.write_bytes(checkpoint._digest(pickled) + b"\n" + pickled)
-        fresh = AROW()
+    npz = io.BytesIO()
+    content = json.dumps({"key": "key", "sums": {}, "state": state}).encode()
+    np.savez(npz, json=np.frombuffer(content, np.uint8), **{"0": np.array([Forged(mark)], dtype=object)})
+    for content in (npz.getvalue(), pickle.dumps(Forged(mark)), b""):
+        path.write_bytes(checkpoint._digest(content) + b"\n" + content)
         with pytest.raises(CheckpointError):
-            checkpoint.restore(path, "key", fresh)
-        assert not hasattr(fresh, "classes_")
+            checkpoint.restore(path, "key", AROW())
     assert not mark.exists()
 
 
