@@ -1,7 +1,7 @@
-"""Results folders joined: the shards of an experiment, or its halves that ran at two sites.
+"""Merge results folders: shards of an experiment, or parts that ran on different machines.
 
-The key of a cell holds all that its result depends on, so that cells of one key are one cell.  Their times may differ,
-and their numbers by rounding; by more they must not.
+The key of a cell depends on everything that its result depends on, so cells with equal keys may differ only in times
+and by rounding.
 """
 
 from __future__ import annotations
@@ -16,101 +16,97 @@ from typing import Any
 from klr_bench.errors import fail
 from klr_bench.files import read_checked_json, write_checked_json
 from klr_bench.printing import is_file_name, shortened
-from klr_bench.results.record import CellFile, Record
-from klr_bench.results.store import FINISHED, Store
+from klr_bench.results.record import FINISHED, Record
+from klr_bench.results.store import Store
 
 OF_MACHINE = ("fit_time_s", "pass_time_s", "predict_time_s", "peak_memory_mb", "load")
-"""Numbers of a cell that tell of the machine."""
+"""Metrics that depend on the machine."""
 ROUNDING = 1e-6
-"""Relative difference of two numbers that counts as none."""
+"""Relative difference of two equal numbers."""
 SECTIONS = ("labels", "config")
-"""Sections of a manifest that are joined."""
+"""Sections of a manifest that are merged."""
 
 
 @dataclass
 class Merged:
-    """What became of the cells of an experiment."""
+    """Result of merging one experiment."""
 
     folder: Path
     n_new: int = 0
     n_known: int = 0
     conflicts: list[str] = field(default_factory=list)
-    """What is different in two folders; what came first is kept."""
+    """Differences between two folders; the first one counts."""
 
     def sentence(self) -> str:
-        """Return what was done, in words."""
+        """Return the numbers of cells in a sentence."""
         return f"{self.folder.name}: {self.n_new} new cells, {self.n_known} there already, in {self.folder}"
 
 
 def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
-    """Join the experiments of some results folders, or folders of experiments, in a results folder.
+    """Merge results folders, or folders of experiments, into a results folder.
 
-    Raises KlrBenchError for a folder that holds no results, or whose manifest is damaged, before anything is written.
+    Raises KlrBenchError for a folder without results or with a damaged manifest, before anything is written.
     """
-    found = [(name, folder) for source in sources for name, folder in _experiments(source).items()]
-    names = dict.fromkeys(name for name, _ in found)
-    for name, folder in found:
+    experiments = [(name, folder) for source in sources for name, folder in _experiments(source)]
+    for name, folder in experiments:
         if os.path.realpath(folder) == os.path.realpath(into / name):
             fail(f"merge: {folder}: expected another folder than into={into}, which keeps its own. Leave it out.")
-        _manifest(into / name)
-    return [_merge_one(into / name, [folder for other, folder in found if other == name]) for name in names]
+        _experiment_name(into / name)
+    return [
+        _merge_one(into / name, [folder for other, folder in experiments if other == name])
+        for name in dict.fromkeys(name for name, _ in experiments)
+    ]
 
 
-def _experiments(source: Path) -> dict[str, Path]:
-    """Return the folders of the experiments in a results folder, or the one that it is, by name."""
+def _experiments(source: Path) -> list[tuple[str, Path]]:
+    """Return names and folders of the experiments in a results folder, or of the experiment whose folder it is."""
     if (source / "cells").is_dir():
-        return {_manifest(source)["experiment"]: source}
-    places = sorted(source.iterdir()) if source.is_dir() else []
-    folders = [place for place in places if (place / "cells").is_dir()]
+        return [(_experiment_name(source), source)]
+    folders = [path.parent for path in sorted(source.glob("*/cells")) if path.is_dir()]
     if not folders:
         fail(f"merge: {source}: expected a results folder, or the folder of an experiment in it, found no cells.")
-    return {folder.name: folder for folder in folders if _manifest(folder)}
+    return [(folder.name, folder) for folder in folders if _experiment_name(folder)]
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a folder, with the name of the experiment.
-
-    Raises KlrBenchError for a name that is not a file name, and for sections that are not mappings.
-    """
-    manifest = {"experiment": os.path.basename(os.path.realpath(folder))} | Store(folder).read_manifest()
-    wrong = next((name for name in SECTIONS if not isinstance(manifest.get(name, {}), dict)), None)
-    expected = "keys and values"
-    if not isinstance(manifest["experiment"], str) or not is_file_name(manifest["experiment"]):
-        wrong, expected = "experiment", "a name without slashes, which may be part of the name of a file"
-    if wrong:
-        got = shortened(repr(manifest[wrong]), 100)
-        fail(f"merge: {folder / 'manifest.yaml'}: {wrong}: expected {expected}, got {got}. Correct the file.")
-    return manifest
+def _experiment_name(folder: Path) -> str:
+    """Return the experiment of a folder; refuse a manifest with an invalid name or section."""
+    manifest = Store(folder).read_manifest()
+    name = manifest.setdefault("experiment", os.path.basename(os.path.realpath(folder)))
+    is_valid = {section: isinstance(manifest.setdefault(section, {}), dict) for section in SECTIONS}
+    is_valid["experiment"] = isinstance(name, str) and is_file_name(name)
+    for key in [key for key, valid in is_valid.items() if not valid]:
+        expected = "a name without slashes" if key == "experiment" else "keys and values"
+        got = shortened(repr(manifest[key]), 100)
+        fail(f"merge: {folder / 'manifest.yaml'}: {key}: expected {expected}, got {got}. Correct the file.")
+    return str(name)
 
 
 def _merge_one(target: Path, folders: Sequence[Path]) -> Merged:
     store, merged = Store(target), Merged(target)
-    known = {cell.record.key: cell for cell in store.load()[0]}
+    known = {cell.record.key: cell.record for cell in store.load()[0]}
     for folder in folders:
         cells, unreadable = Store(folder).load()
         merged.conflicts += [f"{folder / 'cells' / name}: cannot be read" for name in unreadable]
         for cell in cells:
-            before = known.get(cell.record.key)
-            if before is None or (_rank(cell) > _rank(before)):
-                store.write_cell(cell)
-                known[cell.record.key] = cell
-                merged.n_new += before is None
+            record = cell.record
+            before = known.get(record.key)
+            is_better = before is None or (record.status in FINISHED and before.status not in FINISHED)
+            merged.n_new += before is None
             merged.n_known += before is not None
-            if before is not None and _rank(cell) == _rank(before) and (what := difference(before.record, cell.record)):
-                merged.conflicts.append(f"{folder / 'cells' / cell.record.key}.json: {_named(cell.record)}: {what}")
+            if is_better:
+                store.write_cell(cell)
+                known[record.key] = record
+            elif before and before.status in FINISHED and (change := difference(before, record)):
+                name = f"{record.algorithm} on {record.dataset}, repeat {record.repeat}"
+                merged.conflicts.append(f"{folder / 'cells' / record.key}.json: {name}: {change}")
         merged.conflicts += _merge_selections(target, folder)
-        store.write_manifest(_joined(store.read_manifest(), Store(folder).read_manifest()))
+        store.write_manifest(_merged_manifest(store.read_manifest(), Store(folder).read_manifest()))
     store.rebuild()
     return merged
 
 
-def _rank(cell: CellFile) -> bool:
-    """Return what makes one cell better than another one with its key: that it is finished."""
-    return cell.record.status in FINISHED
-
-
 def difference(one: Record, other: Record) -> str:
-    """Return what is different in two records of one key, but for times and rounding; "" where nothing is."""
+    """Return the first difference between two records with one key, except for times and rounding, or ""."""
     if one.status != other.status:
         return f"status {one.status} and {other.status}"
     for name in sorted(one.metrics.keys() | other.metrics.keys()):
@@ -120,39 +116,35 @@ def difference(one: Record, other: Record) -> str:
     return ""
 
 
-def _named(record: Record) -> str:
-    return f"{record.algorithm} on {record.dataset}, repeat {record.repeat}"
-
-
 def _merge_selections(target: Path, folder: Path) -> list[str]:
-    """Copy the scores of selections that the target does not have; return where it has other ones."""
+    """Copy the scores of selection that the target lacks; return conflicts."""
     conflicts = []
     for path in sorted(folder.glob("selections/*/[!.]*.json")):
-        place, content = target / path.relative_to(folder), read_checked_json(path)
-        known = read_checked_json(place)
-        if content is None:
+        place = target / path.relative_to(folder)
+        scores, known = read_checked_json(path), read_checked_json(place)
+        if scores is None:
             conflicts.append(f"{path}: cannot be read; its candidates are scored again when they are needed")
         elif known is None:
-            write_checked_json(place, content)
-        elif not _equal_scores(content, known):
+            write_checked_json(place, scores)
+        elif not _are_equal(scores, known):
             conflicts.append(f"{path}: other scores than in {place}")
     return conflicts
 
 
-def _equal_scores(one: Any, other: Any) -> bool:
+def _are_equal(one: Any, other: Any) -> bool:
     if not (isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys()):
         return False
-    numbers = [(one[key], other[key]) for key in one if isinstance(one[key], float) and isinstance(other[key], float)]
-    return all(math.isclose(*pair, rel_tol=ROUNDING, abs_tol=ROUNDING) for pair in numbers)
+    pairs = [(one[key], other[key]) for key in one if isinstance(one[key], float) and isinstance(other[key], float)]
+    return all(math.isclose(*pair, rel_tol=ROUNDING, abs_tol=ROUNDING) for pair in pairs)
 
 
-def _joined(manifest: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest with the labels of another one, and the sections of its configuration that it lacks."""
+def _merged_manifest(manifest: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest with the labels and configurations of another one that it lacks."""
     if not manifest:
         return dict(other)
     for section in SECTIONS:
         for group, entries in other.get(section, {}).items():
-            mine = manifest.setdefault(section, {}).setdefault(group, entries)
-            if isinstance(mine, dict) and isinstance(entries, dict):
-                manifest[section][group] = {**entries, **mine}
+            own = manifest.setdefault(section, {}).setdefault(group, entries)
+            if isinstance(own, dict) and isinstance(entries, dict):
+                manifest[section][group] = {**entries, **own}
     return manifest

@@ -1,9 +1,9 @@
-"""What files of schema version 1 mean in version 2.
+"""Translate files of schema version 1.
 
-In version 1 a variant was text ("G=1; loss=logit"), and in a cell the numbers of a fit stood beside what identifies it.
-In version 2 a variant is a mapping ({"G": 1, "loss": "logit"}; JSON in records.csv), and a cell holds its numbers under
-`metrics`.  The solvers on a kernel matrix were algorithms of their own (l1_cgd_kernel), and are parameters now (l1_cgd
-with features=kernel).  A manifest named the paper to compare with, and the paper's words for parameters.
+In version 1 a variant was text ("G=1; loss=logit"), and a cell held its metrics among the fields of the record.  In
+version 2 a variant is a mapping ({"G": 1, "loss": "logit"}; JSON in records.csv), and a cell holds `metrics`.  Solvers
+on a kernel matrix were separate algorithms (l1_cgd_kernel) and are parameters now (l1_cgd with features=kernel).  The
+configuration in a manifest had the keys `published` and `algorithms.<name>.terms`.
 """
 
 from __future__ import annotations
@@ -11,77 +11,59 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
+from copy import deepcopy
 from typing import Any
 
 from klr_bench.instantiate import Parameters
 
-WORDS = {"True": True, "False": False, "None": None}
 ON_KERNEL = re.compile(r"(l1_\w+)_kernel")
 
 
 def variant_values(text: str) -> Parameters:
-    """Return the values of a variant in records.csv, which is JSON in version 2.  Raises ValueError."""
+    """Return the values of a variant in records.csv.  Raises ValueError."""
     return json.loads(text) if text.startswith("{") else parse_variant(text)
 
 
 def parse_variant(text: str) -> Parameters:
-    """Return the values of a variant by name; what looks like a number or a truth value is one."""
+    """Return the values of a variant of version 1 by name, with numbers and truth values converted."""
     pairs = (pair.strip().partition("=") for pair in text.split(";") if pair.strip())
     return {name: _value(value) for name, _, value in pairs}
 
 
 def upgraded_record(record: Mapping[str, Any], identity: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a record of version 2 from those of a cell of version 1; `identity` names those to keep."""
-    kept = {name: value for name, value in record.items() if name in identity}
+    """Return a record of version 2; `identity` are the fields that are not metrics."""
+    fields = {name: value for name, value in record.items() if name in identity}
     metrics = {name: value for name, value in record.items() if name not in identity and value is not None}
-    kept = {"seed": None, **kept}  # the first cells had none
     renamed = {"algorithm": algorithm_name(record["algorithm"]), "variant": parse_variant(record["variant"])}
-    return {**kept, **renamed, "metrics": metrics}
+    return {"seed": None, **fields, **renamed, "metrics": metrics}  # the first cells had no seed
 
 
 def algorithm_name(name: str) -> str:
-    """Return the name in version 2 of an algorithm."""
-    found = ON_KERNEL.fullmatch(name)
-    return found[1] if found else name
+    """Return the name of an algorithm in version 2."""
+    match = ON_KERNEL.fullmatch(name)
+    return match[1] if match else name
 
 
 def upgraded_manifest(content: Any) -> Any:
-    """Return a manifest of version 2 from one of version 1; what is not of the shape of one is returned as it is."""
-    config = content.get("config") if isinstance(content, Mapping) else None
-    if not isinstance(config, Mapping):
-        return content
-    sections = {name: _by_algorithm(config.get(name)) for name in ("algorithms", "sweep") if name in config}
-    if isinstance(sections.get("algorithms"), Mapping):
-        sections["algorithms"] = {name: _without(entry, "terms") for name, entry in sections["algorithms"].items()}
-    if isinstance(config.get("against"), Mapping):
-        sections["against"] = {name: _plain(changes) for name, changes in config["against"].items()}
-    labels = content.get("labels")
-    if isinstance(labels, Mapping):
-        labels = {**labels, "algorithms": _by_algorithm(labels.get("algorithms", {}))}
-    return {**content, "labels": labels, "config": {**_without(config, "published"), **sections}}
-
-
-def _by_algorithm(entries: Any) -> Any:
-    return {_renamed(name): entry for name, entry in entries.items()} if isinstance(entries, Mapping) else entries
-
-
-def _renamed(name: Any) -> Any:
-    return algorithm_name(name) if isinstance(name, str) else name
-
-
-def _without(entry: Any, key: str) -> Any:
-    return {name: value for name, value in entry.items() if name != key} if isinstance(entry, Mapping) else entry
-
-
-def _plain(changes: Any) -> Any:
-    if not isinstance(changes, Mapping):
-        return changes
-    return {name: _value(value) if isinstance(value, str) else value for name, value in changes.items()}
+    """Return a manifest of version 2; content of another shape is returned unchanged."""
+    content = deepcopy(content)
+    with suppress(KeyError, TypeError, ValueError, AttributeError):
+        config, labels = content["config"], content.get("labels") or {}
+        config.pop("published", None)
+        for section, key in ((config, "algorithms"), (config, "sweep"), (labels, "algorithms")):
+            if section.get(key):
+                section[key] = {algorithm_name(name): entry for name, entry in section[key].items()}
+        for entry in (config.get("algorithms") or {}).values():
+            entry.pop("terms", None)
+        for changes in (config.get("against") or {}).values():
+            changes |= {name: _value(value) for name, value in changes.items() if isinstance(value, str)}
+    return content
 
 
 def _value(text: str) -> Any:
-    if text in WORDS:
-        return WORDS[text]
+    if text in ("True", "False", "None"):
+        return {"True": True, "False": False, "None": None}[text]
     for kind in (int, float):
         try:
             return kind(text)

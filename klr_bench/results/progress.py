@@ -1,19 +1,19 @@
-"""progress.json: what a run says of itself while it works, for those who watch its results folder.
+"""Progress of the latest run in a results folder, for those who watch it.
 
-    results/<experiment>/progress.json    the latest run there: counts, what runs now, failures, an estimate of the rest
+    results/<experiment>/progress.json    counts, running tasks, failures, estimated remaining time
 
-It describes a run and is no result: nothing is computed from it, and nothing merges or keeps it.
+The file is not a result: nothing is computed from it, and `merge` ignores it.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import platform
 import time
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
+import psutil
 from pydantic import Field
 
 from klr_bench.errors import fail, located
@@ -22,28 +22,24 @@ from klr_bench.parsing import OpenModel, between, parse
 
 NAME = "progress.json"
 LARGEST = 4 * 10**6
-"""Bytes of the file: twenty times those of MOST_LISTED tasks and failures with the longest messages."""
+"""Maximum size of the file in bytes."""
 MOST_LISTED = 100
-"""Tasks that run, and failures, that are listed; all of them are counted."""
+"""Maximum number of running tasks, and of failures, in the file; all of them are counted."""
 HEARTBEAT_S = 5.0
-"""A run with nothing new to say writes the file again after so many seconds."""
+"""Seconds after which a run writes the file again without any news."""
 SILENT_S = 4 * HEARTBEAT_S
-"""A run that has not written for so many seconds says nothing: it was killed, or something keeps it from writing."""
-PROC = Path("/proc")
+"""Seconds since the last write after which a run on another machine counts as silent."""
 
 Amount = Annotated[int, between(0, 10**9)]
 Time = Annotated[float, between(0, 10**11)]
 """Seconds, or seconds since 1970."""
 State = Literal["running", "finished", "interrupted"]
 Standing = Literal["running", "silent", "killed", "finished", "interrupted"]
-"""How a run stands now: what it has said of itself, and whether one that said "running" still does.
-
-silent: on another machine, and without a word for longer than SILENT_S.  killed: its process, on this machine, is gone.
-"""
+"""The state of a run now; a "running" one may be silent (on another machine) or killed (its process is gone)."""
 
 
 class Count(OpenModel):
-    """Tasks or cells; `done` of them ended well, `failed` without a result."""
+    """Number of tasks or cells: all, successful, and without a result."""
 
     total: Amount = 0
     done: Amount = 0
@@ -51,7 +47,7 @@ class Count(OpenModel):
 
 
 class Running(OpenModel):
-    """A task that runs now, in words as `Cell.describe` has them."""
+    """A running task."""
 
     what: str
     started: Time
@@ -66,53 +62,49 @@ class Failed(OpenModel):
 
 
 class Progress(OpenModel):
-    """All that progress.json holds; times are seconds since 1970 by the clock of the run's machine."""
+    """The content of progress.json; times are seconds since 1970 by the clock of the run's machine."""
 
     experiment: str
     state: State
     host: str
     pid: Annotated[int, between(1, 2**31)]
-    born: Amount | None
-    """When the process started, in ticks since its machine did; None where the system does not tell."""
+    born: Time | None
+    """Time when the process started."""
     started: Time
     updated: Time
     tasks: Count
     """Folds of selection and cells that this run computes."""
     cells: Count
-    """All cells of the experiment; those that earlier runs have finished are done."""
+    """All cells of the experiment; those of earlier runs are done."""
     n_running: Amount = 0
     running: list[Running] = Field(default_factory=list)
-    """The first MOST_LISTED tasks that run now; it is the run's knowledge: one that waits for its turn after its worker
-    has died counts as well."""
+    """The first MOST_LISTED running tasks."""
     failures: list[Failed] = Field(default_factory=list)
-    """The first MOST_LISTED cells that failed in this run."""
+    """The first MOST_LISTED failed cells of this run."""
     left_s: Time | None = None
-    """Estimated seconds until the end, from `updated` on; None before a task has ended."""
+    """Estimated remaining seconds from `updated` on; None before a task has ended."""
     message: str = ""
-    """Why it was interrupted."""
+    """The reason for an interruption."""
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """Return what the latest run in a results folder has said of itself, None where none has.
+    """Return the progress of the latest run in a results folder, or None if there is no file.
 
-    Raises KlrBenchError where the file is damaged, too large or not of its declared types.
+    Raises KlrBenchError if the file is damaged, too large or of other types.
     """
     path = folder / NAME
-    try:
-        content = json.loads(read_regular(path, LARGEST))
-    except FileNotFoundError:
-        return None
-    except (ValueError, RecursionError):
-        fail(f"{path}: expected what a run says of itself, got no JSON. The next run writes it anew.")
-    with located(path, "The next run writes it anew."):
+    with located(path, "The next run writes the file again."):
+        try:
+            content = json.loads(read_regular(path, LARGEST))
+        except FileNotFoundError:
+            return None
+        except (ValueError, RecursionError):
+            fail("expected keys and values, got no JSON.")
         return parse(Progress, content)
 
 
 def standing(progress: Progress, now: float | None = None) -> Standing:
-    """Return the present state of a run; `now` is in seconds since 1970.
-
-    On this machine its process tells whether a run is alive, on another one the time since it wrote.
-    """
+    """Return the state of a run at the time `now`, in seconds since 1970."""
     if progress.state != "running":
         return progress.state
     if progress.host == platform.node():
@@ -121,26 +113,16 @@ def standing(progress: Progress, now: float | None = None) -> Standing:
     return "running" if silence <= SILENT_S else "silent"
 
 
-def birth(pid: int) -> int | None:
-    """Return when a process started, in ticks since the machine did.
-
-    None where it is not there, has ended and only waits for its parent to notice, or the system does not tell.
-    """
+def birth(pid: int) -> float | None:
+    """Return the time when a process started, or None if it is not running."""
     try:
-        fields: list[Any] = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
-        return None if fields[0] in "ZX" else int(fields[19])
-    except (OSError, ValueError, IndexError):
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+    except psutil.Error:
         return None
 
 
-def is_alive(pid: int, born: int | None) -> bool:
-    """Return True if a process of this machine still runs; `born` tells it from a later one with its number."""
-    if born is not None and birth(os.getpid()) is not None:
-        return birth(pid) == born
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # it is there, and somebody else's
-    return True
+def is_alive(pid: int, born: float | None) -> bool:
+    """Return True if a process of this machine is running; `born` distinguishes it from a later one with its id."""
+    now = birth(pid)
+    return now is not None and (born is None or abs(now - born) < 1.0)

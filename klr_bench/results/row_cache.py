@@ -1,11 +1,9 @@
-"""The lines that a cell has in the tables of its folder, and an index that keeps them beside the cells.
+"""Rows of cells in the tables of a results folder, and an index file that caches them.
 
-    results/<experiment>/cells.index    first what it holds and the checksum of the rest, then a line of JSON for each
-                                        cell: the name and the stamp of its file (inode, ctime, bytes), and its lines
+    results/<experiment>/cells.index    format and checksum in the first line, then JSON: {file name: row}
 
-With a hundred thousand cells, opening and parsing their files takes most of the time of a rebuild.  A file whose stamp
-is that of the index has not changed since, and need not be read.  The index holds nothing that the files do not: it may
-be removed at any time, and where anything about it is odd, the files are read.
+Opening and parsing a hundred thousand cell files takes most of the time of a rebuild.  A file whose stamp (inode,
+ctime, size) equals that in the index has not changed and is not read.  The index can be removed at any time.
 """
 
 from __future__ import annotations
@@ -14,172 +12,104 @@ import csv
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from sys import intern
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from klr_bench.errors import KlrBenchError
-from klr_bench.files import Stamp, regular, write_atomic
+from klr_bench.files import Stamp, read_regular, write_atomic
 from klr_bench.printing import no_formula, printable
-from klr_bench.results.record import BOUNDS, COLUMNS, LATER, SCHEMA_VERSION, CellFile, Record
-from klr_bench.results.variants import Variant, VariantOrder
+from klr_bench.results.record import COLUMNS, LATER, RANGES, SCHEMA_VERSION, CellFile
+from klr_bench.results.variants import Variant
 
-MOST = 2**31
-"""Bytes of an index, of about a million cells."""
+LARGEST_INDEX = 2**31
+"""Maximum size of an index in bytes, for about a million cells."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """What the tables hold of a cell, as text that is rendered once."""
+class Row(NamedTuple):
+    """The rows of a cell in all tables, as text, and the values that select and sort them."""
 
+    stamp: Stamp
     key: str
     dataset: str
     algorithm: str
-    variant: Variant
+    variant: str
+    """The variant as JSON."""
     repeat: int
     status: str
     config_hash: str
     created: float
-    own: dict[str, float]
-    """The metrics that are the user's own, which have columns after all others."""
+    user_metrics: dict[str, int | float]
+    """Metrics that are not in COLUMNS; their columns follow the others."""
     record: str
-    """Its row of records.csv up to these columns, without the end of the line."""
+    """The row of records.csv without user metrics and line end."""
     traces: str
     reliability: str
     rows: str
 
     @property
-    def column(self) -> tuple[str, str, Variant]:
-        """The column of a table that it belongs to: data set, algorithm, variant."""
-        return self.dataset, self.algorithm, self.variant
+    def method(self) -> tuple[str, str, Variant]:
+        """The data set, algorithm and variant."""
+        return self.dataset, self.algorithm, _variant(self.variant)
 
     @property
-    def order(self) -> tuple[str, str, VariantOrder, int, str]:
-        """Where it stands in a table."""
-        return self.dataset, self.algorithm, self.variant.order(), self.repeat, self.key
-
-    def metric(self, name: str) -> float | None:
-        """Return the number of a metric; None where the cell has none."""
-        if name in self.own:
-            return self.own[name]
-        if name not in COLUMNS:
-            return None
-        text = next(csv.reader([self.record]))[COLUMNS.index(name)]
-        return float(text) if text else None
+    def order(self) -> tuple[Any, ...]:
+        """Sort key of the tables."""
+        return self.dataset, self.algorithm, _variant(self.variant).order(), self.repeat, self.key
 
 
-Stamped = tuple[Stamp, Lines]
-NAMES = tuple(field.name for field in fields(Lines))
-VARIANT, OWN = NAMES.index("variant"), NAMES.index("own")
-KINDS = (str, int, int, int, str, str, str, str, int, str, str, float, dict, str, str, str, str)
-"""The types of an entry of an index: a file's name, its stamp, and the fields of its lines, the variant as text."""
+INDEX = TypeAdapter(dict[str, Row])
 
 
-def lines_of(cell: CellFile, variant: Variant) -> Lines:
-    """Return the lines of a cell; `variant` is that of its record, or one that is spelt like it."""
+def make_row(cell: CellFile, stamp: Stamp) -> Row:
+    """Return the rows of a cell; `stamp` is that of its file."""
     record = cell.record
-    key = _quoted(record.key)
-    return Lines(
+    variant = json.dumps(dict(record.variant))
+    values = vars(record) | record.metrics | {"variant": variant, "params": json.dumps(record.params)}
+    values |= {name: no_formula(printable(values[name])) for name in ("message", *LATER)}
+    return Row(
+        stamp,
         *(record.key, record.dataset, record.algorithm, variant, record.repeat, record.status),
         *(cell.config_hash, cell.created),
         {name: value for name, value in record.metrics.items() if name not in COLUMNS},
-        csv_text([_row(record, variant)])[:-1],
-        csv_text([record.key, *point] for point in cell.checkpoints) if cell.checkpoints else "",
-        _numbers(key, cell.bins),
-        _numbers(key, cell.rows),
+        csv_text([[values.get(name) for name in COLUMNS]]).removesuffix("\n"),
+        *(csv_text((record.key, *entry) for entry in part) for part in (cell.checkpoints, cell.bins, cell.rows)),
     )
 
 
-def record_lines(cells: Iterable[Lines], own: Sequence[str]) -> Iterator[str]:
-    """Return the rows of records.csv of some cells, with the columns of the user's own metrics."""
-    for cell in cells:
-        yield cell.record
-        for name in own:
-            yield f",{cell.own[name]!r}" if name in cell.own else ","
-        yield "\n"
-
-
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as a CSV file holds them."""
+    """Return rows as lines of a CSV file."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)  # writes floats with repr, None as nothing
+    csv.writer(text, lineterminator="\n").writerows(rows)  # floats are written with repr, None as an empty field
     return text.getvalue()
 
 
-def write_index(path: Path, known: Mapping[str, Stamped]) -> None:
-    """Write an index of the lines of files, by the names of the files.  Raises KlrBenchError where it cannot."""
-    entries = (f"{json.dumps([name, *stamp, *_texts(lines)])}\n" for name, (stamp, lines) in known.items())
-    content = "".join(entries).encode()
-    write_atomic(path, f"{json.dumps([_form(), zlib.crc32(content)])}\n".encode() + content)
+def write_index(path: Path, rows: Mapping[str, Row]) -> None:
+    """Write an index of rows by file name.  Raises KlrBenchError."""
+    content = json.dumps(rows).encode()
+    write_atomic(path, json.dumps([_format(), zlib.crc32(content)]).encode() + b"\n" + content)
 
 
-def read_index(path: Path) -> dict[str, Stamped]:
-    """Return the lines of an index with the stamps of their files; {} where there is none that can be believed."""
-    found: dict[str, Stamped] = {}
-    variants: dict[str, Variant] = {}
+def read_index(path: Path) -> dict[str, Row]:
+    """Return the rows of an index by file name; an empty dict if it is absent, damaged or of another format."""
     try:
-        with regular(path, MOST) as file:
-            form, checksum = json.loads(next(file, b"[0, 0]"))
-            if form != _form():
-                return {}
-            crc = 0
-            for line in file:
-                crc = zlib.crc32(line, crc)
-                name, inode, changed, size, *texts = json.loads(line)
-                if tuple(map(type, (name, inode, changed, size, *texts))) != KINDS or not _are_numbers(texts[OWN]):
-                    return {}
-                text = texts[VARIANT]
-                if text not in variants:
-                    variants[text] = Variant(json.loads(text))
-                texts[:VARIANT] = map(intern, texts[:VARIANT])
-                texts[VARIANT] = variants[text]
-                found[name] = (inode, changed, size), Lines(*texts)
-    except (FileNotFoundError, KlrBenchError, ValueError, TypeError, RecursionError):
-        return {}
-    return found if crc == checksum else {}
+        header, _, content = read_regular(path, LARGEST_INDEX).partition(b"\n")
+        if json.loads(header) == [_format(), zlib.crc32(content)]:
+            return INDEX.validate_json(content)
+    except (FileNotFoundError, KlrBenchError, ValueError, RecursionError):
+        pass
+    return {}
 
 
-def _texts(lines: Lines) -> list[Any]:
-    """Return the fields of a cell's lines as JSON has them."""
-    return [value.json if isinstance(value, Variant) else value for value in map(lines.__getattribute__, NAMES)]
+def _format() -> list[Any]:
+    """Return everything but the cells that an index depends on."""
+    limits = sorted((name, str(metric.low), str(metric.high)) for name, metric in RANGES.items())
+    return [2, SCHEMA_VERSION, *COLUMNS, *map(list, limits)]
 
 
-def _are_numbers(own: Mapping[str, object]) -> bool:
-    return {*map(type, own.values())} <= {int, float}
-
-
-@lru_cache(1)
-def _form() -> str:
-    """Return what the lines of an index depend on besides the cells: one of another form is not believed."""
-    return json.dumps([1, SCHEMA_VERSION, COLUMNS, sorted((name, *limits[:2]) for name, limits in BOUNDS.items())])
-
-
-def _row(record: Record, variant: Variant) -> list[Any]:
-    values = vars(record) | record.metrics
-    for name in ("message", *LATER):
-        values[name] = _said(values[name])
-    values["variant"], values["params"] = variant.json, json.dumps(record.params)
-    return list(map(values.get, COLUMNS))
-
-
-@lru_cache
-def _said(text: str) -> str:
-    """Return a text that many cells have in common as a CSV file may hold it."""
-    return no_formula(printable(text))
-
-
-def _numbers(key: str, entries: Sequence[Sequence[float]]) -> str:
-    """Return rows of a key and numbers, of which there may be a million: without the writer of csv."""
-    if not entries:
-        return ""
-    form = f"{key.replace('%', '%%')}{',%r' * len(entries[0])}\n"
-    return form * len(entries) % tuple(chain.from_iterable(entries))
-
-
-def _quoted(text: str) -> str:
-    """Return a text as a CSV file holds it."""
-    return text if text.isalnum() else csv_text([[text]])[:-1]
+@cache
+def _variant(text: str) -> Variant:
+    return Variant(json.loads(text))

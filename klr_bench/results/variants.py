@@ -1,8 +1,7 @@
-"""The variants of an algorithm in an experiment: the values of the parameters that its sweep varies."""
+"""The variants of an algorithm in an experiment: values of the parameters that its sweep varies."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -12,9 +11,9 @@ VariantOrder = tuple[tuple[str, bool, float, str], ...]
 
 
 class Variant(Mapping[str, Any]):
-    """The swept parameters of one column of a table and their values, such as {"G": 1}; {} where nothing is swept.
+    """The values of swept parameters, such as {"G": 1}; {} if nothing is swept.
 
-    Immutable, and hashable, so that it may be part of a key.  Two are equal if they have equal values, in any order.
+    Immutable and hashable.  Two variants are equal if they have equal values, in any order.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -39,56 +38,45 @@ class Variant(Mapping[str, Any]):
         return f"Variant({self._values})"
 
     def without(self, *names: str) -> Variant:
-        """Return the other parameters."""
+        """Return the variant without some parameters."""
         return Variant({name: value for name, value in self.items() if name not in names})
 
     def order(self) -> VariantOrder:
-        """Return a sort key for the natural order: G=2 before G=10 before G=cv, numbers by value."""
+        """Return a sort key for the natural order: G=2 before G=10 before G=cv."""
         return self._order
 
     @cached_property
     def _order(self) -> VariantOrder:
-        return tuple(
-            (name, number is None, number or 0.0, str(value))
-            for name, value in self.items()
-            for number in [as_number(value)]
-        )
-
-    @cached_property
-    def json(self) -> str:
-        """The variant as JSON."""
-        return json.dumps(self._values)
+        numbers = {name: as_number(value) for name, value in self.items()}
+        return tuple((name, numbers[name] is None, numbers[name] or 0.0, str(value)) for name, value in self.items())
 
 
 def is_variant(values: Any) -> bool:
-    """Return True for values of a variant: numbers, text, null and lists of these, by printable names."""
+    """Return True for a mapping from printable names to numbers, text, null and lists of these."""
     return isinstance(values, Mapping) and all(
-        isinstance(name, str) and name.isprintable() and _is_plain(value) for name, value in values.items()
+        isinstance(name, str) and name.isprintable() and all(map(_is_plain, value if type(value) is list else [value]))
+        for name, value in values.items()
     )
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
     if isinstance(value, str):
         return value.isprintable()
-    return value is None or isinstance(value, bool) or (isinstance(value, int | float) and abs(value) <= math.inf)
+    return value is None or (isinstance(value, int | float) and not math.isnan(value))
 
 
 def variant_text(values: Mapping[str, Any]) -> str:
-    """Return a variant in print, such as "G=1; loss=logit"; numbers as %g."""
+    """Return a printed variant, such as "G=1; loss=logit"; numbers as %g."""
     return "; ".join(f"{name}={value_text(value)}" for name, value in values.items())
 
 
 def value_text(value: Any) -> str:
-    """Return a value in print."""
-    if isinstance(value, bool | str) or as_number(value) is None:
-        return str(value)
-    return f"{value:g}"
+    """Return a printed value."""
+    return str(value) if isinstance(value, bool) or as_number(value) is None else f"{value:g}"
 
 
 def as_number(value: Any) -> float | None:
-    """Return the value if it is a finite number, else None; true and false are no numbers."""
+    """Return the value if it is a finite number, else None, also for true and false."""
     if isinstance(value, bool | str):
         return None
     try:

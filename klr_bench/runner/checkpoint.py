@@ -1,7 +1,7 @@
-"""Checkpoints of a pass over a stream: the learned attributes of an estimator of klr-bench, and the sums so far.
+"""Checkpoints of a pass over a stream: the fitted attributes of an estimator of klr-bench, and the sums so far.
 
 A checkpoint is the BLAKE2 hash of the rest, a line end, and an npz file: the arrays, and ``json`` with everything else.
-It is data: reading it calls and imports nothing, whatever stands in it.  The hash detects damage, not forgery.
+Reading it calls and imports nothing, whatever it contains.  The hash detects damage, not forgery.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from klr_bench.files import open_regular, write_atomic
 
 OWN = "klr_bench.estimators."
-"""Start of the modules whose classes are restored."""
+"""Modules whose classes are restored."""
 PLAIN = (type(None), bool, int, float, str)
 
 
@@ -28,9 +28,9 @@ class CheckpointError(Exception):
 
 
 def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
-    """Write a checkpoint of the cell `key`; of an estimator that is not of klr-bench only that there was one.
+    """Write a checkpoint of the cell `key`; without the estimator if it is not one of klr-bench.
 
-    Raises KlrBenchError where it cannot be written.
+    Raises KlrBenchError if it cannot be written.
     """
     encoder = _Encoder()
     try:
@@ -44,13 +44,13 @@ def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
 
 
 def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
-    """Set the learned attributes of an unfitted estimator to those of a checkpoint of the cell `key`.
+    """Set the fitted attributes of an unfitted estimator to those in a checkpoint of the cell `key`.
 
-    Its parameters stay.  Return the sums; None where there is no checkpoint.  Raises CheckpointError.
+    Return the sums, or None if there is no checkpoint.  Raises CheckpointError.
     """
     try:
-        with open_regular(path) as opened:
-            digest, _, content = opened.read().partition(b"\n")
+        with open_regular(path) as file:
+            digest, _, content = file.read().partition(b"\n")
         if digest != _digest(content):
             raise CheckpointError("it is damaged, or of another version of klr-bench")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
@@ -62,8 +62,9 @@ def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
             state = _Decoder(arrays).decode(stored["state"])
             if type(state) is not type(fresh):
                 raise CheckpointError("it is of another estimator")
+            sums = dict(stored["sums"])
             vars(fresh).update(vars(state) | fresh.get_params(deep=False))
-            return dict(stored["sums"])
+            return sums
     except FileNotFoundError:
         return None
     except CheckpointError:
@@ -78,7 +79,7 @@ def _digest(content: bytes | memoryview) -> bytes:
 
 
 class _Encoder:
-    """Turns values into JSON; `arrays` are the arrays that it refers to.  What occurs twice is stored once."""
+    """Converts values to JSON that refers to `arrays`; an object that occurs twice is stored once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
@@ -149,7 +150,7 @@ class _Decoder:
 
 
 def _own_class(module: str, name: str) -> type:
-    """Return a class of klr-bench's estimators, whose module the estimator has imported."""
+    """Return a class of an imported module of klr-bench's estimators."""
     found = getattr(sys.modules[module], name) if module.startswith(OWN) else None
     if not isinstance(found, type) or found.__module__ != module:
         raise CheckpointError("it has a class that is not of klr-bench")

@@ -1,11 +1,9 @@
-"""A dry run: what would run and what is done, in words."""
+"""Dry runs: print what a run would compute and how long the committed reference took."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 
@@ -15,18 +13,20 @@ from klr_bench.results.store import Store
 from klr_bench.runner.plan import Cell
 from klr_bench.runner.scores import ScoreStore
 
+FOLDER = Path(klr_bench.__file__).parent.parent / "results" / "reference"
 
-def dry_run_of(cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool) -> int:
-    """Print what would run and return the number of cells that are done; fetch, parse and write nothing."""
-    store, scores = Store(folder), ScoreStore(folder, fresh=config.force)
+
+def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool) -> int:
+    """Print what a run would compute; return the number of finished cells.  Nothing is fetched or written."""
+    store = Store(folder)
     waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
-    folds = scores.to_score(waiting)
+    folds = ScoreStore(folder, fresh=config.force).to_score(waiting)
     n_fits = sum(len(fold.candidates) for fold in folds)
     place = Path(config.results_dir) / config.name
     console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {place}")
-    found = reference(config.name)
-    if found and config.data.path is None:  # that of a user's file is of another one
-        console.print(found.sentence())
+    reference = _reference(config.name)
+    if reference and config.data.path is None:  # the reference is not of the user's own file
+        console.print(reference)
     end = "" if quiet or not waiting else ":"
     console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells{end}")
     for cell in [] if quiet else waiting:
@@ -34,33 +34,15 @@ def dry_run_of(cells: Sequence[Cell], folder: Path, config: RunConfig, console: 
     return len(cells) - len(waiting)
 
 
-FOLDER = Path(klr_bench.__file__).parent.parent / "results" / "reference"
-TIMES = ("fit_time_s", "predict_time_s")
+def _reference(experiment: str) -> str:
+    """Return a sentence on the time of the committed records of an experiment, or "" if there are none."""
+    import pandas as pd
 
-
-class Reference(NamedTuple):
-    """The cells of a committed run, and the seconds that their fits and predictions took, one after the other."""
-
-    n_cells: int
-    seconds: float
-
-    def sentence(self) -> str:
-        """Return it in words."""
-        duration = _duration(self.seconds)
-        return f"reference: {self.n_cells} cells, whose fits and predictions took {duration} in all, without selection"
-
-
-def reference(experiment: str) -> Reference | None:
-    """Return what the committed records of an experiment say; None where there are none that can be read."""
     try:
-        with (FOLDER / experiment / "records.csv").open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        return Reference(len(rows), sum(float(row[name] or 0) for row in rows for name in TIMES))
-    except (OSError, ValueError, KeyError, TypeError, csv.Error):
-        return None
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+        times = pd.read_csv(FOLDER / experiment / "records.csv", usecols=["fit_time_s", "predict_time_s"])
+        seconds = float(times.sum().sum())
+    except (OSError, ValueError, TypeError):
+        return ""
+    unit, length = ("s", 1) if seconds < 60 else ("min", 60) if seconds < 3600 else ("h", 3600)
+    duration = f"{seconds / length:.{int(unit == 'h')}f} {unit}"
+    return f"reference: {len(times)} cells, whose fits and predictions took {duration} in all, without selection"

@@ -1,4 +1,4 @@
-"""What a worker does: score the learners of a fold, or fit and measure one cell.  It writes nothing."""
+"""The work of a worker: score the candidates of a fold, or fit and measure one cell.  Nothing is written."""
 
 from __future__ import annotations
 
@@ -28,32 +28,36 @@ from klr_bench.runner.selection import Score, make, score_fold
 
 
 def run_fold(fold: Fold) -> list[Score]:
-    """Return the score of each learner of a fold."""
+    """Return the score of each candidate of a fold."""
     data = _prepared(fold.source).lent()
     with threadpool_limits(1):
-        seed = learner_seed(fold.source)
         learners = [candidate.estimator for candidate in fold.candidates]
         limits = [candidate.time_limit_s for candidate in fold.candidates]
-        choice = fold.selection.model_dump(exclude={"tolerance"})
-        return score_fold(learners, fold.kernel, data, fold.fold, seed=seed, time_limits_s=limits, **choice)
+        options = fold.selection.model_dump(exclude={"tolerance"})
+        seed = learner_seed(fold.source)
+        return score_fold(learners, fold.kernel, data, fold.fold, seed=seed, time_limits_s=limits, **options)
 
 
 def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
-    """Fit the chosen estimator on the training rows of a cell, timed, and measure it on the test rows."""
+    """Fit the chosen estimator to the training rows of a cell, timed, and measure it on the test rows."""
     data, seed = _prepared(cell.source).lent(), learner_seed(cell.source)
+    X, y = data.X_train, data.y_train
     with threadpool_limits(n_threads):
-        kernel = resolve_kernel(cell.kernel, data.X_train, seed)
-        estimator = make(resolve_gamma(chosen, data.X_train), kernel, seed)
-        protocols.warm_up(estimator, sparse=sp.issparse(data.X_train))
-        estimator = protocols.rehearsed(estimator, data.X_train, data.y_train)
+        kernel = resolve_kernel(cell.kernel, X, seed)
+        estimator = make(resolve_gamma(chosen, X), kernel, seed)
+        protocols.warm_up(estimator, sparse=sp.issparse(X))
+        estimator = protocols.rehearsed(estimator, X, y)
         reset_peak_memory()
         load = machine.load()
-        clock = _clock(cell, estimator, data)
-        if cell.time_limit_s is not None and not protocols.takes_callback(estimator):
-            estimator, fit_time, memory = fit_in_child(estimator, data.X_train, data.y_train, cell.time_limit_s)
+        last_step, first_step = protocols.steps(estimator, len(y))
+        evaluate = partial(at_checkpoint, X=data.X_test, y=data.y_test)
+        clock = Clock(last_step, cell.trace.points, evaluate, cell.time_limit_s, cell.trace.spacing, first_step)
+        takes_callback = protocols.takes_callback(estimator)
+        if cell.time_limit_s is not None and not takes_callback:
+            estimator, fit_time, memory = fit_in_child(estimator, X, y, cell.time_limit_s)
         else:
-            watched = (cell.trace.points or cell.time_limit_s) and protocols.takes_callback(estimator)
-            estimator.fit(data.X_train, data.y_train, **({"callback": clock} if watched else {}))
+            is_watched = takes_callback and (cell.trace.points or cell.time_limit_s)
+            estimator.fit(X, y, **({"callback": clock} if is_watched else {}))
             fit_time, memory = clock.elapsed(), peak_memory_mb()
         end = protocols.ended_at(estimator)
         if end is not None:
@@ -61,10 +65,10 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
         processor = machine.processor()
         extra = user_metrics(cell.user_metrics, config_files.folders()).values()
         measured, predict_time, bins = measure(estimator, data.X_test, data.y_test, extra)
-        measured |= fitted(estimator, len(data.y_train), data.relevant) | last(estimator, data.X_test, data.y_test)
+        measured |= fitted(estimator, len(y), data.relevant) | last(estimator, data.X_test, data.y_test)
         measured |= approximation(estimator, data.X_test)
-    measured |= {"n_train": len(data.y_train), "n_test": len(data.y_test), "n_features": data.X_train.shape[1]}
-    measured |= {"nnz_per_instance": nonzero_per_row(data.X_train, data.X_test)}
+    measured |= {"n_train": len(y), "n_test": len(data.y_test), "n_features": X.shape[1]}
+    measured |= {"nnz_per_instance": nonzero_per_row(X, data.X_test)}
     measured |= {"fit_time_s": fit_time, "predict_time_s": predict_time, "peak_memory_mb": memory}
     measured |= {} if load is None else {"load": load}
     rows = plane_rows(data) if cell.trace.rows and cell.source.repeat == 0 else []
@@ -75,41 +79,40 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
 def completed(
     cell: Cell, parameters: EstimatorSpec, measured: Mapping[str, float], processor: str, *, timed_out: bool
 ) -> CellFile:
-    """Return what a cell leaves that has been fitted on this machine, to its end or up to its time limit."""
+    """Return the cell of a fit on this machine that ran to its end or its time limit."""
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if timed_out else ("ok", "")
-    record = _record(cell, parameters, status, message, measured)
-    record.host, record.cpu = machine.host(), processor
-    return CellFile(record, cell.config_hash, time.time())
+    return _cell_file(cell, parameters, status, message, measured, host=machine.host(), cpu=processor)
+
+
+def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
+    """Return the cell of a failed fit, with the parameters of the chosen estimator, if any."""
+    return _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
 
 
 def nonzero_per_row(*parts: Any) -> float:
-    """Return the mean number of entries that are not 0 of the rows of some arrays or matrices."""
+    """Return the mean number of nonzero entries in the rows of arrays or matrices."""
     counts = (X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X) for X in parts)
     return float(sum(counts) / sum(X.shape[0] for X in parts))
 
 
 def plane_rows(data: Prepared) -> list[PlanePoint]:
-    """Return the training rows of a set with two features as (x1, x2, class number), in the order of learning."""
+    """Return the training rows of a set with two features as (x1, x2, class index), in the order of learning."""
     X = data.X_train.toarray() if sp.issparse(data.X_train) else data.X_train
     classes = np.unique(np.concatenate([data.y_train, data.y_test]))
-    numbers = np.searchsorted(classes, data.y_train)
-    return [(float(x1), float(x2), int(number)) for (x1, x2), number in zip(X, numbers, strict=True)]
-
-
-def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
-    """Return what a cell leaves that has no result, with the parameters of the chosen estimator, if there is one."""
-    record = _record(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
-    return CellFile(record, cell.config_hash, time.time())
+    indices = np.searchsorted(classes, data.y_train)
+    return [(float(x1), float(x2), int(index)) for (x1, x2), index in zip(X, indices, strict=True)]
 
 
 def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
-    """Return the parameters of a fit as one flat dict: the kernel's (without the name rbf), and the estimator's own."""
+    """Return the parameters of a fit in one dict: the kernel's (without the name rbf) and the estimator's own."""
     own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
     return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
 
 
-def _record(cell: Cell, parameters: EstimatorSpec, status: str, message: str, measured: Mapping[str, float]) -> Record:
-    return Record(
+def _cell_file(
+    cell: Cell, parameters: EstimatorSpec, status: str, message: str, measured: Mapping[str, float], **machine: str
+) -> CellFile:
+    record = Record(
         key=cell.key,
         experiment=cell.experiment,
         dataset=cell.source.name,
@@ -121,7 +124,9 @@ def _record(cell: Cell, parameters: EstimatorSpec, status: str, message: str, me
         status=status,
         message=message,
         metrics={name: value for name, value in measured.items() if not math.isnan(value)},
+        **machine,
     )
+    return CellFile(record, cell.config_hash, time.time())
 
 
 @lru_cache(maxsize=1)
@@ -133,10 +138,3 @@ def _prepared(source: Source) -> Prepared:
 
 def learner_seed(source: Source) -> int:
     return derived_seed(source.seed, source.name, source.repeat, "learner")
-
-
-def _clock(cell: Cell, estimator: Any, data: Prepared) -> Clock:
-    """Return the clock of a fit, which starts now."""
-    last, first = protocols.steps(estimator, len(data.y_train))
-    evaluate = partial(at_checkpoint, X=data.X_test, y=data.y_test)
-    return Clock(last, cell.trace.points, evaluate, cell.time_limit_s, cell.trace.spacing, first)

@@ -1,96 +1,77 @@
-"""Where a fit runs, and how busy others keep the machine: what tells whether two times can be compared."""
+"""The machine of a fit and its load by others, which determine whether two times are comparable."""
 
 from __future__ import annotations
 
 import platform
 import time
 from collections import deque
-from collections.abc import Iterable
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 from threadpoolctl import threadpool_info
 
-PROC = Path("/proc")
 WINDOW_S = 1.0
-"""Seconds over which the share of others is taken, at least: the kernel counts in hundredths of a second."""
-IDLE = (3, 4)
-"""Places of the columns idle and iowait in /proc/stat."""
-COLUMNS = 8
-"""Of /proc/stat up to steal; what follows is counted in user already."""
+"""Minimum seconds over which the load is measured: the system counts in hundredths of a second."""
 
 
-class Look(NamedTuple):
-    """Processor time in ticks since the machine started, of all its cores."""
+class Usage(NamedTuple):
+    """Processor seconds of all cores since the machine started."""
 
     at: float
-    """Seconds of a clock."""
-    own: int
-    """Used by the processes of this run."""
-    busy: int
-    """Used by anybody, or taken away by the host of a virtual machine."""
-    total: int
+    """Time of the measurement in seconds."""
+    own: float
+    """Used by the run."""
+    busy: float
+    """Used by anybody, or taken by the host of a virtual machine."""
+    total: float
 
 
-class Others:
-    """Tells the share of the machine's processor time that others than this run used just now.
+class OtherLoad:
+    """Measures the fraction of the machine's processor time that other processes use.
 
     Parameters
     ----------
-    run : processes of the run; they and all that they have started, workers and what learners start, are no others
+    run : ids of processes of the run; their descendants belong to the run, too
     """
 
     def __init__(self, *run: int) -> None:
         self.run = run
-        self._looks: deque[Look] = deque()
-        self.share()
+        self._history: deque[Usage] = deque()
+        self.fraction()
 
-    def share(self) -> float | None:
-        """Return the share in [0, 1] since the newest earlier call that is at least WINDOW_S old, else the first call.
-
-        None where the system does not tell (it does on Linux).
-        """
+    def fraction(self) -> float | None:
+        """Return the fraction since the newest call that was at least WINDOW_S ago; None if it is unknown."""
         try:
-            now = look(*self.run)
-        except (OSError, ValueError, IndexError):
+            now = usage(*self.run)
+        except (psutil.Error, OSError):
             return None
-        while len(self._looks) > 1 and now.at - self._looks[1].at >= WINDOW_S:
-            self._looks.popleft()
-        self._looks.append(now)
-        return share(self._looks[0], now)
+        while len(self._history) > 1 and now.at - self._history[1].at >= WINDOW_S:
+            self._history.popleft()
+        self._history.append(now)
+        return fraction_of_others(self._history[0], now)
 
 
-def share(before: Look, after: Look) -> float | None:
-    """Return the share of the processor time between two looks that others used; None where no time has passed."""
+def fraction_of_others(before: Usage, after: Usage) -> float | None:
+    """Return the fraction of processor time that others used between two measurements; None if no time has passed."""
     total = after.total - before.total
-    if total <= 0:
-        return None
     others = (after.busy - before.busy) - (after.own - before.own)
-    return min(1.0, max(0.0, others / total))
+    return min(1.0, max(0.0, others / total)) if total > 0 else None
 
 
-def look(*run: int) -> Look:
-    """Read the counters of the kernel.  Raises OSError, ValueError or IndexError where it has none of them."""
-    ticks = [int(number) for number in (PROC / "stat").read_text().splitlines()[0].split()[1 : COLUMNS + 1]]
-    total = sum(ticks)
-    return Look(time.monotonic(), _used(run, set()), total - sum(ticks[place] for place in IDLE), total)
-
-
-def _used(processes: Iterable[int], seen: set[int]) -> int:
-    """Return the ticks that some processes, their living descendants and their ended children have used."""
-    used = 0
-    for process in {*processes} - seen:
-        seen.add(process)
-        folder = PROC / str(process)
-        behind_name = (folder / "stat").read_text().rpartition(")")[2].split()
-        used += sum(map(int, behind_name[11:15]))  # utime, stime, cutime, cstime
-        for thread in (folder / "task").iterdir():
-            for child in (thread / "children").read_text().split():
-                with suppress(OSError):  # it has just ended
-                    used += _used([int(child)], seen)
-    return used
+def usage(*run: int) -> Usage:
+    """Return the present counters of the system.  Raises psutil.Error or OSError."""
+    times = psutil.cpu_times()
+    total = sum(times[:8])  # what follows on Linux is included in user
+    roots = [psutil.Process(pid) for pid in run]
+    own = 0.0
+    for process in {*roots, *(child for root in roots for child in root.children(recursive=True))}:
+        try:
+            own += sum(process.cpu_times()[:4])  # user, system and those of ended children
+        except psutil.Error:  # it has just ended
+            continue
+    return Usage(time.monotonic(), own, total - times.idle - getattr(times, "iowait", 0.0), total)
 
 
 @lru_cache(maxsize=1)
@@ -100,36 +81,36 @@ def host() -> str:
 
 
 def processor() -> str:
-    """Return what times depend on: "AMD EPYC, OpenBLAS SkylakeX, 1 thread"; call it under the limit of threads."""
+    """Return processor, BLAS and current number of threads: "AMD EPYC, OpenBLAS SkylakeX, 1 thread"."""
     libraries = [library for library in threadpool_info() if library.get("user_api") == "blas"]
     of_numpy = [library for library in libraries if "numpy" in library["filepath"]] or libraries
     parts = [cpu_name()]
     for library in of_numpy[:1]:
-        threads = library["num_threads"]
+        n_threads = library["num_threads"]
         parts.append(f"{library['internal_api']} {library.get('architecture') or ''}".strip())
-        parts.append(f"{threads} thread{'s' if threads > 1 else ''}")
+        parts.append(f"{n_threads} thread{'s' if n_threads > 1 else ''}")
     return ", ".join(filter(None, parts))
 
 
 def cpu_name() -> str:
-    """Return the processor's name as the system gives it."""
+    """Return the system's name of the processor."""
     try:
-        lines = (PROC / "cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
 
 
-_followed: list[Others] = []
+_load: list[OtherLoad] = []
 
 
 def follow(*run: int) -> None:
-    """Count from now on all processes of a run, given by its first ones on this machine, as its own."""
-    if not _followed or _followed[0].run != run:
-        _followed[:] = [Others(*run)]
+    """Count processes and their descendants on this machine as those of the run from now on."""
+    if not _load or _load[0].run != run:
+        _load[:] = [OtherLoad(*run)]
 
 
 def load() -> float | None:
-    """Return the share of the machine that others than this run used just now, None where that is not known."""
-    return _followed[0].share() if _followed else None
+    """Return the fraction of the machine that others than the run used just now, or None if it is unknown."""
+    return _load[0].fraction() if _load else None

@@ -1,15 +1,16 @@
-"""What a run was and on what machine: the content of manifest.yaml."""
+"""The content of manifest.yaml: what a run was, and on which machine."""
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+import psutil
 from joblib import cpu_count
 
 import klr_bench
@@ -19,32 +20,24 @@ from klr_bench.metrics.labels import METRICS, user_metrics
 from klr_bench.runner.machine import cpu_name
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
+"""Libraries on which results may depend."""
+PLACES = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
+"""Keys of the command line, with those below them, on which no result depends."""
 
 
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that numbers may depend on."""
+    """Return the versions of the libraries on which results may depend."""
     return {library: version(library) for library in LIBRARIES}
 
 
-PLACES = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
-"""Keys of the command line, with those inside of them, that no result depends on."""
-
-
 def manifest(
-    config: RunConfig, n_jobs: int, previous: Mapping[str, object], overrides: Sequence[str] = ()
+    config: RunConfig, n_jobs: int, previous: Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> dict[str, object]:
-    """Return the manifest of a run that goes on from a `previous` one, or {}; `overrides` are its words."""
-    labels = {
-        group: {
-            **_labels(previous, group),
-            **{stem: entry.label for stem, entry in entries.items()},
-        }
-        for group, entries in (("algorithms", config.algorithms), ("datasets", config.datasets))
-    }
+    """Return the manifest of a run; `previous` is that of an earlier run in the same folder, or {}."""
     metrics = [name for name in config.metrics or () if name not in METRICS]
-    own = {name: metric.described() for name, metric in user_metrics(metrics, config_files.folders()).items()}
     commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
+    groups: dict[str, Mapping[str, Any]] = {"algorithms": config.algorithms, "datasets": config.datasets}
     return {
         "experiment": config.name,
         "started": str(previous.get("started", now)),
@@ -63,10 +56,15 @@ def manifest(
             "cores": cpu_count(),
             "workers": n_jobs,
             "threads_per_worker": "1, and more for the last cells" if config.parallel.spare_threads else 1,
-            "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+            "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         },
-        "own_metrics": own,
-        "labels": labels,  # of all runs so far: a later one may be of a part
+        "own_metrics": {
+            name: metric.described() for name, metric in user_metrics(metrics, config_files.folders()).items()
+        },
+        "labels": {  # of all runs so far: a later one may be of a part of the experiment
+            group: _labels(previous, group) | {stem: entry.label for stem, entry in entries.items()}
+            for group, entries in groups.items()
+        },
         "config": config.model_dump(),
     }
 
@@ -76,30 +74,31 @@ def _is_place(word: str) -> bool:
     return any(key == place or key.startswith(f"{place}.") for place in PLACES)
 
 
-def _labels(previous: Mapping[str, object], group: str) -> dict[str, str]:
-    """Return the labels of a group in a previous manifest, without values that are not text in a damaged one."""
-    labels = previous.get("labels")
-    entries = labels.get(group) if isinstance(labels, Mapping) else None
-    found = entries.items() if isinstance(entries, Mapping) else ()
-    return {stem: label for stem, label in found if isinstance(stem, str) and isinstance(label, str)}
+def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
+    """Return the labels of a group in a previous manifest, as far as it is not damaged."""
+    try:
+        entries = dict(previous["labels"][group])
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return {stem: label for stem, label in entries.items() if isinstance(stem, str) and isinstance(label, str)}
 
 
 def git_state(folder: Path) -> tuple[str | None, list[str]]:
-    """Return the commit of the checkout that a package runs from, and the package's files that differ from it.
+    """Return the commit of the checkout with a package, and the files of package and `configs/` that differ from it.
 
-    Of the checkout only the package and `configs/` count.  (None, []) where it is no checkout.
+    (None, []) if the package is not in a checkout.
     """
     root = folder.parent
     if not (root / ".git").exists():
         return None, []
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
+
     try:
-        commit = _git(root, "rev-parse", "HEAD").strip()
-        status = _git(root, "status", "--porcelain", "-z", "--no-renames", "-uall", "--", folder.name, "configs")
+        commit = git("rev-parse", "HEAD").strip()
+        status = git("status", "--porcelain", "-z", "--no-renames", "-uall", "--", folder.name, "configs")
     except (OSError, subprocess.SubprocessError):
         return None, []
     return commit, sorted(line[3:] for line in status.split("\0") if line)
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout

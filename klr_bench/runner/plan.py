@@ -1,13 +1,13 @@
-"""From a configuration to the work: cells, one fit each, and the folds that select their parameters.
+"""The work of a run: cells, one fit each, and the folds that select their parameters.
 
-Keys are hashes of content: two pieces of work have the same key exactly if they would give the same result.
+Keys are hashes of content: two cells, or two folds, have equal keys exactly if they would have the same result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -49,16 +49,16 @@ MEASURING = (
     "klr_bench.protocols",
     "klr_bench.runner.fit",
 )
-"""Modules that the result of every cell depends on, besides the estimator's.
+"""Modules on which the result of every cell depends, besides the estimator's.
 
-The names and formats of metrics (`metrics.labels`, `metrics.metric`) are not among them: no result depends on these.
+Names and formats of metrics (`metrics.labels`, `metrics.metric`) are not included: no result depends on them.
 """
 STREAMING = ("klr_bench.runner.prequential",)
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a worker needs to make the arrays of one split of one data set."""
+    """One split of one data set, and where its files are."""
 
     stem: str
     name: str
@@ -70,12 +70,12 @@ class Source:
     repeat: int
 
     def load(self, progress: Progress | None = None) -> Dataset:
-        """Return the data set, fetched and parsed if the cache does not have it."""
+        """Return the data set, fetched and parsed if it is not in the cache."""
         return load(self.stem, self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
 
     @property
     def is_stream(self) -> bool:
-        """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
+        """True if rows are tested on and learned from chunk by chunk, and never all in memory."""
         return self.spec.is_stream
 
     def streamed(self, skip_rows: int = 0, progress: Progress | None = None) -> Streamed:
@@ -85,12 +85,12 @@ class Source:
         )
 
     def check_unchanged(self) -> None:
-        """Refuse a file that is no longer the one that the key is of, as far as it can tell.  Raises KlrBenchError."""
+        """Refuse a file that has changed since the run was planned.  Raises KlrBenchError."""
         if dataset_hash(self.stem, self.spec) != self.data_key:
             fail(f"{self.name}: a file has changed while it was read; run the same command again.")
 
     def content(self) -> dict[str, object]:
-        """Return what the arrays depend on, for a key."""
+        """Return everything that the arrays depend on, for a key."""
         return {
             "data": self.data_key,
             "name": self.name,
@@ -103,10 +103,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the estimators that selection chooses from.
+    """An estimator that selection can choose.
 
-    `estimator` is scored, and `key` is the key of its score within a fold; `chosen` is what the cell fits if this
-    score is the best.  They differ where an algorithm is selected as another one.
+    `estimator` is scored, and `key` is the key of its score within a fold; `chosen` is fitted by the cell if this
+    score is the best.  They differ if an algorithm is selected as another one.
     """
 
     estimator: EstimatorSpec
@@ -117,7 +117,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Fold:
-    """One held-out fold of one repeat, for all candidates that share a kernel."""
+    """One held-out fold of one repeat, with all candidates that share a kernel."""
 
     source: Source
     kernel: Parameters | None
@@ -133,20 +133,19 @@ class Fold:
         return content_hash([content, self.fold, self.selection.model_dump()])
 
     def with_candidates(self, candidates: tuple[Candidate, ...]) -> Fold:
-        """Return the same fold for other candidates."""
+        """Return the same fold with other candidates."""
         return replace(self, candidates=candidates)
 
     def describe(self) -> str:
-        """Return a few words for the progress display and for messages."""
+        """Return a few words for progress and messages."""
         place = f"{self.source.name}, repeat {self.source.repeat}"
         return f"selection on {place}, fold {self.fold}, {len(self.candidates)} learners"
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One fit of one variant of one algorithm on one split, with the candidates that selection chooses from."""
+class Method:
+    """A variant of an algorithm: everything that its cells have in common."""
 
-    source: Source
     experiment: str
     algorithm: str
     variant: Variant
@@ -158,11 +157,18 @@ class Cell:
     trace: TraceConfig
     time_limit_s: float | None
     user_metrics: Mapping[str, str]
-    """Measured metrics that are files of their own, and the hashes of these files."""
+    """Measured user metrics, and the hashes of their files."""
+
+
+@dataclass(frozen=True)
+class Cell(Method):
+    """One fit of one method on one split."""
+
+    source: Source
 
     @cached_property
     def config_hash(self) -> str:
-        """Key of all that the result depends on, but for the repeat."""
+        """Key of everything that the result depends on, except for the repeat."""
         content = self.source.content() | {
             "estimator": self.estimator,
             "target": source_hash(self.estimator[TARGET]),
@@ -182,145 +188,129 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Key of all that the result depends on: the name of the cell's file."""
+        """Key of everything that the result depends on: the name of the cell's file."""
         return content_hash([self.config_hash, self.source.repeat])
 
     @cached_property
     def folds(self) -> list[Fold]:
-        """The folds that the choice needs; none if there is nothing to choose."""
+        """The folds that the choice needs, if there is a choice."""
         if len(self.candidates) == 1:
             return []
+        split = self.source.spec.split
         if self.selection.nested:
-            places = [(self.source, fold) for fold in range(self.selection.folds)]
+            sources = [self.source] * self.selection.folds
         else:
-            split = self.source.spec.split
             assert isinstance(split, Folds)
-            n = split.folds
-            first = self.source.repeat // n * n
-            places = [(replace(self.source, repeat=first + fold), fold) for fold in range(n)]
-        return [Fold(source, self.kernel, fold, self.selection, self.candidates) for source, fold in places]
+            first = self.source.repeat // split.folds * split.folds
+            sources = [replace(self.source, repeat=first + fold) for fold in range(split.folds)]
+        return [Fold(source, self.kernel, fold, self.selection, self.candidates) for fold, source in enumerate(sources)]
 
     def describe(self) -> str:
-        """Return a few words for the progress display and for messages."""
-        variant = f"{self.algorithm} {variant_text(self.variant)}".strip()
-        return f"{variant} on {self.source.name}, repeat {self.source.repeat}"
+        """Return a few words for progress and messages."""
+        method = f"{self.algorithm} {variant_text(self.variant)}".strip()
+        return f"{method} on {self.source.name}, repeat {self.source.repeat}"
 
 
 def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> list[Cell]:
-    """Return all cells of a run, repeat by repeat; raises KlrBenchError where parameters are refused.
+    """Return all cells of a run, repeat by repeat.  Raises KlrBenchError for invalid parameters.
 
-    No data set is loaded or fetched for it.  Estimators are constructed, so that they can refuse combinations of
-    values, only with `construct`.
+    No data set is loaded or fetched.  With `construct`, estimators are created, so that they can refuse combinations
+    of values.
     """
     cells = []
-    columns = _columns(config, construct=construct)
+    methods = _methods(config, construct=construct)
     for stem, spec in config.datasets.items():
         key, name = dataset_hash(stem, spec), dataset_name(stem, spec)
+        left_out = config.left_out.get(stem, {})
+        included = [method for method in methods if not _is_left_out(left_out, method)]
         for repeat in range(config.repeats):
             source = Source(stem, name, spec, key, cache, config.data.mirror, config.seed, repeat)
-            left_out = config.left_out.get(stem, {})
-            cells += [column(source=source) for column in columns if not _is_left_out(left_out, column.keywords)]
+            cells += [Cell(**vars(method), source=source) for method in included]
     return cells
 
 
 def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
-    """Return every N-th cell from the K-th on, for a shard K/N; all cells without one."""
+    """Return every N-th cell from the K-th on, for a shard K/N; all cells for None."""
     first, n_shards = map(int, shard.split("/")) if shard else (1, 1)
     return list(cells[first - 1 :: n_shards])
 
 
-def _columns(config: RunConfig, *, construct: bool) -> list[partial[Cell]]:
-    """Return what the cells of a column of the table have in common, one entry per algorithm and variant."""
-    columns = []
-    metrics = _file_hashes(config.metrics or ())
-    score = _score_key(config.selection.score)
+def _methods(config: RunConfig, *, construct: bool) -> list[Method]:
+    """Return all combinations of an algorithm and values of its sweep.
+
+    A swept parameter is removed from the grid unless its value is "cv".
+    """
+    methods = []
+    user_metrics = _file_hashes(config.metrics or ())
+    score = config.selection.score
+    # scores depend on the direction of their metric, or the code of its file, besides `MEASURING`
+    score_key: Parameters = {score: METRICS[score].better} if score in METRICS else _file_hashes([score])
     for stem, algorithm in config.algorithms.items():
-        for variant, estimator, grid in variants(algorithm, config.sweep.get(stem, {})):
-            choices = _candidates(algorithm, estimator, grid, score)
+        sweep = config.sweep.get(stem, {})
+        for values in product(*sweep.values()):
+            variant = dict(zip(sweep, values, strict=True))
+            fixed = {name: value for name, value in variant.items() if value != LEFT_TO_SELECTION}
+            grid = {name: list(values) for name, values in algorithm.grid.items() if name not in fixed}
+            estimator = {**algorithm.estimator, **fixed}
+            choices = _candidates(algorithm, candidates(estimator, grid), score_key)
             check_candidates(stem, [choice.chosen for choice in choices], construct=construct)
-            scored = [choice.estimator for choice in choices if choice.estimator != choice.chosen]
-            if scored:
+            if algorithm.selected_as:
+                scored = [choice.estimator for choice in choices]
                 check_candidates(stem, scored, construct=construct, part="selected_as")
-            column = partial(
-                Cell,
-                experiment=config.name,
-                algorithm=stem,
-                variant=variant,
-                estimator=estimator,
-                grid=grid,
-                candidates=choices,
-                kernel=shared_kernel(algorithm, estimator, config.kernel),
-                selection=config.selection,
-                trace=config.trace,
-                time_limit_s=algorithm.time_limit_s,
-                user_metrics=metrics,
+            methods.append(
+                Method(
+                    experiment=config.name,
+                    algorithm=stem,
+                    variant=Variant(variant),
+                    estimator=estimator,
+                    grid=grid,
+                    candidates=choices,
+                    kernel=shared_kernel(algorithm, estimator, config.kernel),
+                    selection=config.selection,
+                    trace=config.trace,
+                    time_limit_s=algorithm.time_limit_s,
+                    user_metrics=user_metrics,
+                )
             )
-            columns.append(column)
-    return columns
+    return methods
 
 
 def _candidates(
-    algorithm: AlgorithmConfig, estimator: EstimatorSpec, grid: Mapping[str, list[Any]], score: Parameters
+    algorithm: AlgorithmConfig, estimators: Sequence[EstimatorSpec], score_key: Parameters
 ) -> tuple[Candidate, ...]:
-    """Return what selection chooses from: the estimators of the grid, scored as another one where that is said."""
-    limit, other = algorithm.time_limit_s, algorithm.selected_as
-    found = []
-    for chosen in candidates(estimator, grid):
-        scored = {**chosen, **other}
-        found.append(Candidate(scored, limit, candidate_key(scored, limit, score), chosen))
-    return tuple(found)
+    limit, choices = algorithm.time_limit_s, []
+    for chosen in estimators:
+        scored = {**chosen, **algorithm.selected_as}
+        key = content_hash([scored, source_hash(scored[TARGET]), limit, score_key])
+        choices.append(Candidate(scored, limit, key, chosen))
+    return tuple(choices)
 
 
-def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], column: Parameters) -> bool:
-    """Return True if a data set leaves out a method: its algorithm, with one of the listed values of each parameter."""
-    values = left_out.get(column["algorithm"])
-    return values is not None and all(column["variant"].get(name) in listed for name, listed in values.items())
-
-
-def variants(
-    algorithm: AlgorithmConfig, sweep: Mapping[str, list[Any]]
-) -> list[tuple[Variant, EstimatorSpec, dict[str, list[Any]]]]:
-    """Return (variant, estimator, grid) of each combination of a sweep's values.
-
-    A swept parameter leaves the grid, unless its value is "cv": then it stays there.
-    """
-    found = []
-    for values in product(*sweep.values()):
-        chosen = dict(zip(sweep, values, strict=True))
-        fixed = {name: value for name, value in chosen.items() if value != LEFT_TO_SELECTION}
-        grid = {name: list(values) for name, values in algorithm.grid.items() if name not in fixed}
-        found.append((Variant(chosen), {**algorithm.estimator, **fixed}, grid))
-    return found
-
-
-def candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, score: Parameters) -> str:
-    """Return the key of a candidate's score within a fold; `score` is what `_score_key` returns."""
-    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, score])
+def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], method: Method) -> bool:
+    """Return True if a data set leaves out a method: its algorithm, with one of the listed values per parameter."""
+    values = left_out.get(method.algorithm)
+    return values is not None and all(method.variant.get(name) in listed for name, listed in values.items())
 
 
 def check_candidates(
     stem: str, estimators: Sequence[EstimatorSpec], *, construct: bool, part: str = "estimator"
 ) -> None:
-    """Refuse values that the estimators, all of one class, refuse themselves, before anything runs."""
+    """Refuse parameter values that the estimators refuse, before anything runs."""
     with located(f"algorithms.{stem}.{part}"):
-        _check_estimators(estimators, construct=construct)
-
-
-def _check_estimators(estimators: Sequence[EstimatorSpec], *, construct: bool) -> None:
-    for estimator in estimators:
-        try:
-            checked = with_any_gamma(estimator)
-            check_parameters(checked)
-            if construct:
-                protocols.check_parameters(build(checked))
-        except (KlrBenchError, ValueError, TypeError) as error:
-            raise KlrBenchError(str(error)) from error
-        except (Exception, SystemExit) as error:
-            fail(f"{estimator[TARGET]} raised {described(error)}")
+        for estimator in estimators:
+            try:
+                checked = with_any_gamma(estimator)
+                check_parameters(checked)
+                if construct:
+                    protocols.check_parameters(build(checked))
+            except (KlrBenchError, ValueError, TypeError) as error:
+                raise KlrBenchError(str(error)) from error
+            except (Exception, SystemExit) as error:
+                fail(f"{estimator[TARGET]} raised {described(error)}")
 
 
 def group_folds(cells: Sequence[Cell]) -> list[Fold]:
-    """Return the folds of all cells, those of one fold and kernel as one, each candidate once."""
+    """Return the folds of all cells; cells with the same fold and kernel share one, with each candidate once."""
     groups: dict[str, tuple[Fold, dict[str, Candidate]]] = {}
     for cell in cells:
         for fold in cell.folds:
@@ -332,8 +322,3 @@ def group_folds(cells: Sequence[Cell]) -> list[Fold]:
 def _file_hashes(names: Sequence[str]) -> dict[str, str]:
     files = metric_files(config_files.folders())
     return {name: file_hash(files[name]) for name in names if name in files}
-
-
-def _score_key(name: str) -> Parameters:
-    """Return what scores depend on besides `MEASURING`: the direction of their metric, or the code of its file."""
-    return {name: METRICS[name].better} if name in METRICS else _file_hashes([name])

@@ -1,4 +1,4 @@
-"""A cell on a stream: test on each chunk of rows, then learn from it; checkpoints let a killed pass go on.
+"""A cell on a stream: test on each chunk of rows, then learn from it.
 
 results/<experiment>/streams/<key>.state    the last checkpoint of an unfinished cell
 """
@@ -20,7 +20,6 @@ from threadpoolctl import threadpool_limits
 
 from klr_bench import protocols
 from klr_bench.config.splitting import Stream
-from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.preprocessing import Scaling, scaling_by
 from klr_bench.datasets.splits import scaling as scaling_kind
 from klr_bench.instantiate import EstimatorSpec
@@ -37,11 +36,11 @@ from klr_bench.runner.selection import make
 logger = logging.getLogger(__name__)
 
 SUMS = ("n_rows", "n_features", "n_nonzero", "learning_s", "testing_s", "memory_mb", "points")
-"""Attributes of a pass that a checkpoint keeps beside the learner and the rows tested."""
+"""Attributes of a pass in a checkpoint, besides the estimator and the test results."""
 
 
-def ahead(chunks: Iterable[Any]) -> Iterator[Any]:
-    """Yield the chunks, each while a thread already reads the next one."""
+def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
+    """Yield the chunks, while a thread reads the next one."""
     rest, end = iter(chunks), object()
     with ThreadPoolExecutor(1) as reader:
         reading = reader.submit(next, rest, end)
@@ -52,27 +51,27 @@ def ahead(chunks: Iterable[Any]) -> Iterator[Any]:
 
 @dataclass
 class Tested:
-    """Rows that were predicted before they were learned from."""
+    """Results on rows that were predicted before they were learned from."""
 
     n: int = 0
     n_right: int = 0
     loss: float | None = 0.0
-    """Sum of -log P(y|x), None where there are no probabilities."""
+    """Sum of -log P(y|x); None without probabilities."""
 
     def add(self, other: Tested) -> None:
-        """Count the rows of another one, too."""
+        """Add the rows of another result."""
         self.n, self.n_right = self.n + other.n, self.n_right + other.n_right
         self.loss = None if self.loss is None or other.loss is None else self.loss + other.loss
 
     def metrics(self) -> dict[str, float]:
-        """Return accuracy and log loss, each if it is known."""
+        """Return accuracy and log loss, if known."""
         if not self.n:
             return {}
         return {"accuracy": self.n_right / self.n} | ({} if self.loss is None else {"log_loss": self.loss / self.n})
 
 
 def tested(predictions: Predictions) -> Tested:
-    """Compare the predictions of the rows of a chunk with their labels."""
+    """Return the result of the predictions of a chunk."""
     predictions.check_classes()
     logs = predictions.log_probabilities
     loss = None if logs is None else float(-logs[predictions.truth].sum())
@@ -80,53 +79,51 @@ def tested(predictions: Predictions) -> Tested:
 
 
 def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> Tested:
-    """Compare decision values with the labels -1 and +1; their sigmoids are the probabilities, if there are any."""
-    margins = y * decision
+    """Return the result of decision values for labels -1 and +1."""
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
     logistic = protocols.predict_proba(estimator) is not None
-    return Tested(len(y), n_right, float(np.logaddexp(0.0, -margins).sum()) if logistic else None)
+    return Tested(len(y), n_right, float(np.logaddexp(0.0, -y * decision).sum()) if logistic else None)
 
 
 @dataclass
 class Pass:
-    """One pass of a learner over a stream, as far as it has come."""
+    """The state of one pass of an estimator over a stream."""
 
     estimator: Any
     scaling: Scaling
     parameters: EstimatorSpec
     classes: NDArray[np.int8]
     by_rows: bool = False
-    """Whether each row is tested on after all rows before it have been learned from, not only their chunks."""
+    """True to test on each row after learning from all rows before it, not only from the chunks before."""
     n_rows: int = 0
     n_features: int = 0
     n_nonzero: int = 0
     learning_s: float = 0.0
     testing_s: float = 0.0
     memory_mb: float = 0.0
+    """Maximum over all processes that have worked on this pass."""
     whole: Tested = field(default_factory=Tested)
     window: Tested = field(default_factory=Tested)
     points: list[Checkpoint] = field(default_factory=list)
 
     def take(self, X: Any, y: NDArray[np.int8]) -> None:
-        """Test on the rows of a chunk, but for the first, and learn from them."""
-        X, found = self.scaling.transform(X), Tested()
+        """Test on the rows of a chunk, except for the first one, and learn from them."""
+        X, result = self.scaling.transform(X), Tested()
         started = time.perf_counter()
         if self.by_rows:
             decision = self.estimator.partial_fit_scores(X, y, classes=self.classes)
             learned = time.perf_counter()
+            result = scored(self.estimator, decision, y) if self.n_rows else result
             self.learning_s += learned - started
-            if self.n_rows:
-                found = scored(self.estimator, decision, y)
             self.testing_s += time.perf_counter() - learned
         else:
-            if self.n_rows:
-                found = tested(predict(self.estimator, X, y))
-            learning = time.perf_counter()
+            result = tested(predict(self.estimator, X, y)) if self.n_rows else result
+            predicted = time.perf_counter()
             self.estimator.partial_fit(X, y, classes=self.classes)
-            self.testing_s += learning - started
-            self.learning_s += time.perf_counter() - learning
-        self.whole.add(found)
-        self.window.add(found)
+            self.testing_s += predicted - started
+            self.learning_s += time.perf_counter() - predicted
+        self.whole.add(result)
+        self.window.add(result)
         self.n_rows, self.n_features = self.n_rows + len(y), X.shape[1]
         self.n_nonzero += int(np.count_nonzero(X.data if sp.issparse(X) else X))
 
@@ -136,76 +133,71 @@ class Pass:
         checkpoint.save(path, key, self.estimator, sums | {"whole": vars(self.whole), "window": vars(self.window)})
 
     def resume(self, path: Path, key: str) -> None:
-        """Go on from a checkpoint, if there is one.  Raises CheckpointError."""
+        """Continue from a checkpoint, if there is one.  Raises CheckpointError."""
         sums = checkpoint.restore(path, key, self.estimator)
         if sums is not None:
             self.whole, self.window = Tested(**sums.pop("whole")), Tested(**sums.pop("window"))
-            vars(self).update(sums, points=[tuple(point) for point in sums["points"]])
-
-    def note_memory(self) -> None:
-        """Keep the largest memory of all processes that have worked on this pass."""
-        self.memory_mb = max(self.memory_mb, peak_memory_mb())
+            vars(self).update(sums)
 
     def close_window(self) -> None:
-        """Keep what is known at the end of a window."""
-        self.note_memory()
-        numbers = self.window.metrics() | protocols.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
-        self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in numbers.items()]
+        """Store the metrics of a window and begin the next one."""
+        self.memory_mb = max(self.memory_mb, peak_memory_mb())
+        values = self.window.metrics() | protocols.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
+        self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in values.items()]
         self.window = Tested()
 
     def metrics(self) -> Metrics:
-        """Return the numbers of the record; accuracy and log loss are those of chunks before they were learned from."""
-        sizes: Metrics = {"n_train": self.n_rows, "n_test": self.whole.n, "n_features": self.n_features}
-        times: Metrics = {"fit_time_s": self.learning_s, "predict_time_s": self.testing_s}
-        of_rows: Metrics = {"nnz_per_instance": self.n_nonzero / max(self.n_rows, 1), "peak_memory_mb": self.memory_mb}
-        return {**self.whole.metrics(), **fitted(self.estimator, self.n_rows), **sizes, **times, **of_rows}
+        """Return the metrics of the record; accuracy and log loss are those before learning."""
+        return {
+            **self.whole.metrics(),
+            **fitted(self.estimator, self.n_rows),
+            "n_train": self.n_rows,
+            "n_test": self.whole.n,
+            "n_features": self.n_features,
+            "fit_time_s": self.learning_s,
+            "predict_time_s": self.testing_s,
+            "nnz_per_instance": self.n_nonzero / max(self.n_rows, 1),
+            "peak_memory_mb": max(self.memory_mb, peak_memory_mb()),
+        }
 
 
 def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
-    """Let the chosen estimator go through the stream of a cell, from its last checkpoint on."""
+    """Let the chosen estimator learn from the stream of a cell, from its last checkpoint on."""
     split = cell.source.spec.split
     assert isinstance(split, Stream)
-    place = _state(folder, cell.key)
+    state = _state(folder, cell.key)
     with threadpool_limits(1):
         cell.source.check_unchanged()
         data = cell.source.streamed()
         reset_peak_memory()
-        load, stopped = machine.load(), False
-        now = _resumed(cell, chosen, data, place, by_rows=split.test == "rows")
-        for X, y in ahead(cell.source.streamed(now.n_rows) if now.n_rows else data):
+        load, timed_out = machine.load(), False
+        X, _ = next(iter(data))  # files without rows are refused by their reader
+        now = _begin(cell, chosen, X, len(data.classes), by_rows=split.test == "rows")
+        try:
+            now.resume(state, cell.key)
+        except checkpoint.CheckpointError as error:
+            logger.warning("%s starts again from its first row: %s: %s.", cell.describe(), state, error)
+        for X, y in read_ahead(cell.source.streamed(now.n_rows) if now.n_rows else data):
             before = now.n_rows
             now.take(X, y)
-            stopped = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
+            timed_out = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
             if before // split.window < now.n_rows // split.window:
                 now.close_window()
-            if stopped:
+            if timed_out:
                 break
             if before // split.checkpoint < now.n_rows // split.checkpoint:
                 cell.source.check_unchanged()
-                now.save(place, cell.key)
+                now.save(state, cell.key)
         cell.source.check_unchanged()
-        now.note_memory()
-        if now.window.n >= split.window / 2 or not now.points:  # fewer rows say little
+        if now.window.n >= split.window / 2 or not now.points:  # fewer rows are too few for a point
             now.close_window()
         measured = now.metrics() | ({} if load is None else {"load": load})
-        ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=stopped)
+        ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=timed_out)
     return replace(ended, checkpoints=now.points)
 
 
-def _resumed(cell: Cell, chosen: EstimatorSpec, data: Streamed, place: Path, *, by_rows: bool) -> Pass:
-    """Return the pass as its last checkpoint has it, else a pass before its first chunk."""
-    X, _ = next(iter(data))  # files without rows are refused by their reader
-    now = _begun(cell, chosen, X, len(data.classes), by_rows=by_rows)
-    try:
-        now.resume(place, cell.key)
-    except checkpoint.CheckpointError as error:
-        logger.warning("%s starts again from its first row: %s: %s.", cell.describe(), place, error)
-        now = _begun(cell, chosen, X, len(data.classes), by_rows=by_rows)
-    return now
-
-
-def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
-    """Return a pass before its first chunk X, from which the scale of the features and the kernel width come."""
+def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
+    """Return a new pass; the first chunk X determines the scale of the features and gamma."""
     seed, sparse = learner_seed(cell.source), sp.issparse(X)
     scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.scale, sparse=sparse))
     X = scaling.transform(X)
@@ -216,8 +208,8 @@ def _begun(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows
     return Pass(estimator, scaling, flat_parameters(chosen, kernel), classes, by_rows)
 
 
-def forget(folder: Path, key: str) -> None:
-    """Remove the state of a cell that has landed, if there is one; `folder` is that of the experiment's results."""
+def remove_state(folder: Path, key: str) -> None:
+    """Remove the checkpoint of a finished cell, if there is one; `folder` is the results folder of the experiment."""
     _state(folder, key).unlink(missing_ok=True)
 
 

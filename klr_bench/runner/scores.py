@@ -1,8 +1,8 @@
-"""The scores of selection on disk: what is there, what is missing, and the choice that follows.
+"""Scores of selection in the results folder, and the candidates chosen by them.
 
     results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  [crc32, {key of a candidate: score}]
 
-A candidate's score depends on the fold and on the candidate alone; so a run computes only what no earlier run has.
+A candidate's score depends only on the fold and the candidate, so a run computes only missing scores.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from klr_bench.runner.plan import Cell, Fold, group_folds
 from klr_bench.runner.selection import FAILED, LONGEST_REASON, Score, choose
 
 LARGEST = 1e300
-"""Of scores; the sum of some more is still a number."""
+"""Maximum absolute value of a score; sums of scores stay finite."""
 
 Scores = dict[str, Score]
 
 
 class ScoreStore:
-    """The selections of one experiment; with `fresh` what earlier runs have left is not read."""
+    """The scores of one experiment; with `fresh`, those of earlier runs are ignored."""
 
     def __init__(self, folder: Path, *, fresh: bool) -> None:
         self._folder = folder / "selections"
@@ -33,11 +33,11 @@ class ScoreStore:
         self._known: dict[str, Scores] = {}
 
     def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
-        """Return the folds of all cells, each with the candidates that have no score yet, if there are any."""
+        """Return the folds with candidates that have no score yet, with these candidates."""
         return [missing for fold in group_folds(cells) if (missing := self.missing(fold))]
 
     def missing(self, fold: Fold, *, again: bool = False) -> Fold | None:
-        """Return the fold with those candidates that have no score yet, or None if all have; looked for `again`."""
+        """Return the fold with its candidates without a score, or None if all have one; `again` reads the files."""
         if again and not self._fresh:
             self._known.pop(fold.key, None)
         known = self._scores(fold)
@@ -45,28 +45,30 @@ class ScoreStore:
         return fold.with_candidates(candidates) if candidates else None
 
     def write(self, fold: Fold, scores: Sequence[Score]) -> None:
-        """Keep the scores of a fold's candidates."""
-        found = {candidate.key: score for candidate, score in zip(fold.candidates, scores, strict=True)}
-        write_checked_json(self._folder / fold.key / f"{content_hash(sorted(found))}.json", found)
-        self._scores(fold).update(found)
+        """Store the scores of a fold's candidates."""
+        by_key = {candidate.key: score for candidate, score in zip(fold.candidates, scores, strict=True)}
+        write_checked_json(self._folder / fold.key / f"{content_hash(sorted(by_key))}.json", by_key)
+        self._scores(fold).update(by_key)
 
     def choice(self, cell: Cell) -> EstimatorSpec | None:
-        """Return the candidate that a cell is to fit; None if none of them could be fitted in every fold."""
+        """Return the chosen candidate of a cell, or None if none could be fitted in every fold."""
         if len(cell.candidates) == 1:
             return cell.candidates[0].chosen
-        folds = [self._scores(fold) for fold in cell.folds]
-        scores = [[fold[candidate.key] for fold in folds] for candidate in cell.candidates]
-        best = choose(scores, cell.selection.tolerance)
+        best = choose(self._table(cell), cell.selection.tolerance)
         return None if best is None else cell.candidates[best].chosen
 
-    def none_fitted(self, cell: Cell) -> str:
-        """Return the message of a cell for which there is no choice, with the reason of the first candidate."""
-        scores = [self._scores(fold)[candidate.key] for candidate in cell.candidates for fold in cell.folds]
-        reasons = [score[FAILED] for score in scores if isinstance(score, dict)]
+    def failure_message(self, cell: Cell) -> str:
+        """Return the message of a cell without a choice, with the reason for the first failed candidate."""
+        reasons = [score[FAILED] for row in self._table(cell) for score in row if isinstance(score, dict)]
         limit = cell.candidates[0].time_limit_s
         within = f" within time_limit_s={limit:g}" if limit and not reasons else ""
         message = f"none of the {len(cell.candidates)} candidates of the grid could be fitted in every fold{within}"
         return f"{message}: {reasons[0]}" if reasons else f"{message}; change the grid, or scale the data."
+
+    def _table(self, cell: Cell) -> list[list[Score]]:
+        """Return the scores of a cell's candidates (rows) in its folds (columns)."""
+        folds = [self._scores(fold) for fold in cell.folds]
+        return [[scores[candidate.key] for scores in folds] for candidate in cell.candidates]
 
     def _scores(self, fold: Fold) -> Scores:
         if fold.key not in self._known:
@@ -79,19 +81,15 @@ class ScoreStore:
         return self._known[fold.key]
 
 
-def is_failure(score: object) -> bool:
-    """Return True for a score that is the reason why its candidate has failed."""
-    if not isinstance(score, dict) or [*score] != [FAILED]:
-        return False
-    return isinstance(score[FAILED], str) and len(score[FAILED]) <= LONGEST_REASON
-
-
 def is_score(score: object, metric: Metric | None) -> bool:
-    """Return True for a possible score by a metric, or by any metric for None; other scores are computed again.
+    """Return True for a possible score by a metric, or by an unknown metric for None.
 
-    A score is a finite number, the negative of a metric that is better the lower it is; null; or why there is none.
+    A score is a finite number, negative for a metric that is better the lower it is, or None, or {FAILED: reason}.
     """
-    if score is None or is_failure(score):
+    if isinstance(score, dict):
+        reason = score.get(FAILED)
+        return len(score) == 1 and isinstance(reason, str) and len(reason) <= LONGEST_REASON
+    if score is None:
         return True
     if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) < LARGEST:
         return False

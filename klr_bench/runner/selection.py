@@ -1,7 +1,7 @@
-"""Cross-validation on the training set: the kernel's width, the candidates of a grid, their scores, the choice.
+"""Cross-validation on the training set: the candidates of a grid, their scores, and the choice.
 
-The unit of work is one fold of one repeat, with all learners that share a kernel: they see the same examples in the
-same order, so that one pass over the fold may serve them all.
+The unit of work is one fold of one repeat, with all estimators that share a kernel: they see the same examples in the
+same order, so that they may share a pass over the fold.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from klr_bench.metrics.predictions import Predictions, from_decision, predict
 from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 
 Score = float | dict[str, str] | None
-"""Of a candidate in a fold: a number, None where it cannot be fitted, or {FAILED: why} where its code failed."""
+"""Score of a candidate in a fold: a number, None if it cannot be fitted, or {FAILED: reason} if its code failed."""
 FAILED = "failed"
 LONGEST_REASON = 500
+"""Maximum length of a reason."""
 
 
 def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
@@ -36,13 +37,9 @@ def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list
 
 
 def make(estimator: Parameters, kernel: Parameters, seed: int) -> Any:
-    """Build an estimator with a resolved kernel; kernel parameters of its own take precedence."""
-    known = parameters(estimator[TARGET])
-    given = dict(kernel)
-    if "random_state" in known:
-        given["random_state"] = seed
-    given.update({name: value for name, value in estimator.items() if value is not None and name != TARGET})
-    return build({TARGET: estimator[TARGET], **given})
+    """Build an estimator with a resolved kernel; its own kernel parameters take precedence."""
+    seeded = {"random_state": seed} if "random_state" in parameters(estimator[TARGET]) else {}
+    return build({**kernel, **seeded, **{name: value for name, value in estimator.items() if value is not None}})
 
 
 def score_fold(
@@ -58,68 +55,63 @@ def score_fold(
     score: str = "accuracy",
     time_limits_s: Sequence[float | None] | None = None,
 ) -> list[Score]:
-    """Return the score of each learner on one held-out fold of the training rows; None where it cannot be fitted, and
-    the exception in words where its code raised one other than a ValueError or an ArithmeticError.
+    """Return the score of each estimator on one held-out fold of the training rows.
 
-    `time_limits_s` has one entry per learner, None for no limit.  A learner whose fit takes longer is stopped and
-    counts as not fitted; learners that share a pass have the sum of their limits for it.
+    The score is None for a ValueError, an ArithmeticError or an exceeded time limit, and {FAILED: reason} for any other
+    exception.
 
-    `score` is a metric of predictions; of one that is better the lower it is, the negative is returned.
-
-    The folds are those of the first `max_examples` training rows; the kernel's width is that of all of them.  Where
-    selection is not `nested`, the fold is the split itself: all training rows, scored on the test rows.
-    A step size of R/sqrt(T) is that of a fit to all training rows.
+    Parameters
+    ----------
+    folds, max_examples : the folds are those of the first `max_examples` training rows; gamma, and a step size of
+        R/sqrt(T), are those for all training rows
+    nested : if False, the fold is the split itself: all training rows, scored on the test rows
+    score : a metric of predictions; the negative value is returned for a metric that is better the lower it is
+    time_limits_s : one entry per estimator, None for no limit; those that share a pass have the sum of their limits
     """
     resolved = resolve_kernel(kernel, data.X_train, seed)
-    X, y, X_held_out, y_held_out = _fold(data, fold, folds, max_examples) if nested else _split(data)
-    if len(np.unique(y)) < 2:
+    arrays = data.X_train, data.y_train, data.X_test, data.y_test
+    if nested:
+        n = min(len(data.y_train), max_examples or len(data.y_train))
+        rows, held_out = fold_rows(n, folds, fold)
+        arrays = tuple(frozen(array[part]) for part in (rows, held_out) for array in (data.X_train, data.y_train))
+    n_classes = len(np.unique(arrays[1]))
+    if n_classes < 2:
         fail(
-            f"without fold {fold} the {len(y)} training rows have one class only; use fewer folds (selection.folds=), "
-            "or data with more rows of each class."
+            f"without fold {fold} the {len(arrays[1])} training rows have one class only; use fewer folds "
+            "(selection.folds=), or data with more rows of each class."
         )
-    made = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
-    estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in made]
-    scores: list[Score] = [None] * len(estimators)
+    built = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
+    estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in built]
     metric = find_metric(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
-    for group in sharing(estimators, len(np.unique(y))):
+    scores: dict[int, Score] = {}
+    for group in sharing(estimators, n_classes):
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])
+        values: Sequence[Score]
         try:
-            arrays = lent(X), lent(y), lent(X_held_out), lent(y_held_out)
-            found: list[Score] = [*group_scores(members, *arrays, metric, limit)]
+            X, y, X_test, y_test = map(lent, arrays)
+            values = group_scores(members, X, y, X_test, y_test, metric, limit)
         except (ValueError, ArithmeticError, TimeLimitError):  # a rule that refuses an example, a step that overflows
-            found = [None] * len(group)
+            values = [None] * len(group)
         except Exception as error:
-            found = [{FAILED: shown(raised(error), LONGEST_REASON)}] * len(group)
-        for i, value in zip(group, found, strict=True):
-            scores[i] = value
-    return scores
-
-
-def _fold(data: Prepared, fold: int, folds: int, max_examples: int | None) -> tuple[Any, ...]:
-    """Return X and y to train on, and X and y held out, of one fold of the training rows."""
-    rows, held_out = fold_rows(min(len(data.y_train), max_examples or len(data.y_train)), folds, fold)
-    return tuple(frozen(array[part]) for part in (rows, held_out) for array in (data.X_train, data.y_train))
-
-
-def _split(data: Prepared) -> tuple[Any, ...]:
-    """Return X and y to train on, and X and y to test on."""
-    return data.X_train, data.y_train, data.X_test, data.y_test
+            values = [{FAILED: shown(raised(error), LONGEST_REASON)}] * len(group)
+        scores.update(zip(group, values, strict=True))
+    return [scores[i] for i in range(len(estimators))]
 
 
 def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
-    """Return the positions of the estimators in groups: those that can share a pass over the data, others alone."""
+    """Return the indices of the estimators in groups that can share a pass over the data."""
     groups: dict[Any, list[int]] = {}
-    for position, estimator in enumerate(estimators):
+    for i, estimator in enumerate(estimators):
         key = protocols.pass_key(estimator, n_classes)
-        groups.setdefault(("alone", position) if key is None else ("shared", key), []).append(position)
+        groups.setdefault(("alone", i) if key is None else ("shared", key), []).append(i)
     return list(groups.values())
 
 
 def _total(limits: Sequence[float | None]) -> float | None:
-    """Return the sum of the limits, None where one of them is None."""
-    given = [limit for limit in limits if limit is not None]
-    return sum(given) if len(given) == len(limits) else None
+    """Return the sum of the limits, or None if one of them is None."""
+    numbers = [limit for limit in limits if limit is not None]
+    return sum(numbers) if len(numbers) == len(limits) else None
 
 
 def group_scores(
@@ -133,8 +125,8 @@ def group_scores(
 ) -> list[Score]:
     """Return the score of each estimator of a group on the test rows.
 
-    None for an estimator whose rule refuses an example, and if the fit takes longer than the limit in seconds.
-    Raises TimeLimitError if a fit that takes no callback is stopped.
+    None for an estimator whose rule refuses an example, and for all if the fit exceeds the limit in seconds.
+    Raises TimeLimitError if a fit without a callback is stopped.
     """
     clock = None if time_limit_s is None else Clock(1, 0, lambda _: {}, time_limit_s)
     if len(estimators) == 1:
@@ -157,7 +149,7 @@ def group_scores(
 
 
 def score_of(metric: Metric, predictions: Predictions) -> Score:
-    """Return a metric such that more is better; a failure where there is none, None where it is not a number."""
+    """Return a metric, negated if lower is better; a failure if it does not apply, None if it is not a number."""
     value = None if metric.of is None else metric.of(predictions)
     if value is None:
         return {FAILED: f"its predictions have no {metric.name}, by which selection.score chooses; use another score."}
@@ -167,18 +159,18 @@ def score_of(metric: Metric, predictions: Predictions) -> Score:
 
 
 def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | None:
-    """Return the first candidate whose mean score over folds is the highest, up to the tolerance; None if all failed.
+    """Return the first candidate whose mean score is the highest, up to the tolerance; None if all have failed.
 
-    `scores` holds a row a candidate with an entry a fold; one failed fold is as bad as all.
+    `scores` has one row per candidate and one column per fold; a candidate that failed in a fold is never chosen.
     """
     means = [_mean(row) for row in scores]
     best = max(means)
     if best == -math.inf:
         return None
-    return next(place for place, mean in enumerate(means) if mean >= round(best - tolerance, 12))
+    return next(i for i, mean in enumerate(means) if mean >= round(best - tolerance, 12))
 
 
 def _mean(scores: Sequence[Score]) -> float:
-    """Return the mean of a candidate's scores, minus infinity where it has failed in a fold."""
+    """Return the mean of a candidate's scores, or minus infinity if it has failed in a fold."""
     numbers = [score for score in scores if isinstance(score, int | float)]
     return round(float(np.mean(numbers)), 12) if len(numbers) == len(scores) else -math.inf

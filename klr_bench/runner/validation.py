@@ -1,4 +1,4 @@
-"""What can be found wrong with an experiment once its data are there, before anything runs."""
+"""Checks of an experiment once its data are available, before anything runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,17 @@ from klr_bench.runner.plan import Cell
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
-    """Refuse a data set that the cells, which are all on this one, cannot use."""
+    """Refuse a data set that its cells cannot use."""
     for cell in {cell.source.repeat: cell for cell in cells}.values():
-        _check_split(dataset, cell)
+        source, n_folds = cell.source, cell.selection.folds
+        y = dataset.y[make_split(dataset, source.spec.split, source.seed, source.repeat).train]
+        rarest = min(int((y == label).sum()) for label in np.unique(dataset.y))
+        if rarest < 1 or len(y) < 2 * n_folds:
+            fail(
+                f"{dataset.name}: repeat {source.repeat} has {len(y)} training rows, {rarest} of the rarest class; at "
+                f"least one of each class and {2 * n_folds} in all (two per fold) are needed: use more data, or "
+                f"fewer folds (selection.folds={n_folds})."
+            )
     check_many_classes(dataset.name, len(dataset.classes), cells)
     if any(cell.trace.rows for cell in cells) and dataset.X.shape[1] != 2:
         fail(
@@ -28,24 +36,10 @@ def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
         )
 
 
-def _check_split(dataset: Dataset, cell: Cell) -> None:
-    """Refuse a data set with too few rows to train on."""
-    source, n_folds = cell.source, cell.selection.folds
-    y = dataset.y[make_split(dataset, source.spec.split, source.seed, source.repeat).train]
-    rarer = min(int((y == label).sum()) for label in np.unique(dataset.y))
-    if rarer < 1 or len(y) < 2 * n_folds:
-        fail(
-            f"{dataset.name}: repeat {source.repeat} has {len(y)} training rows, {rarer} of the rarest class; at "
-            f"least one of each class and {2 * n_folds} in all (two per fold) are needed: use more data, or "
-            f"fewer folds (selection.folds={n_folds})."
-        )
-
-
 def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None:
-    """Refuse a learner of two classes for a data set with more."""
+    """Refuse a binary classifier for a data set with more than two classes."""
     for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
-        estimator = cell.candidates[0].chosen
-        if not protocols.takes_many_classes(build(estimator)):
+        if not protocols.takes_many_classes(build(cell.candidates[0].chosen)):
             fail(
                 f"{cell.algorithm}: takes two classes, {name} has {n_classes}. Leave it out of algorithm=[...], or "
                 "choose one class against the rest (of your own file: data.positive=LABEL)."
@@ -53,20 +47,21 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
 
 
 def check_stream_learners(cells: Sequence[Cell]) -> None:
-    """Refuse learners that cannot go through a stream, and those whose memory grows, unless they are asked for."""
+    """Refuse estimators that cannot learn from a stream, and those whose memory grows unless `unbounded` is set."""
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
         estimator, split = cell.candidates[0].chosen, cell.source.spec.split
         assert isinstance(split, Stream)
-        built = build(with_any_gamma(estimator))
-        if not protocols.declares(built, "partial_fit"):
+        learner = build(with_any_gamma(estimator))
+        key = f"datasets.{cell.source.stem}.split"
+        if not protocols.declares(learner, "partial_fit"):
             fail(f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from.")
-        if protocols.grows(built) and not split.unbounded:
+        if protocols.grows(learner) and not split.unbounded:
             fail(
                 f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
-                f"budget_oskl, or add datasets.{cell.source.stem}.split.unbounded=true."
+                f"budget_oskl, or add {key}.unbounded=true."
             )
-        if split.test == "rows" and not protocols.scores_rows(built):
+        if split.test == "rows" and not protocols.scores_rows(learner):
             fail(
                 f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
-                f"algorithm=[...], or test all learners with datasets.{cell.source.stem}.split.test=chunks."
+                f"algorithm=[...], or test all learners with {key}.test=chunks."
             )

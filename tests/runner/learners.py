@@ -1,8 +1,7 @@
-"""Learners that the runner's tests watch and hold up: failing, deadly.  FITS_LOG names the file that counts fits."""
+"""Learners whose fits the runner's tests log, delay, or let fail.  FITS_LOG is the path of the log."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import time
@@ -13,10 +12,10 @@ from klr_bench import KernelPerceptron
 
 
 class Watched(KernelPerceptron):
-    """Writes a line at the start and at the end of each fit, and waits in between where a test holds it.
+    """Logs the start and the end of each fit.
 
-    FITS_LOG + ".hold" has a number: the fits from that one on wait for as long as it says so.  FITS_LOG + ".pace" has
-    the seconds that each takes, if it is there.
+    Fits from the number in the file FITS_LOG + ".hold" on wait until the number changes or the file is removed.  The
+    file FITS_LOG + ".pace" contains the seconds that each fit takes.
     """
 
     def __init__(self, tag=0, choice=0, kernel="rbf", gamma=None, random_state=None):
@@ -87,34 +86,8 @@ class Failing(Watched):
 
 
 class Rehearsed(Watched):
-    """Takes three seconds to find out that choice=7 is to be fitted."""
+    """Takes a second to find that choice=7 is the one to fit."""
 
     def rehearse(self, X, y):
-        time.sleep(3)
+        time.sleep(1)
         return type(self)(self.tag, 7, gamma=self.gamma, random_state=self.random_state)
-
-
-class Rapt(KernelPerceptron):
-    """Holds Python's lock for some seconds of its fit, as compiled code may do."""
-
-    def __init__(self, seconds=20, kernel="rbf", gamma=None, random_state=None):
-        super().__init__(kernel=kernel, gamma=gamma, random_state=random_state)
-        self.seconds = seconds
-
-    _parameter_constraints = {}  # noqa: RUF012
-
-    def fit(self, X, y):
-        if len(y) > 4:
-            ctypes.PyDLL(None).sleep(self.seconds)
-        return super().fit(X, y)
-
-
-class Doomed(Deadly):
-    """Kills the process that fits it where its choice is 1, and holds Python's lock for a minute where it is 2."""
-
-    def fit(self, X, y):
-        if self.choice == 1:
-            return super().fit(X, y)
-        if self.choice == 2 and len(y) > 4:
-            ctypes.PyDLL(None).sleep(60)
-        return Watched.fit(self, X, y)

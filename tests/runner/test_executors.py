@@ -79,13 +79,17 @@ def test_a_task_whose_worker_dies_is_repeated_once(tmp_path, n_jobs):
     assert found == {name: name for name in "abde"}
 
 
-def own_process(_: int) -> tuple[int, str, str]:
-    return os.getpid(), os.environ["OMP_NUM_THREADS"], type(multiprocessing.current_process()).__name__
+def own_process(_: int) -> tuple[int, str, str, str]:
+    return os.getpid(), os.environ["OMP_NUM_THREADS"], type(multiprocessing.current_process()).__name__, os.getcwd()
 
 
-def test_workers_are_lokys_processes_with_one_thread():
-    results = [result for _, result in JoblibExecutor(2).run(Task(n, partial(own_process, n)) for n in range(3))]
-    assert {result[1:] for result in results} == {("1", "LokyProcess")}
+def test_workers_are_lokys_own_processes_with_one_thread(tmp_path, monkeypatch):
+    """Workers that other code has left are not used: they may have another current folder."""
+    Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))
+    monkeypatch.chdir(tmp_path)
+    with JoblibExecutor(2) as executor:
+        results = [result for _, result in executor.run(Task(n, partial(own_process, n)) for n in range(3))]
+    assert {result[1:] for result in results} == {("1", "LokyProcess", str(tmp_path))}
     assert os.getpid() not in {process for process, *_ in results}
 
 
@@ -138,14 +142,13 @@ CELLS = [FakeCell("1", 0, [A]), FakeCell("2", 0), FakeCell("3", 1, [B]), FakeCel
     ],
 )
 def test_a_round_has_whole_repeats_and_the_folds_that_they_need(n_cells, expected):
-    found = rounds(CELLS, [A, B, C, D], n_cells)
-    assert [("".join(fold.key for fold in r.folds), "".join(cell.name for cell in r.cells)) for r in found] == expected
+    def names(folds):
+        found = rounds(CELLS, folds, n_cells)
+        return [("".join(fold.key for fold in folds), "".join(cell.name for cell in cells)) for folds, cells in found]
 
-
-def test_folds_that_are_scored_already_are_in_no_round():
-    (only,) = rounds(CELLS, [C], 9)
-    assert [fold.key for fold in only.folds] == ["C"]
-    assert list(rounds([], [], 9)) == []
+    assert names([A, B, C, D]) == expected
+    assert "".join(folds for folds, _ in names([C])) == "C", "scored folds are in no round"
+    assert list(rounds([], [], n_cells)) == []
 
 
 class Slow(LogisticRegression):
@@ -182,28 +185,16 @@ def test_a_fit_in_a_child_process_gives_the_same_classifier(capfd):
     assert "a line of the estimator" in capfd.readouterr().err
 
 
-def test_a_fit_that_takes_too_long_is_stopped():
-    with pytest.raises(TimeLimitError, match=r"stopped after 0\.3 s without a classifier: it takes no callback"):
-        fit_in_child(Slow(60.0), X, Y, 0.3)
-
-
 @pytest.mark.parametrize(
-    ("deed", "error", "message"),
+    ("learner", "error", "message"),
     [
-        ("raise", ArithmeticError, "a rule that refuses an example"),
-        ("unpicklable", RuntimeError, "RuntimeError: <unlocked _thread.lock"),
-        ("leave", KilledError, r"the process of the fit ended \(exit status 3\)"),
+        (Slow(60.0), TimeLimitError, r"stopped after 2 s without a classifier: it takes no callback"),
+        (Slow(deed="raise"), ArithmeticError, "a rule that refuses an example"),
+        (Slow(deed="unpicklable"), RuntimeError, "RuntimeError: <unlocked _thread.lock"),
+        (Slow(deed="leave"), KilledError, r"the process of the fit ended \(exit status 3\)"),
     ],
+    ids=["slow", "raise", "unpicklable", "leave"],
 )
-def test_what_a_fit_in_a_child_process_raises_is_raised(deed, error, message):
+def test_the_error_of_a_fit_in_a_child_process_is_raised(learner, error, message):
     with pytest.raises(error, match=message):
-        fit_in_child(Slow(deed=deed), X, Y, 30.0)
-
-
-def test_workers_that_other_code_has_left_are_not_used(tmp_path, monkeypatch):
-    """They would be in the folder in which that code started them, where a relative path is not found."""
-    Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))
-    monkeypatch.chdir(tmp_path)
-    with JoblibExecutor(2) as executor:
-        [(_, folder)] = executor.run([Task("a", partial(os.getcwd))])
-    assert folder == str(tmp_path)
+        fit_in_child(learner, X, Y, 2.0 if error is TimeLimitError else 30.0)

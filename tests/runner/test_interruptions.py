@@ -1,4 +1,4 @@
-"""Runs that are killed, interrupted, doubled or continued, as real processes in a folder of their own."""
+"""Runs that are killed, interrupted, started twice or continued, as real processes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from klr_bench.results.progress import Count, read_progress
 from tests.conftest import needs_proc
 
 pytestmark = pytest.mark.exhaustive
@@ -24,16 +25,15 @@ TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
 
 
 class Workplace:
-    """A folder with an experiment of its own, `tiny`: 3 learners, one of them with a grid, on a small set."""
+    """A folder with an experiment `tiny`: 3 learners, one of them with a grid, on a small data set."""
 
     def __init__(self, folder: Path, algorithms: dict[str, dict] | None = None) -> None:
         self.folder = folder
         self.log = folder / "fits.log"
         self.results = folder / "results" / "tiny"
         algorithms = algorithms or {
-            "first": {"_target_": f"{LEARNERS}.Watched", "tag": 1},
-            "second": {"_target_": f"{LEARNERS}.Watched", "tag": 2},
-            "chosen": {"_target_": f"{LEARNERS}.Watched", "tag": 3},
+            stem: {"_target_": f"{LEARNERS}.Watched", "tag": tag}
+            for tag, stem in enumerate(("first", "second", "chosen"), 1)
         }
         grids = {"chosen": {"choice": [1, 2]}}
         for stem, estimator in algorithms.items():
@@ -146,7 +146,7 @@ def place(tmp_path) -> Workplace:
 
 
 @needs_proc
-@pytest.mark.parametrize("moment", [1, 8, 19, 27])
+@pytest.mark.parametrize("moment", [1, 8, 27])
 def test_a_killed_parent_loses_only_what_was_in_flight(place, undisturbed, moment):
     place.hold(moment)
     process = place.start()
@@ -178,28 +178,31 @@ def test_a_killed_worker_costs_nothing_but_time(place, undisturbed):
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
-def test_one_who_kills_its_worker_twice_is_marked_and_the_others_go_on(tmp_path):
+def test_a_cell_that_kills_two_workers_has_failed_and_the_others_go_on(tmp_path):
+    learners = {"first": "Watched", "deadly": "Deadly", "failing": "Failing"}
     place = Workplace(
-        tmp_path,
-        {
-            "first": {"_target_": f"{LEARNERS}.Watched", "tag": 1},
-            "deadly": {"_target_": f"{LEARNERS}.Deadly", "tag": 2},
-        },
+        tmp_path, {name: {"_target_": f"{LEARNERS}.{kind}", "tag": name} for name, kind in learners.items()}
     )
-    output = place.finish("repeats=2", status=1)
-    records = place.records().set_index(["algorithm", "repeat"])
-    assert (records.loc["first"].status == "ok").all()
-    assert (records.loc["deadly"].status == "killed").all()
-    assert "killed: deadly on small, repeat 0: the worker process ended twice" in " ".join(output.split())
-    deaths = [tag for _, tag, *_ in place.events("start") if tag == "2"]
-    assert len(deaths) == 4  # two cells, twice each
+    output = " ".join(place.finish("repeats=2", status=1).split())
+    status = place.records().groupby("algorithm").status.agg(set)
+    assert status.to_dict() == {"first": {"ok"}, "deadly": {"killed"}, "failing": {"error"}}
+    assert "killed: deadly on small, repeat 0: the worker process ended twice" in output
+    assert "error: failing on small, repeat 0: RuntimeError: this learner is broken" in output
+    assert len([tag for _, tag, *_ in place.events("start") if tag == "deadly"]) == 4  # two cells, twice each
+    Path(f"{place.log}.mended").touch()
+    assert "4 of 4 cells are done (2 were there already)" in place.finish("repeats=2", "algorithm=[first,failing]")
+    alone = place.finish("repeats=1", "algorithm=[deadly]", "name=alone", status=1)
+    assert "killed: deadly on small, repeat 0" in alone, "also as the last task of a run"
 
 
-def test_the_last_task_of_a_run_may_be_deadly_too(tmp_path):
-    place = Workplace(tmp_path, {"deadly": {"_target_": f"{LEARNERS}.Deadly", "tag": 2}})
-    output = place.finish("repeats=1", status=1)
-    assert "killed: deadly on small, repeat 0" in output
-    assert place.records().status.tolist() == ["killed"]
+def test_a_selection_that_kills_workers_is_a_failed_cell(tmp_path):
+    place = Workplace(tmp_path, {"chosen": {"_target_": f"{LEARNERS}.Deadly", "tag": 3}})
+    place.finish("repeats=1", status=1)
+    (row,) = place.records().itertuples()
+    assert row.status == "killed"
+    assert row.message.startswith("in selection: the worker process ended twice")
+    progress = read_progress(place.results)
+    assert (progress.tasks, progress.cells) == (Count(total=3, failed=3), Count(total=1, failed=1))
 
 
 def test_two_runs_at_once_do_no_harm(place, undisturbed):
@@ -222,11 +225,11 @@ def test_raising_repeats_computes_only_the_new_cells(place, undisturbed):
     assert place.events("start") == []
 
 
-def test_an_interrupted_run_says_how_to_go_on(place, undisturbed):
+def test_an_interrupted_run_can_be_continued(place, undisturbed):
     for number in (signal.SIGTERM, signal.SIGINT):
         awaited = len(place.events("start")) + 5
         place.hold(awaited)
-        process = place.start("repeats=12")
+        process = place.start()
         place.wait_for(awaited)
         process.send_signal(number)
         output, _ = process.communicate(timeout=120)
@@ -234,26 +237,8 @@ def test_an_interrupted_run_says_how_to_go_on(place, undisturbed):
         assert process.returncode == 130, output
         assert "Run the same command again to go on." in " ".join(output.split())
         assert "Traceback" not in output
-    place.finish("repeats=12")
-    records = place.records()
-    pd.testing.assert_frame_equal(records[records["repeat"] < 4].reset_index(drop=True), undisturbed)
-
-
-def test_failed_cells_are_rows_and_are_tried_again(tmp_path):
-    place = Workplace(
-        tmp_path,
-        {
-            "first": {"_target_": f"{LEARNERS}.Watched"},
-            "failing": {"_target_": f"{LEARNERS}.Failing"},
-        },
-    )
-    output = place.finish("repeats=1", status=1)
-    row = place.records().set_index("algorithm").loc["failing"]
-    assert (row.status, row.message) == ("error", "RuntimeError: this learner is broken")
-    assert "error: failing on small, repeat 0: RuntimeError: this learner is broken" in output
-    Path(f"{place.log}.mended").touch()
-    assert "2 of 2 cells are done (1 were there already)" in place.finish("repeats=1")
-    assert (place.records().status == "ok").all()
+    place.finish()
+    pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
 def test_each_run_of_a_multirun_has_a_store_of_its_own(place, undisturbed):

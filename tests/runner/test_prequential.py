@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import pickle
 import shutil
 import signal
 import time
@@ -22,7 +21,7 @@ from klr_bench.cli import main
 from klr_bench.datasets.preprocessing import scaling_by
 from klr_bench.datasets.splits import derived_seed
 from klr_bench.results.progress import Count, read_progress
-from klr_bench.runner.prequential import Pass, ahead
+from klr_bench.runner.prequential import Pass, read_ahead
 
 TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
 SPLIT = "datasets.stream.split."
@@ -32,16 +31,24 @@ CANNOT_SAY = "cannot say what it predicts for each row before it learns from it"
 SMALL = [f"{SPLIT}chunk=100", f"{SPLIT}window=500", f"{SPLIT}checkpoint=500"]
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder with two files of 1,250 rows, to run in."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder with two svmlight files of 1,250 rows and a table with three classes."""
+    folder = tmp_path_factory.mktemp("files")
     X, y = make_moons(2500, noise=0.3, random_state=0)
     for part in range(2):
         rows = slice(1250 * part, 1250 * (part + 1))
-        dump_svmlight_file(X[rows], np.where(y[rows] == 1, 1, -1), f"part-{part}.svm", zero_based=False)
+        dump_svmlight_file(X[rows], np.where(y[rows] == 1, 1, -1), str(folder / f"part-{part}.svm"), zero_based=False)
     table = pd.DataFrame(1000 * X, columns=["a", "b"]).assign(kind=np.where(X[:, 0] > 1, "c", np.where(y, "b", "a")))
-    table.to_csv("table.csv", index=False)
+    table.to_csv(folder / "table.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def place(files, tmp_path, monkeypatch):
+    """A copy of these files in the current folder."""
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -51,6 +58,28 @@ def run(*overrides: str) -> int:
 
 def records(experiment: str = "stream_own") -> pd.DataFrame:
     return pd.read_csv(Path("results") / experiment / "records.csv")
+
+
+def assert_equal_results(experiment: str, other: str) -> None:
+    """Compare successful records and all traces, except for times."""
+    ours, theirs = (records(name) for name in (experiment, other))
+    frames = [
+        frame[frame.status == "ok"].drop(columns=["key", "experiment", "message", *TIMES]) for frame in (ours, theirs)
+    ]
+    pd.testing.assert_frame_equal(*(frame.reset_index(drop=True) for frame in frames), check_dtype=False)
+    windows = [pd.read_csv(f"results/{name}/traces.csv") for name in (experiment, other)]
+    windows = [frame[frame.metric != "peak_memory_mb"][["t", "metric", "value"]] for frame in windows]
+    pd.testing.assert_frame_equal(*(frame.reset_index(drop=True) for frame in windows))
+
+
+def add_algorithm(name: str, estimator: str) -> None:
+    Path("configs/algorithm").mkdir(parents=True, exist_ok=True)
+    Path(f"configs/algorithm/{name}.yaml").write_text(f"# @package algorithms.{name}\nestimator: {{{estimator}}}\n")
+
+
+def learned_rows() -> list[int]:
+    """Return the numbers of rows before each chunk, as a learner has logged them."""
+    return [*map(int, Path("log").read_text().split())]
 
 
 def traces() -> pd.DataFrame:
@@ -137,20 +166,16 @@ def seen(monkeypatch):
 
 @pytest.mark.parametrize("test", ["rows", "chunks"])
 @pytest.mark.parametrize("path", ["part-*.svm", "table.csv"])
-@pytest.mark.parametrize("where", ["serial", pytest.param("joblib", marks=pytest.mark.exhaustive)])
-def test_a_pass_that_was_stopped_goes_on_where_it_was_kept(place, seen, test, path, where):
-    """Also with features that are scaled, more than two classes, and in another process."""
+@pytest.mark.parametrize("backend", ["serial", pytest.param("joblib", marks=pytest.mark.exhaustive)])
+def test_an_interrupted_pass_continues_from_its_checkpoint(place, seen, test, path, backend):
+    """Also with scaled features, more than two classes, and in another process."""
     learner = OSKL if test == "chunks" or path == "part-*.svm" else ["algorithm=[arow]"]
-    test = [f"{SPLIT}test={test}"] if path == "part-*.svm" else []
-    assert run(*learner, *test, f"data.path={path}", "name=undisturbed") == 0
-    assert run(*learner, *test, f"data.path={path}", "parallel=serial") == 130
-    assert run(*learner, *test, f"data.path={path}", f"parallel={where}") == 0
-    assert seen == [*range(0, 1701, 100), *(range(1500, 2500, 100) if where == "serial" else ())]
-    ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
-    pd.testing.assert_frame_equal(ours, theirs)
-    windows = [pd.read_csv(f"results/{name}/traces.csv") for name in ("stream_own", "undisturbed")]
-    windows = [found[found.metric != "peak_memory_mb"][["t", "metric", "value"]] for found in windows]
-    pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in windows))
+    options = [*learner, f"data.path={path}", *([f"{SPLIT}test={test}"] if path == "part-*.svm" else [])]
+    assert run(*options, "name=undisturbed") == 0
+    assert run(*options, "parallel=serial") == 130
+    assert run(*options, f"parallel={backend}") == 0
+    assert seen == [*range(0, 1701, 100), *(range(1500, 2500, 100) if backend == "serial" else ())]
+    assert_equal_results("stream_own", "undisturbed")
     assert not [*Path("results/stream_own/streams").iterdir()]
 
 
@@ -161,126 +186,80 @@ def test_a_rest_that_is_less_than_half_a_window_has_none(place, window, ends):
     assert records().peak_memory_mb[0] > 1
 
 
-class Mortal(BudgetOSKL):
-    """Kills its process once, after some rows, and writes down what it learns from."""
+class Logged(BudgetOSKL):
+    """Logs the rows learned from so far, and disturbs the run once."""
 
-    def __init__(self, budget=50, average=False):
-        super().__init__(budget, average=average, random_state=0)
+    def __init__(self, disturb="", at=0):
+        super().__init__(50, random_state=0)
+        self.disturb = disturb
+        self.at = at
 
     def partial_fit(self, X, y, classes=None, callback=None):
         seen = getattr(self, "t_", 0)
         with Path("log").open("a") as log:
             log.write(f"{seen}\n")
-        if seen == 1700 and not Path("killed").exists():
-            Path("killed").touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().partial_fit(X, y, classes)
-
-
-def mortal() -> None:
-    """Write the YAML file of this learner."""
-    Path("configs/algorithm").mkdir(parents=True)
-    Path("configs/algorithm/mortal.yaml").write_text(
-        "# @package algorithms.mortal\nestimator: {_target_: tests.runner.test_prequential.Mortal, budget: 50}\n"
-    )
-
-
-@pytest.mark.exhaustive
-def test_a_pass_of_a_learner_of_others_that_was_killed_starts_again_and_says_so(place, capfd):
-    mortal()
-    Path("killed").touch()
-    assert run("algorithm=[mortal]", "name=undisturbed") == 0
-    for path in ("killed", "log"):
-        Path(path).unlink()
-    assert run("algorithm=[mortal]") == 0  # whose worker is killed, and replaced by another one
-    assert [*map(int, Path("log").read_text().split())] == [*range(0, 1701, 100), *range(0, 2500, 100)]
-    said = " ".join(capfd.readouterr().err.split())
-    assert "mortal on part-0-" in said
-    assert "starts again from its first row: " in said
-    assert "only estimators of klr-bench have checkpoints, not tests.runner.test_prequential.Mortal." in said
-    said = read_progress(Path("results/stream_own"))
-    assert said is not None
-    assert (said.state, said.tasks, said.cells) == ("finished", Count(total=1, done=1), Count(total=1, done=1))
-    ours, theirs = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("stream_own", "undisturbed"))
-    pd.testing.assert_frame_equal(ours, theirs)
-    windows = [pd.read_csv(f"results/{name}/traces.csv") for name in ("stream_own", "undisturbed")]
-    windows = [found[found.metric != "peak_memory_mb"][["t", "metric", "value"]] for found in windows]
-    pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in windows))
-    assert not [*Path("results/stream_own/streams").iterdir()]
-
-
-class Vandal(BudgetOSKL):
-    """Changes one of its files once, in its last chunk, and kills its process then if it is to."""
-
-    def __init__(self, budget=50, kills=False):
-        super().__init__(budget, random_state=0)
-        self.kills = kills
-
-    def partial_fit(self, X, y, classes=None, callback=None):
-        with Path("log").open("a") as log:
-            log.write(f"{getattr(self, 't_', 0)}\n")
-        if getattr(self, "t_", 0) == 2400 and not Path("changed").exists():
-            Path("changed").touch()
-            part = Path("part-0.svm")
-            part.write_bytes(part.read_bytes().replace(b"1:0", b"1:1", 1))
-            if self.kills:
+        if seen == self.at and not Path("disturbed").exists():
+            Path("disturbed").touch()
+            if "change" in self.disturb:
+                part = Path("part-0.svm")
+                part.write_bytes(part.read_bytes().replace(b"1:0", b"1:1", 1))
+            if "kill" in self.disturb:
                 os.kill(os.getpid(), signal.SIGKILL)
         return super().partial_fit(X, y, classes)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kills", [False, True])
-def test_a_file_that_changes_under_way_is_refused_and_read_anew(place, kills):
-    Path("configs/algorithm").mkdir(parents=True)
-    Path("configs/algorithm/vandal.yaml").write_text(
-        f"# @package algorithms.vandal\nestimator: {{_target_: tests.runner.test_prequential.Vandal, kills: {kills}}}\n"
-    )
-    assert run("algorithm=[vandal]") == 1
+def test_a_killed_pass_of_a_third_party_learner_starts_again_with_a_warning(place, capfd):
+    add_algorithm("logged", "_target_: tests.runner.test_prequential.Logged, disturb: kill, at: 1700")
+    Path("disturbed").touch()
+    assert run("algorithm=[logged]", "name=undisturbed") == 0
+    for path in ("disturbed", "log"):
+        Path(path).unlink()
+    assert run("algorithm=[logged]") == 0  # whose worker is killed and replaced
+    assert learned_rows() == [*range(0, 1701, 100), *range(0, 2500, 100)]
+    output = " ".join(capfd.readouterr().err.split())
+    assert "logged on part-0-" in output
+    assert "starts again from its first row: " in output
+    assert "only estimators of klr-bench have checkpoints, not tests.runner.test_prequential.Logged." in output
+    progress = read_progress(Path("results/stream_own"))
+    assert (progress.state, progress.tasks, progress.cells) == ("finished", *2 * [Count(total=1, done=1)])
+    assert_equal_results("stream_own", "undisturbed")
+    assert not [*Path("results/stream_own/streams").iterdir()]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("disturb", ["change", "change and kill"])
+def test_a_file_that_changes_during_a_pass_is_refused_and_read_again(place, disturb):
+    add_algorithm("logged", f"_target_: tests.runner.test_prequential.Logged, disturb: {disturb}, at: 2400")
+    assert run("algorithm=[logged]") == 1
     (row,) = records().itertuples()
     assert row.status == "error"
     assert "a file has changed while it was read" in row.message
     Path("log").unlink()
-    assert run("algorithm=[vandal]") == 0
-    assert [*map(int, Path("log").read_text().split())] == [*range(0, 2500, 100)]
-    assert run("algorithm=[vandal]", "name=undisturbed") == 0
-    found = [records(name) for name in ("stream_own", "undisturbed")]
-    found[0] = found[0][found[0].status == "ok"].reset_index(drop=True)
-    found = [frame.drop(columns=["key", "experiment", "message", *TIMES]) for frame in found]
-    pd.testing.assert_frame_equal(*found, check_dtype=False)  # a column with a gap has no whole numbers
-
-
-class Forged:
-    """Writes a file where it is unpickled."""
-
-    def __reduce__(self):
-        return Path.touch, (Path("executed"),)
+    assert run("algorithm=[logged]") == 0
+    assert learned_rows() == [*range(0, 2500, 100)]
+    assert run("algorithm=[logged]", "name=undisturbed") == 0
+    assert_equal_results("stream_own", "undisturbed")
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("content", [b"half of a pic", pickle.dumps(Forged()), None], ids=["half", "forged", "flipped"])
-def test_a_state_that_cannot_be_used_is_none(place, caplog, seen, content):
-    assert run(*OSKL) == 0
-    before = records()
-    assert run(*OSKL, "parallel=serial", "force=true") == 130
+def test_a_pass_with_a_damaged_checkpoint_starts_again(place, caplog, seen):
+    assert run(*OSKL, "name=undisturbed") == 0
+    assert run(*OSKL, "parallel=serial") == 130
     (state,) = Path("results/stream_own/streams").iterdir()
-    kept = bytearray(state.read_bytes())
-    kept[len(kept) // 2] ^= 4
-    state.write_bytes(kept if content is None else content)
-    assert run(*OSKL, "parallel=serial", "force=true") == 0
+    content = bytearray(state.read_bytes())
+    content[len(content) // 2] ^= 4
+    state.write_bytes(content)
+    assert run(*OSKL, "parallel=serial") == 0
     assert seen == [*range(0, 1701, 100), *range(0, 2500, 100)]
-    pd.testing.assert_frame_equal(records().drop(columns=TIMES), before.drop(columns=TIMES))
+    assert_equal_results("stream_own", "undisturbed")
     assert "starts again from its first row: " in caplog.text
-    assert not Path("executed").exists()
 
 
 @pytest.mark.parametrize("learner", ["sklearn", "arow"])
 def test_learners_with_partial_fit_and_three_classes(place, learner):
     """A CSV file with texts as labels; the first rows tell the scale."""
-    Path("configs/algorithm").mkdir(parents=True)
-    Path("configs/algorithm/sklearn.yaml").write_text(
-        "# @package algorithms.sklearn\n"
-        "estimator: {_target_: sklearn.linear_model.SGDClassifier, loss: log_loss, random_state: 0}\n"
-    )
+    add_algorithm("sklearn", "_target_: sklearn.linear_model.SGDClassifier, loss: log_loss, random_state: 0")
     assert run(f"algorithm=[{learner}]", "data.path=table.csv") == 0
     (row,) = records().itertuples()
     assert (row.status, row.n_train, row.n_features) == ("ok", 2500, 2)
@@ -295,25 +274,22 @@ def test_learners_with_partial_fit_and_three_classes(place, learner):
         assert row.accuracy == pytest.approx(right / 2400)
 
 
-def test_with_classes_given_nothing_is_read_in_advance_or_stored(place):
+def test_with_given_classes_nothing_is_read_in_advance_or_stored(place):
     assert run(*OSKL, "name=found") == 0
     assert [*Path("cache/streams").iterdir()]
     shutil.rmtree("cache/streams")
     assert run(*OSKL, f"{SPLIT}classes=[-1, 1]", "data.n_features=2", "name=given") == 0
     assert not Path("cache/streams").exists()
-    found, given = (records(name).drop(columns=["key", "experiment", *TIMES]) for name in ("found", "given"))
-    pd.testing.assert_frame_equal(found, given)
+    assert_equal_results("found", "given")
 
 
-def test_a_label_that_is_not_given_is_one_message(place, capsys):
-    assert run(*OSKL, f"{SPLIT}classes=[1, 2]", "data.n_features=2") == 1
+def test_errors_in_files_are_messages_of_records(place):
+    classes = [f"{SPLIT}classes=[1, 2]", "data.n_features=2"]
+    assert run(*OSKL, *classes) == 1
     assert "part-0.svm" in records().message[0]
-
-
-def test_files_without_rows_are_one_message(place):
     Path("empty.svm").write_text("# nothing but this\n")
-    assert run(*OSKL, "data.path=empty.svm", "data.format=svmlight", f"{SPLIT}classes=[1, 2]", "data.n_features=2") == 1
-    assert "empty.svm: no rows" in records().message[0]
+    assert run(*OSKL, "data.path=empty.svm", "data.format=svmlight", *classes, "name=empty") == 1
+    assert "empty.svm: no rows" in records("empty").message[0]
 
 
 def test_a_time_limit_ends_the_pass(place):
@@ -361,7 +337,7 @@ def test_the_next_chunk_is_read_while_one_is_learned_from():
             read.append(number)
             yield number
 
-    waiting = ahead(chunks())
+    waiting = read_ahead(chunks())
     assert next(waiting) == 0
     limit = time.monotonic() + 10
     while len(read) < 2 and time.monotonic() < limit:
@@ -376,7 +352,7 @@ def test_an_error_of_reading_comes_after_the_chunks_before_it():
         message = "line 7"
         raise ValueError(message)
 
-    waiting = ahead(chunks())
+    waiting = read_ahead(chunks())
     assert next(waiting) == 1
     with pytest.raises(ValueError, match="line 7"):
         next(waiting)
@@ -392,7 +368,7 @@ def test_a_pass_that_stops_early_reads_no_further():
             closed.append(True)
 
     source = chunks()
-    waiting = ahead(source)
+    waiting = read_ahead(source)
     assert [next(waiting), next(waiting)] == [0, 1]
     waiting.close()
     assert next(source) in (2, 3)

@@ -135,10 +135,13 @@ def test_a_learner_that_cannot_be_fitted_has_no_score():
     assert scores[1] > 0.5
 
 
-def test_ties_go_to_the_first_and_a_failed_fold_is_worst():
+def test_the_first_candidate_within_the_tolerance_of_the_best_is_chosen():
     assert choose([[0.5, 0.7], [0.7, 0.5], [0.6, 0.6]]) == 0
     assert choose([[0.9, None], [0.1, 0.1]]) == 1
     assert choose([[None], [None]]) is None
+    scores = [[0.90, 0.90], [0.95, 0.93], [0.95, 0.95], [None, 1.0]]
+    for tolerance, chosen in ((0.0, 2), (0.009, 2), (0.01, 1), (0.05, 0)):
+        assert choose(scores, tolerance) == chosen
 
 
 rights = st.integers(0, 10**6)
@@ -162,24 +165,11 @@ def test_a_learner_that_takes_too_long_has_no_score(monkeypatch, limit):
     monkeypatch.setattr(selection, "Clock", Counted)
     alone, shared = [{"_target_": "klr_bench.DualCDKLR"}], [NC | {"eta": 0.1}, NC | {"eta": 1.0}]
     for learners in (alone, shared, alone + shared):
-        limits = [limit] * len(learners)
-        kernel = {"kernel": "rbf", "gamma": 3.0}
+        limits, kernel = [limit] * len(learners), {"kernel": "rbf", "gamma": 3.0}
         scores = score_fold(learners, kernel, data(2000), 0, folds=2, seed=0, time_limits_s=limits)
         assert [score is None for score in scores] == [limit == 1] * len(learners)
-
-
-def test_a_shared_pass_has_the_time_of_all_that_share_it():
-    assert selection._total([2.0, 3.0]) == 5.0
+    assert selection._total([2.0, 3.0]) == 5.0, "a shared pass has the time of all that share it"
     assert selection._total([2.0, None]) is None
-
-
-def test_within_a_tolerance_the_first_candidate_is_chosen():
-    scores = [[0.90, 0.90], [0.95, 0.93], [0.95, 0.95], [None, 1.0]]
-    assert choose(scores) == 2
-    assert choose(scores, 0.01) == 1
-    assert choose(scores, 0.009) == 2
-    assert choose(scores, 0.05) == 0
-    assert choose([[None]], 0.5) is None
 
 
 def test_a_step_size_of_r_by_root_t_is_that_of_the_final_fit():

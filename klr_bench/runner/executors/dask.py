@@ -1,4 +1,4 @@
-"""Tasks on the workers of a dask cluster, at most one at a time per worker.
+"""Run tasks on the workers of a dask cluster, at most one at a time per worker.
 
 Each task is bound to one worker, so that it is known which task a lost worker had: dask's own retries blame every task
 in the queue of a worker that dies, and its joblib backend waits forever for a task that dask has given up.
@@ -11,8 +11,8 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,21 +29,22 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 POLL_S = 0.5
-"""Seconds between two looks at the workers of the cluster."""
+"""Seconds between two requests for the workers of the cluster."""
 CONNECT_S = 30.0
-"""Seconds within which a scheduler has to answer, or to write its file."""
+"""Maximum seconds for a scheduler to respond or to write its file."""
 PATIENCE_S = 3.0
-"""Seconds without a worker after which a line says so."""
+"""Seconds without a worker after which a message is printed."""
 CHUNK = 2**23
 """Bytes of a file that are sent at once."""
 
 
 @dataclass
 class _Attempt:
-    """A task that runs or waits; `lost` is whether it has lost a worker."""
+    """A running or waiting task."""
 
     task: Task
-    lost: bool = False
+    is_retry: bool = False
+    """True if a worker was lost while it ran the task."""
     future: Future | None = None
 
 
@@ -53,7 +54,7 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Das
 
 
 class DaskExecutor:
-    """Runs tasks on the cluster of a configuration, or on one of `n_jobs` workers that it starts on this machine."""
+    """Runs tasks on the configured cluster, or on `n_jobs` workers that it starts on this machine."""
 
     def __init__(self, parallel: ParallelConfig, n_jobs: int | None, say: Say) -> None:
         try:
@@ -62,21 +63,25 @@ class DaskExecutor:
             fail("parallel=dask needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'")
         self._say = say
         self._stack = ExitStack()
-        self._stack.enter_context(_quiet())
+        self._stack.enter_context(distributed.utils.silence_logging_cmgr(logging.CRITICAL))
         self._client = self._connect(distributed, parallel, n_jobs)
         self._address = self._client.scheduler.address
         self._ended: SimpleQueue[tuple[str, Future]] = SimpleQueue()
+        self._running: dict[str, _Attempt] = {}
+        self._waiting: deque[_Attempt] = deque()
+        """Tasks to run again, and the next task while there is no worker."""
         self._refused: dict[str, str] = {}
         self._sent: set[tuple[str, str]] = set()
-        """(host, key of the data) of files that were sent."""
-        self.n_workers = max(1, len(self._workers()))
-        say(f"dask cluster {self._address}: {_counted(self._workers())}")
+        """(host, key of the data) of sent files."""
+        workers = self._workers()
+        self.n_workers = max(1, len(workers))
+        say(f"dask cluster {self._address}: {_counted(workers)}")
 
     def __enter__(self) -> DaskExecutor:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        with suppress(Exception):  # a scheduler that is gone cannot be told
+        with suppress(Exception):  # the scheduler may be gone
             self._stack.close()
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
@@ -84,104 +89,96 @@ class DaskExecutor:
 
         Raises StoppedError if the scheduler is gone, and KlrBenchError if no worker can be used.
         """
-        waiting = iter(tasks)
-        again: deque[_Attempt] = deque()
-        running: dict[str, _Attempt] = {}
-        looked, workers = 0.0, self._workers()
-        without_worker: float | None = None
+        attempts = (_Attempt(task) for task in tasks)
+        polled, workers, absent_since = 0.0, self._workers(), None
         try:
             while True:
-                for worker in self._free(workers, running, again):
-                    attempt = again.popleft() if again else _next(waiting)
+                while (worker := self._free_worker(workers)) is not None:
+                    attempt = self._waiting.popleft() if self._waiting else next(attempts, None)
                     if attempt is None:
                         break
-                    running[worker] = self._start(worker, attempt)
-                if not running and not again and (attempt := _next(waiting)) is None:
-                    return
-                if not running and not again and attempt:
-                    again.append(attempt)
-                yield from self._results(running, again)
-                if time.monotonic() - looked >= POLL_S:
-                    looked, workers = time.monotonic(), self._workers()
-                    yield from self._lost(workers, running, again)
-                    without_worker = self._note_absence(workers, without_worker)
+                    self._start(worker, attempt)
+                if not self._running and not self._waiting:
+                    attempt = next(attempts, None)
+                    if attempt is None:
+                        return
+                    self._waiting.append(attempt)
+                yield from self._results()
+                if time.monotonic() - polled >= POLL_S:
+                    polled, workers = time.monotonic(), self._workers()
+                    yield from self._lost(workers)
+                    absent_since = self._check_absence(workers, absent_since)
         finally:
-            with suppress(Exception):  # a scheduler that is gone has given them up
-                self._client.cancel([attempt.future for attempt in running.values()])
+            with suppress(Exception):  # the scheduler may be gone
+                self._client.cancel([attempt.future for attempt in self._running.values()])
+            self._running.clear()
+            self._waiting.clear()
 
-    def _free(self, workers: Iterable[str], running: Mapping[str, _Attempt], again: deque[_Attempt]) -> Iterator[str]:
-        """Yield the workers that may start a task now.
+    def _free_worker(self, workers: Sequence[str]) -> str | None:
+        """Return a worker that may start a task now, or None.
 
-        A task that has lost a worker is repeated on a host on which no other task runs, for all of them together may
-        have needed too much memory.
+        A retried task runs on a host without other tasks, because together they may have needed too much memory.
         """
-        busy = {_host(worker) for worker in running}
-        alone = {_host(worker) for worker, attempt in running.items() if attempt.lost}
-        for worker in workers:
-            if worker in running or worker in self._refused or _host(worker) in alone:
-                continue
-            if again and again[0].lost and _host(worker) in busy:
-                continue
-            yield worker
-            busy.add(_host(worker))
-            alone |= {_host(worker)} if worker in running and running[worker].lost else set()
+        next_is_retry = bool(self._waiting) and self._waiting[0].is_retry
+        hosts = {_host(worker) for worker, attempt in self._running.items() if next_is_retry or attempt.is_retry}
+        used = {*self._running, *self._refused}
+        return next((worker for worker in workers if worker not in used and _host(worker) not in hosts), None)
 
-    def _start(self, worker: str, attempt: _Attempt) -> _Attempt:
-        key = f"klr-bench-{uuid4().hex}"
+    def _start(self, worker: str, attempt: _Attempt) -> None:
         call = partial(run_here, attempt.task.item, attempt.task.call)
-        attempt.future = self._client.submit(call, workers=[worker], key=key, pure=False)
-        attempt.future.add_done_callback(lambda future: self._ended.put((worker, future)))
-        return attempt
+        future = self._client.submit(call, workers=[worker], key=f"klr-bench-{uuid4().hex}", pure=False)
+        attempt.future = future
+        self._running[worker] = attempt
+        future.add_done_callback(lambda future: self._ended.put((worker, future)))
 
-    def _results(self, running: dict[str, _Attempt], again: deque[_Attempt]) -> Iterator[tuple[Task, Any]]:
-        """Wait a moment for tasks that end, and yield those that have; others are put back into `again`."""
-        with suppress(Empty):
-            worker, future = self._ended.get(timeout=POLL_S / 4)
-            while True:
-                attempt = running.get(worker)
-                if attempt and attempt.future is future:
-                    del running[worker]
-                    result = self._result(worker, attempt, future)
-                    if result is not None:
-                        yield attempt.task, result
-                    else:
-                        again.append(attempt)
-                worker, future = self._ended.get_nowait()
+    def _results(self) -> Iterator[tuple[Task, Any]]:
+        """Wait a moment for tasks that end, and yield those with a result."""
+        timeout = POLL_S / 4
+        while True:
+            try:
+                worker, future = self._ended.get(timeout=timeout)
+            except Empty:
+                return
+            timeout = 0.0
+            attempt = self._running.get(worker)
+            if attempt and attempt.future is future:
+                del self._running[worker]
+                yield from self._result(worker, attempt, future)
 
-    def _result(self, worker: str, attempt: _Attempt, future: Future) -> Any:
-        """Return the result of a task whose future is done, or None if it has to run again."""
+    def _result(self, worker: str, attempt: _Attempt, future: Future) -> Iterator[tuple[Task, Any]]:
+        """Yield a task that has ended with its result, or let it wait to run again."""
         try:
             result = future.result(timeout=CONNECT_S)
         except Exception:  # the worker has died with its result, or dask has given the task up
-            return self._repeat(attempt)
+            yield from self._retry(attempt)
+            return
         if isinstance(result, OtherCode):
             self._refused[worker] = f"worker {worker} is not used: {result.message}"
             self._say(self._refused[worker])
-            return None
-        if isinstance(result, MissingData):
-            return self._send_data(worker, attempt.task, result.message)
-        return result
+            result = None
+        elif isinstance(result, MissingData):
+            result = self._send_data(worker, attempt.task, result.message)
+        if result is None:
+            self._waiting.append(attempt)
+        else:
+            yield attempt.task, result
 
-    def _repeat(self, attempt: _Attempt) -> Failure | None:
-        """Return the failure of a task that has lost its worker twice; the first time note it and return None."""
-        if attempt.lost:
-            return Failure("killed", "two workers were lost while they ran this; it may need more memory.")
-        attempt.lost = True
-        return None
+    def _retry(self, attempt: _Attempt) -> Iterator[tuple[Task, Any]]:
+        """Let a task that has lost its worker wait to run again, or yield it as failed the second time."""
+        if attempt.is_retry:
+            message = "two workers were lost while they ran this; it may need more memory."
+            yield attempt.task, Failure("killed", message)
+        else:
+            attempt.is_retry = True
+            self._waiting.append(attempt)
 
-    def _lost(
-        self, workers: Iterable[str], running: dict[str, _Attempt], again: deque[_Attempt]
-    ) -> Iterator[tuple[Task, Any]]:
-        """Yield the tasks that have lost their second worker; put those that have lost the first into `again`."""
-        for worker in {*running} - {*workers}:
-            attempt = running.pop(worker)
+    def _lost(self, workers: Iterable[str]) -> Iterator[tuple[Task, Any]]:
+        """Retry the tasks of workers that are gone; yield those that have failed."""
+        for worker in {*self._running} - {*workers}:
+            attempt = self._running.pop(worker)
             if attempt.future:
                 attempt.future.cancel()
-            failure = self._repeat(attempt)
-            if failure:
-                yield attempt.task, failure
-            else:
-                again.append(attempt)
+            yield from self._retry(attempt)
 
     def _workers(self) -> list[str]:
         """Return the addresses of the workers of the cluster.  Raises StoppedError if the scheduler is gone."""
@@ -194,25 +191,22 @@ class DaskExecutor:
             message = f"the scheduler at {self._address} is gone ({shown(error)}); start one, and workers, to go on."
             raise StoppedError(message) from error
 
-    def _note_absence(self, workers: list[str], since: float | None) -> float | None:
-        """Return since when there has been no worker, or None; say so after a while, and again when one has come."""
-        self._refused = {worker: why for worker, why in self._refused.items() if worker in workers}
+    def _check_absence(self, workers: Sequence[str], since: float | None) -> float | None:
+        """Return the time since when there is no worker, 0 after a message about it, or None if there are workers."""
+        self._refused = {worker: reason for worker, reason in self._refused.items() if worker in workers}
         if workers and len(self._refused) == len(workers):
             fail(f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}")
-        now = time.monotonic()
         if workers:
             if since == 0.0:
                 self._say(f"going on with {_counted(workers)}")
             return None
-        if since is None:
-            return now
-        if since and now - since > PATIENCE_S:
+        if since and time.monotonic() - since > PATIENCE_S:
             self._say(f"no worker: folds and cells wait for one. Start one with: dask worker {self._address}")
             return 0.0
-        return since
+        return time.monotonic() if since is None else since
 
     def _send_data(self, worker: str, task: Task, missing: str) -> Failure | None:
-        """Send the files of a task's data set to a worker's cache, once, so that the task can run again."""
+        """Send the files of a task's data set to the cache of a worker's host, once."""
         source = task.item.source
         if (_host(worker), source.data_key) in self._sent:
             return Failure("error", f"{worker} cannot use the data that were sent: {missing}")
@@ -221,8 +215,7 @@ class DaskExecutor:
         try:
             for place, path in files_to_send(source).items():
                 with path.open("rb") as file:
-                    chunks = iter(partial(file.read, CHUNK), b"")
-                    for number, chunk in enumerate(chunks):
+                    for number, chunk in enumerate(iter(partial(file.read, CHUNK), b"")):
                         self._client.run(receive, source.cache, place, chunk, number, workers=[worker])
                 self._client.run(receive, source.cache, place, b"", -1, workers=[worker])
         except (KlrBenchError, OSError, ValueError, TimeoutError) as error:
@@ -232,24 +225,7 @@ class DaskExecutor:
     def _connect(self, distributed: Any, parallel: ParallelConfig, n_jobs: int | None) -> Client:
         address = parallel.address or (parallel.scheduler_file and _address_in(Path(parallel.scheduler_file)))
         if address is None:
-            import dask
-
-            # A fit may keep a worker from answering for longer than dask would wait; memory that is freed and
-            # allocated again at once should not be returned to the system in between.
-            settings = {
-                "distributed.scheduler.worker-ttl": None,
-                "distributed.worker.daemon": False,
-                "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**30,
-            }
-            self._stack.enter_context(dask.config.set(settings))
-            cluster = distributed.LocalCluster(
-                n_workers=n_jobs if n_jobs and n_jobs > 0 else os.cpu_count(),
-                threads_per_worker=1,
-                memory_limit=0,
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL,
-            )
-            self._stack.callback(cluster.close, timeout=10)
+            cluster = self._start_cluster(distributed, n_jobs)
             client = distributed.Client(cluster, set_as_default=False)
         else:
             try:
@@ -263,47 +239,51 @@ class DaskExecutor:
         self._stack.callback(client.close, timeout=2)
         return client
 
+    def _start_cluster(self, distributed: Any, n_jobs: int | None) -> Any:
+        import dask
 
-def _next(waiting: Iterator[Task]) -> _Attempt | None:
-    task = next(waiting, None)
-    return None if task is None else _Attempt(task)
+        # A fit may keep a worker from answering for longer than dask would wait; memory that is freed and allocated
+        # again at once should not be returned to the system in between.
+        settings = {
+            "distributed.scheduler.worker-ttl": None,
+            "distributed.worker.daemon": False,
+            "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**30,
+        }
+        self._stack.enter_context(dask.config.set(settings))
+        cluster = distributed.LocalCluster(
+            n_workers=n_jobs if n_jobs and n_jobs > 0 else os.cpu_count(),
+            threads_per_worker=1,
+            memory_limit=0,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        )
+        self._stack.callback(cluster.close, timeout=10)
+        return cluster
 
 
 def _address_in(path: Path) -> str:
-    """Return the address in the file that a scheduler has written, or writes within CONNECT_S."""
+    """Return the address in the file of a scheduler, which may appear within CONNECT_S."""
     end = time.monotonic() + CONNECT_S
-    while time.monotonic() < end:
-        with suppress(OSError, ValueError, KeyError, TypeError):
+    while True:
+        try:
             return str(json.loads(path.read_text())["address"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if time.monotonic() > end:
+                fail(
+                    f"parallel.scheduler_file={shown(path)}: expected the file of a scheduler ({shown(error)}). Start "
+                    f"one with `dask scheduler --scheduler-file {shown(path)}`."
+                )
         time.sleep(POLL_S / 4)
-    problem = "has no address of a scheduler" if path.is_file() else "does not exist"
-    message = f"this file {problem}. Start a scheduler with `dask scheduler --scheduler-file {shown(path)}`."
-    raise KlrBenchError(f"parallel.scheduler_file={shown(path)}: {message}")  # noqa: EM102
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence dask's own log messages: what matters to the run is printed by the run."""
-    logging.getLogger("distributed")
-    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
-    nothing = logging.Filter("no logger has this name")
-    for name in names:
-        logging.getLogger(name).addFilter(nothing)
-    try:
-        yield
-    finally:
-        for name in names:
-            logging.getLogger(name).removeFilter(nothing)
 
 
 def _host(worker: str) -> str:
-    """Return the host of a worker's address, such as 10.0.0.7 of tcp://10.0.0.7:40123."""
+    """Return the host of an address, such as 10.0.0.7 of tcp://10.0.0.7:40123."""
     return worker.rpartition("://")[2].rpartition(":")[0]
 
 
-def _counted(workers: Iterable[str]) -> str:
+def _counted(workers: Sequence[str]) -> str:
     """Return, for example, "4 workers on 2 machines"."""
-    n_workers, n_hosts = len([*workers]), len({_host(worker) for worker in workers})
+    n_workers, n_hosts = len(workers), len({_host(worker) for worker in workers})
     if not n_workers:
         return "no worker yet"
     return f"{n_workers} worker{'s' * (n_workers != 1)} on {n_hosts} machine{'s' * (n_hosts != 1)}"

@@ -1,4 +1,4 @@
-"""Tasks in joblib's worker processes (loky), each with one thread for numerical libraries.
+"""Run tasks in joblib's worker processes (loky), each with one thread for numerical libraries.
 
 joblib fails a whole call if one worker dies.  The tasks that were running then are repeated one at a time, because
 together they may have needed too much memory; a task whose worker dies again has failed.
@@ -32,13 +32,13 @@ from klr_bench.runner.executors.serial import SerialExecutor
 
 warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
 PARENT_CHECK_S = 0.5
-"""Seconds between two checks of a worker that its parent is still there."""
+"""Seconds between two checks of a worker that its parent is running."""
 EXIT_CODE = re.compile(r"\w+\(-?\d+\)")
-"""How a worker has ended in joblib's message, which lists all workers: SIGKILL(-9)."""
+"""Exit code of a worker in joblib's message, such as SIGKILL(-9)."""
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> JoblibExecutor | SerialExecutor:
-    """Return the executor; in a worker process of a Hydra launcher tasks run in that process."""
+    """Return the executor; in a worker process of a Hydra launcher it is a serial one."""
     if multiprocessing.current_process().name != "MainProcess":
         say("inside a worker process of a launcher: one task at a time.")
         return SerialExecutor()
@@ -46,48 +46,47 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Job
 
 
 class JoblibExecutor:
-    """Runs tasks in `n_jobs` processes, None or -1 for one per core."""
+    """Runs tasks in `n_jobs` processes; None or -1 means one per core."""
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n_workers = cpu_count() if n_jobs in (None, -1) else n_jobs
 
     def __enter__(self) -> JoblibExecutor:
-        """End workers that other code has left: their folder and environment variables may be others than ours."""
+        """End workers of other code: they may have another current folder and other environment variables."""
         get_reusable_executor(reuse=True).shutdown(wait=True)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """End the workers, so that other code starts with its own.
-
-        loky ends them with psutil, or else with the command pgrep, which small systems lack.
-        """
+        """End the workers, so that other code starts with its own."""
         get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
         """Yield each task with its result or Failure as it ends."""
-        waiting = iter(tasks)
-        lock = threading.Lock()
+        waiting, lock = iter(tasks), threading.Lock()
         while True:
-            running = _Running(waiting, lock)
+            started: dict[int, Task] = {}
+            is_broken = threading.Event()
             with TemporaryDirectory(prefix="klr-bench-") as marks:
                 try:
-                    for number, result in self._parallel(running, marks):
-                        yield running.started.pop(number), result
+                    for number, result in self._parallel(_calls(waiting, lock, started, is_broken), marks):
+                        yield started.pop(number), result
                     return
                 except BrokenProcessPool as error:
-                    running.close()
-                    reasons = _exit_codes(error)
+                    is_broken.set()
+                    reasons = EXIT_CODE.findall(str(error))
                 begun = {int(path.name) for path in Path(marks).iterdir()}
-            for number, task in running.started.items():
-                yield task, self._alone(task, reasons, 1 if number in begun else 2)
+            with lock:
+                unfinished = list(started.items())
+            for number, task in unfinished:
+                yield task, self._run_alone(task, reasons, n_tries=1 if number in begun else 2)
 
-    def _alone(self, task: Task, reasons: list[str], n_tries: int) -> Any:
-        """Run a task with no other, `n_tries` times if its worker ends; `reasons` are how workers ended before."""
+    def _run_alone(self, task: Task, reasons: list[str], n_tries: int) -> Any:
+        """Run a task without others, up to `n_tries` times; `reasons` are exit codes of workers so far."""
         for _ in range(n_tries):
             try:
                 [(_, result)] = self._parallel(iter([(0, task.call)]))
             except BrokenProcessPool as error:
-                reasons = list(dict.fromkeys([*reasons, *_exit_codes(error)]))
+                reasons = [*reasons, *EXIT_CODE.findall(str(error))]
             else:
                 return result
         listed = " and ".join(dict.fromkeys(reasons)) or "unknown exit status"
@@ -98,9 +97,9 @@ class JoblibExecutor:
     def _parallel(
         self, calls: Iterator[tuple[int, partial[Any]]], marks: str | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield the number and the result of each call as it ends.  Raises BrokenProcessPool if a worker dies.
+        """Yield number and result of each call as it ends.  Raises BrokenProcessPool if a worker dies.
 
-        A call that starts leaves an empty file, named by its number, in the folder `marks`.
+        A call that starts leaves an empty file with its number in the folder `marks`.
         """
         # With a single worker joblib would run tasks in this process, so there are two, and one task at a time.
         with parallel_config("loky", n_jobs=max(2, self.n_workers), inner_max_num_threads=1):
@@ -108,50 +107,31 @@ class JoblibExecutor:
             yield from parallel(delayed(_run)(number, call, os.getpid(), marks) for number, call in calls)
 
 
-class _Running:
-    """An iterator over numbered calls that keeps the tasks it has handed out.
-
-    joblib consumes it in other threads, as many calls at once as there are workers.
-    """
-
-    def __init__(self, waiting: Iterator[Task], lock: threading.Lock) -> None:
-        self.started: dict[int, Task] = {}
-        self._waiting = waiting
-        self._lock = lock
-        self._numbers = itertools.count()
-        self._closed = False
-
-    def __iter__(self) -> _Running:
-        return self
-
-    def __next__(self) -> tuple[int, partial[Any]]:
-        with self._lock:
-            if self._closed:
-                raise StopIteration
-            task = next(self._waiting)
-            number = next(self._numbers)
-            self.started[number] = task
-            return number, task.call
-
-    def close(self) -> None:
-        """Hand out nothing more."""
-        with self._lock:
-            self._closed = True
+def _calls(
+    waiting: Iterator[Task], lock: threading.Lock, started: dict[int, Task], is_broken: threading.Event
+) -> Iterator[tuple[int, partial[Any]]]:
+    """Yield numbered calls and add their tasks to `started`; joblib consumes them in other threads."""
+    for number in itertools.count():
+        with lock:
+            task = None if is_broken.is_set() else next(waiting, None)
+            if task is None:
+                return
+            started[number] = task
+        yield number, task.call
 
 
 def _run(number: int, call: partial[Any], parent: int, marks: str | None) -> tuple[int, Any]:
-    """Run a call in a worker process."""
-    _follow(parent)
+    _prepare_worker(parent)
     if marks:
         Path(marks, str(number)).touch()
     return number, guarded(call)
 
 
-def _follow(parent: int) -> None:
-    """Let this worker end if its parent does, and leave Ctrl-C to the parent; once per process."""
-    if getattr(_follow, "done", False):
+def _prepare_worker(parent: int) -> None:
+    """Let this worker end with its parent, and leave Ctrl-C to the parent; once per process."""
+    if getattr(_prepare_worker, "done", False):
         return
-    _follow.done = True  # type: ignore[attr-defined]
+    _prepare_worker.done = True  # type: ignore[attr-defined]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     machine.follow(parent)
 
@@ -161,7 +141,3 @@ def _follow(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _exit_codes(error: BrokenProcessPool) -> list[str]:
-    return EXIT_CODE.findall(str(error))
