@@ -1,4 +1,4 @@
-"""From what Hydra composed to a `RunConfig`: mistakes that can be found without reading data are refused here."""
+"""The `RunConfig` of what Hydra composes; mistakes that can be found without reading data are refused here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klr_bench.config import locations as config_files
-from klr_bench.config.checks import check_run, check_settings, check_unused_keys
+from klr_bench.config.checks import check_run, check_unused_keys
 from klr_bench.config.models import RunConfig, RunEntry
 from klr_bench.config.resolve import resolve_algorithms, resolve_datasets, resolve_references, resolve_sweep
 from klr_bench.errors import fail
@@ -38,42 +38,34 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
 
 def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> RunConfig:
     """Return the `RunConfig` of plain values; `overrides` are the dotted keys of the command line."""
-    plain = config_files.with_new_names(plain)
-    plain |= {key: {} for key in OPEN if plain.get(key) is None}
+    plain = plain | {key: {} for key in OPEN if plain.get(key) is None}
     if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
     entry = parse(RunEntry, plain)
-    check_settings(entry, searched)
     algorithms = resolve_algorithms(entry.algorithms, overrides, searched)
     datasets = resolve_datasets(entry.datasets, entry.data, overrides, searched)
     if "budget" in overrides and not any("budget" in lists for lists in entry.sweep.values()):
         fail(f"budget: the experiment {entry.name} has no learners with a budget in its sweep.")
     sweep = resolve_references(entry.sweep, Path(entry.results_dir), datasets)
-    resolved = {
-        "algorithms": algorithms,
-        "datasets": datasets,
-        "sweep": resolve_sweep(sweep, algorithms, overrides, searched),
-    }
-    config = RunConfig(**dict(entry) | resolved)
+    swept = resolve_sweep(sweep, algorithms, overrides, searched)
+    config = RunConfig(**dict(entry) | {"algorithms": algorithms, "datasets": datasets, "sweep": swept})
     check_run(config, entry.sweep, searched)
     check_unused_keys(config, overrides, searched)
     return config
 
 
 def override_keys(overrides: Sequence[str]) -> set[str]:
-    """Return the dotted keys that the overrides set; a dict counts as its entries."""
+    """Return the dotted keys that the overrides set, and with ``~`` in front those that they delete.
+
+    A dict counts as its entries.
+    """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    keys: set[str] = set()
+    def keys(key: str, value: Any) -> set[str]:
+        if not isinstance(value, dict):
+            return {key}
+        return {inner for name, entry in value.items() for inner in keys(f"{key}.{name}", entry)}
 
-    def collect(key: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for name, entry in value.items():
-                collect(f"{key}.{name}", entry)
-        else:
-            keys.add(key)
-
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
-        if not override.is_delete():
-            collect(override.key_or_group, override.value())
-    return keys
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    deleted = {f"~{override.key_or_group}" for override in parsed if override.is_delete()}
+    return deleted.union(*(keys(one.key_or_group, one.value()) for one in parsed if not one.is_delete()))

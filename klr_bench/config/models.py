@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path as PackagePath
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from klr_bench.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
 from klr_bench.files import expanded
 from klr_bench.instantiate import TARGET, Parameters
-from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, bare, between, hints_of, matching, some
+from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, between, matching, some
+from klr_bench.printing import announce_renaming
 
 Kernel = Literal["rbf", "poly", "linear"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
 EXECUTORS = PackagePath(__file__).parents[1] / "runner" / "executors"
 BACKENDS = tuple(sorted(path.stem for path in EXECUTORS.glob("[!_]*.py")))
 """The modules of runner/executors."""
+
+
+def _renamed_backend(backend: Any) -> Any:
+    if backend not in ("processes", "loky"):
+        return backend
+    announce_renaming(f"parallel.backend={backend}", "parallel.backend=joblib")
+    return "joblib"
+
+
+def _renamed_target(call: Parameters) -> Parameters:
+    """Return the call of a generator, with the present name of a function that was renamed."""
+    former = str(call.get(TARGET))
+    target = former.replace("klr_bench.experiment.data.", "klr_bench.datasets.")
+    if target == former:
+        return call
+    announce_renaming(former, target)
+    return {**call, TARGET: target}
+
+
 if TYPE_CHECKING:
     Backend = str
 else:
-    Backend = Literal[BACKENDS]
+    Backend = Annotated[Literal[BACKENDS], BeforeValidator(_renamed_backend)]
 MAX_SEED = 2**32 - 1
 MOST_FEATURES = 100_000_000
 """More would fill the memory of a learner, which has arrays of as many; a single wrong index can ask for them."""
@@ -84,7 +103,9 @@ Bytes = Annotated[int, between(1, 2**62)]
 Budget = Annotated[int, between(1, MOST_ROWS)]
 Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list of these", _is_plain)]
 Call = Annotated[
-    dict[str, Parameter], Check(f"{TARGET}: the dotted name of a function, and its parameters", _has_target)
+    dict[str, Parameter],
+    Check(f"{TARGET}: the dotted name of a function, and its parameters", _has_target),
+    AfterValidator(_renamed_target),
 ]
 Columns = Annotated[dict[Text, Literal["number", "text", "leave_out"]], DISTINCT]
 """What the columns of a user's table are, by their name, or their number from 1."""
@@ -312,14 +333,11 @@ class RunConfig(RunSettings):
     sweep: Sweep = Field(default_factory=dict)
 
 
-def all_keys() -> list[str]:
+def all_keys(cls: type[Model] = RunConfig, where: str = "") -> list[str]:
     """Return the dotted names of all keys of the root file."""
-    return [key for key in _key_names(RunConfig, "") if key != "experiment"]
-
-
-def _key_names(cls: type[Model], where: str) -> Iterator[str]:
-    for name, hint in hints_of(cls).items():
-        if isinstance(bare(hint), type) and issubclass(bare(hint), Model):
-            yield from _key_names(bare(hint), f"{where}{name}.")
-        else:
-            yield f"{where}{name}"
+    keys = []
+    for name, field in cls.model_fields.items():
+        inner: Any = field.annotation
+        is_section = isinstance(inner, type) and issubclass(inner, Model)
+        keys += all_keys(inner, f"{where}{name}.") if is_section else [f"{where}{name}"]
+    return [key for key in keys if key != "experiment"]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from klr_bench import instantiate
 from klr_bench.config import locations as config_files
@@ -26,18 +26,19 @@ from klr_bench.config.splitting import MOST_ROWS
 from klr_bench.errors import KlrBenchError, fail, located
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.instantiate import TARGET, Parameters
-from klr_bench.parsing import parse, parse_value, refuse, refuse_unknown
+from klr_bench.parsing import between, parse_value, refuse, refuse_unknown
 from klr_bench.results.store import read_variant
 from klr_bench.results.variants import Variant
 
 Entry = TypeVar("Entry", DatasetEntry, AlgorithmEntry)
+Count = Annotated[float, between(1, MOST_ROWS)]
 
 
 def resolve_datasets(
     entries: Mapping[str, DatasetEntry], data: DataConfig, overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, DatasetConfig]:
     """Return the selected data sets; `data` describes the user's own file."""
-    selected = _selected("dataset", entries, overrides, searched)
+    selected = _selected("dataset", "source", entries, overrides, searched)
     own = [stem for stem, entry in selected.items() if is_own_file(entry)]
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
     if settings and not own:
@@ -58,8 +59,8 @@ def resolve_algorithms(
     entries: Mapping[str, AlgorithmEntry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, AlgorithmConfig]:
     """Return the selected algorithms; parameters that are given one value are no longer in the grid."""
-    selected = _selected("algorithm", entries, overrides, searched)
-    return {stem: resolve_algorithm(stem, entry, overrides) for stem, entry in selected.items()}
+    selected = _selected("algorithm", "estimator", entries, overrides, searched)
+    return {stem: _resolve_algorithm(stem, entry, overrides) for stem, entry in selected.items()}
 
 
 def resolve_sweep(
@@ -73,14 +74,12 @@ def resolve_sweep(
     for stem, variants in sweep.items():
         where = f"sweep.{stem}."
         if stem not in algorithms:
-            with located("sweep"):
-                path = config_files.find("algorithm", stem, searched)  # refuses a misspelt one
-            _refuse_unselected("algorithm", stem, where, overrides)
-            check_names(config_files.read(path)["estimator"], variants, where)
+            content = _unselected("algorithm", stem, where, "sweep", overrides, searched)
+            _check_names(content["estimator"], variants, where)
             continue
         estimator, grid = algorithms[stem].estimator, algorithms[stem].grid
-        check_names(estimator, variants, where)
-        lists = value_lists(stem, estimator, variants, where, overrides)
+        _check_names(estimator, variants, where)
+        lists = _value_lists(stem, estimator, variants, where, overrides)
         for name, values in lists.items():
             if LEFT_TO_SELECTION in values and name not in grid:
                 choices = f"algorithms.{stem}.grid.{name}"
@@ -91,7 +90,7 @@ def resolve_sweep(
 
 
 def _selected(
-    group: str, entries: Mapping[str, Entry], overrides: Collection[str], searched: Sequence[Path]
+    group: str, essential: str, entries: Mapping[str, Entry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, Entry]:
     """Return the entries whose files were selected: those that have the essential key of such a file.
 
@@ -99,115 +98,82 @@ def _selected(
     """
     selected: dict[str, Entry] = {}
     for stem, entry in entries.items():
-        if _has_essence(entry):
+        where, value = f"{group}s.{stem}.", getattr(entry, essential)
+        if f"~{where}{essential}" in overrides:
+            fail(f"~{where}{essential}: a selected {group} needs its {essential}. To leave it out: ~{group}s.{stem}")
+        if TARGET in value if isinstance(value, dict) else value is not None:
             selected[stem] = entry
             continue
-        with located(f"{group}s"):
-            path = config_files.find(group, stem, searched)
-        content = config_files.read(path)
-        with located(path):
-            described = parse(type(entry), content)
-        if not _has_essence(described):
-            expected = "source: ..." if group == "dataset" else f"estimator: {{{TARGET}: ...}}"
-            fail(f"{path}: expected {expected}, got none.")
-        where, essential = f"{group}s.{stem}.", "source" if group == "dataset" else "estimator"
         if f"{where}{essential}" in overrides:
-            refuse(f"{where}{essential}", "keys and values", getattr(entry, essential))
-        _refuse_unselected(group, stem, where, overrides)
-        if isinstance(entry, AlgorithmEntry) and isinstance(described, AlgorithmEntry):
-            check_names(described.estimator or {}, entry.estimator or {}, f"{where}estimator.")
-            check_names(described.estimator or {}, entry.grid or {}, f"{where}grid.")
-        if isinstance(described, DatasetEntry) and not is_own_file(described):
-            merged = _merged(content, entry.model_dump(exclude_unset=True))
-            resolve_dataset(stem, parse(DatasetEntry, merged, where), searched, where)
+            refuse(f"{where}{essential}", "keys and values", value)
+        content = _unselected(group, stem, where, f"{group}s", overrides, searched)
+        if essential not in content:
+            fail(f"{config_files.find(group, stem, searched)}: expected the key {essential!r}, got none.")
+        if isinstance(entry, AlgorithmEntry):
+            _check_names(content[essential], entry.estimator or {}, f"{where}estimator.")
+            _check_names(content[essential], entry.grid or {}, f"{where}grid.")
     if not selected:
         known = ", ".join(config_files.names(group, searched))
         fail(f"no {group} is selected: expected {group}=<name> or {group}=[<name>,...]. Known: {known}.")
     return selected
 
 
-def _has_essence(entry: DatasetEntry | AlgorithmEntry) -> bool:
-    if isinstance(entry, DatasetEntry):
-        return entry.source is not None
-    return TARGET in (entry.estimator or {})
-
-
-def _merged(content: Any, changes: Any) -> Any:
-    """Return plain values with others on top of them, at all depths."""
-    if not isinstance(content, dict) or not isinstance(changes, dict):
-        return changes
-    return content | {key: _merged(content.get(key), value) for key, value in changes.items()}
-
-
-def _refuse_unselected(group: str, stem: str, where: str, overrides: Collection[str]) -> None:
-    """Refuse a key of the command line that is about something that is not selected."""
+def _unselected(
+    group: str, stem: str, where: str, section: str, overrides: Collection[str], searched: Sequence[Path]
+) -> dict[str, Any]:
+    """Return the content of a file that is not selected; refuse keys of the command line that are about it."""
+    with located(section):
+        path = config_files.find(group, stem, searched)
     changed = sorted(key for key in overrides if key.startswith(where))
     if changed:
         fail(f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...].")
+    return config_files.read(path)
 
 
-def resolve_algorithm(stem: str, entry: AlgorithmEntry, overrides: Collection[str]) -> AlgorithmConfig:
-    """Return an algorithm; parameters that the command line, `overrides`, gives one value are no longer in the grid.
-
-    Raises KlrBenchError for a class, parameter or value that cannot be used.
-    """
+def _resolve_algorithm(stem: str, entry: AlgorithmEntry, overrides: Collection[str]) -> AlgorithmConfig:
+    """Return an algorithm; parameters that the command line, `overrides`, gives one value are no longer in the grid."""
     where = f"algorithms.{stem}."
     estimator, grid, selected_as = entry.estimator or {}, entry.grid or {}, entry.selected_as or {}
-    _check_target(estimator[TARGET], f"{where}estimator.{TARGET}")
-    _check_values(estimator, estimator, f"{where}estimator.")
-    check_names(estimator, grid, f"{where}grid.")
-    check_names(estimator, entry.kernel_parameters or (), f"{where}kernel_parameters.")
-    _check_selected_as(selected_as, estimator, grid, where)
+    _check_estimator(estimator, estimator, f"{where}estimator.")
+    _check_estimator(estimator | selected_as, selected_as, f"{where}selected_as.")
+    _check_names(estimator, grid, f"{where}grid.")
+    _check_names(estimator, entry.kernel_parameters or (), f"{where}kernel_parameters.")
+    for name in selected_as.keys() & grid.keys():
+        fail(f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out.")
+    if selected_as and not grid:
+        fail(f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out.")
     resolved = {
         "label": entry.label or stem,
         "estimator": estimator,
-        "grid": value_lists(stem, estimator, grid, f"{where}grid.", overrides),
+        "grid": _value_lists(stem, estimator, grid, f"{where}grid.", overrides),
         "selected_as": selected_as,
     }
     return AlgorithmConfig(**dict(entry) | resolved)
 
 
-def _check_selected_as(selected_as: Parameters, estimator: Parameters, grid: Parameters, where: str) -> None:
-    """Refuse parameters that cannot be used, have no effect, or are selected themselves."""
-    other = {**estimator, **selected_as}
-    _check_target(other[TARGET], f"{where}selected_as.{TARGET}")
-    _check_values(other, selected_as, f"{where}selected_as.")
-    for name in selected_as.keys() & grid.keys():
-        fail(f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out.")
-    if selected_as and not grid:
-        fail(f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out.")
-
-
-def _check_target(target: Any, key: str) -> None:
-    """Refuse a target that is not the dotted name of a class that can be called with parameters."""
+def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:
+    """Refuse a class that is no classifier, parameters that it does not take, and values that they cannot have."""
+    target = estimator[TARGET]
     try:
-        instantiate.parameters(parse_value(str, target, key))
+        known = instantiate.parameters(parse_value(str, target, f"{where}{TARGET}"))
     except (ValueError, TypeError) as error:
-        fail(f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class.")
+        fail(f"{where}{TARGET}: {target!r} cannot be called with parameters ({error}); expected the name of a class.")
     except KlrBenchError as error:
-        where = key.removesuffix(TARGET) if str(error).startswith(TARGET) else f"{key}: "
-        fail(str(error) if str(error).startswith(key) else f"{where}{error}")
+        fail(str(error) if str(error).startswith(where) else f"{where}{error}")
+    names = [name for name in values if name != TARGET]
+    _check_names(estimator, names, where)
+    for name in names:
+        _check_value(known.get(name, instantiate.Parameter()), values[name], f"{where}{name}")
 
 
-def check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
+def _check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
     """Refuse a name that is not a parameter of the estimator's constructor, or of a part of the estimator."""
     target = estimator[TARGET]
     known = instantiate.parameters(target)
     if any(parameter.any_name for parameter in known.values()):
         return
-    nested = {name for name in names if instantiate.is_nested(name, known)}
-    if nested and not instantiate.takes_nested(target):
-        nested = set()
-    refuse_unknown([name for name in names if name not in nested], known, where)
-
-
-def _check_values(estimator: Parameters, values: Parameters, where: str) -> None:
-    """Refuse parameters that the estimator's constructor does not take, and values that they cannot have."""
-    names = [name for name in values if name != TARGET]
-    check_names(estimator, names, where)
-    known = instantiate.parameters(estimator[TARGET])
-    for name in names:
-        _check_value(known.get(name, instantiate.Parameter()), values[name], f"{where}{name}")
+    nested = instantiate.takes_nested(instantiate.locate(target))
+    refuse_unknown([name for name in names if not (nested and instantiate.is_nested(name, known))], known, where)
 
 
 def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
@@ -219,7 +185,7 @@ def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
             refuse(key, "a finite number", number)
 
 
-def value_lists(
+def _value_lists(
     stem: str, estimator: Parameters, lists: Parameters, where: str, overrides: Collection[str]
 ) -> dict[str, list[Any]]:
     """Return the lists of values without repetitions, and without parameters that are given one value."""
@@ -273,28 +239,21 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
         fail(f"{setting}: no records in {path}. Make them with: {again}")
     except (csv.Error, ValueError) as error:
         fail(f"{setting}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}")
-    if not algorithm:
-        known = ", ".join(sorted({f"{PREFIX}{experiment}/{row.get('algorithm')}" for row in rows})) or "no records"
-        fail(f"{setting}: expected {PREFIX}<experiment>/<algorithm>; {path} has {known}.")
     counts: dict[Variant, list[float]] = {}
     for number, row in enumerate(rows, 1):
         if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):
             try:
-                counts.setdefault(read_variant(row["variant"]), []).append(_count(row["n_support"]))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                n_support = parse_value(Count, float(row["n_support"]), "n_support")
+                counts.setdefault(read_variant(row["variant"]), []).append(n_support)
+            except (KeyError, TypeError, ValueError, AttributeError, KlrBenchError) as error:
                 fail(
                     f"{setting}: {path}: row {number}: expected a variant and n_support, got {error}. "
                     f"Rebuild it with: {again}"
                 )
     if not counts:
         known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
-        fail(f"{setting}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}.")
+        fail(
+            f"{setting}: expected {PREFIX}<experiment>/<algorithm>; {path} has no finished fits of that "
+            f"algorithm on {datasets[0]}; it has {known}."
+        )
     return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=Variant.order)]
-
-
-def _count(text: str) -> float:
-    count = float(text)
-    if not 1 <= count <= MOST_ROWS:
-        message = f"n_support={text}"
-        raise ValueError(message)
-    return count

@@ -45,7 +45,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
         kernel = resolve_kernel(cell.kernel, data.X_train, seed)
         estimator = make(resolve_gamma(chosen, data.X_train), kernel, seed)
         protocols.warm_up(estimator, sparse=sp.issparse(data.X_train))
-        estimator = protocols.rehearsed(estimator, data.X_train, data.y_train)
+        estimator = protocols.call(estimator, "rehearse", data.X_train, data.y_train, default=estimator)
         reset_peak_memory()
         load = machine.load()
         clock = _clock(cell, estimator, data)
@@ -55,7 +55,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
             watched = (cell.trace.points or cell.time_limit_s) and protocols.takes_callback(estimator)
             estimator.fit(data.X_train, data.y_train, **({"callback": clock} if watched else {}))
             fit_time, memory = clock.elapsed(), peak_memory_mb()
-        end = protocols.ended_at(estimator)
+        end = protocols.call(estimator, "ended_at")
         if end is not None:
             clock.end(estimator, end)
         processor = machine.processor()

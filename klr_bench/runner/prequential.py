@@ -83,7 +83,7 @@ def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -
     """Compare decision values with the labels -1 and +1; their sigmoids are the probabilities, if there are any."""
     margins = y * decision
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
-    logistic = protocols.predict_proba(estimator) is not None
+    logistic = protocols.declares(estimator, "predict_proba")
     return Tested(len(y), n_right, float(np.logaddexp(0.0, -margins).sum()) if logistic else None)
 
 

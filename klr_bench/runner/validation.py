@@ -60,12 +60,12 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
         built = build(with_any_gamma(estimator))
         if not protocols.declares(built, "partial_fit"):
             fail(f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from.")
-        if protocols.grows(built) and not split.unbounded:
+        if getattr(built, "grows", False) and not split.unbounded:
             fail(
                 f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
                 f"budget_oskl, or add datasets.{cell.source.stem}.split.unbounded=true."
             )
-        if split.test == "rows" and not protocols.scores_rows(built):
+        if split.test == "rows" and not protocols.declares(built, "partial_fit_scores"):
             fail(
                 f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
                 f"algorithm=[...], or test all learners with datasets.{cell.source.stem}.split.test=chunks."

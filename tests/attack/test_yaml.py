@@ -16,13 +16,12 @@ from klr_bench.config import locations as config_files
 from klr_bench.report.manifest import read_manifest
 from klr_bench.report.papers.reading import read_paper
 from klr_bench.results.store import Store
-from klr_bench.yaml_file import DEEPEST, LARGEST, LONGEST, MOST_NODES, read_yaml
+from klr_bench.yaml_file import DEEPEST, LARGEST, MOST_NODES, read_yaml
 from tests.attack.promise import refused, rejected
 
 TENS = "[" + ", ".join(["*a{0}"] * 10) + "]"
 NESTED = "".join(f"a{n}: &a{n} {TENS.format(n - 1)}\n" for n in range(1, 12))
 MERGED = "".join(f"a{n}: &a{n} {{<<: {TENS.format(n - 1)}}}\n" for n in range(1, 12))
-SCALARS = f"at most {LONGEST:,} characters"
 COUNT = f"at most {MOST_NODES:,} values"
 DEPTH = f"at most {DEEPEST} lists and mappings"
 SIZE = f"at most {LARGEST:,} bytes"
@@ -40,9 +39,6 @@ BOMBS: dict[str, tuple[bytes, str]] = {
     "a hundred thousand dashes": (b"- " * 10**5, DEPTH),
     "a hundred thousand questions": (b"? " * 10**5, DEPTH),
     "deep indentation": ("".join(f"{' ' * n}a:\n" for n in range(500)).encode(), DEPTH),
-    "a long value": (b"a: " + b"x" * (LONGEST + 1), SCALARS),
-    "a long folded value": (b"a: >\n" + b"  x\n" * LONGEST, SCALARS),
-    "a long key": (b'? "' + b"x" * (LONGEST + 1) + b'"\n: 1', SCALARS),
     "a value of megabytes": (b"a: " + b"x" * LARGEST, SIZE),
     "half a million keys": ("".join(f"k{n}: 1\n" for n in range(5 * 10**5)).encode(), SIZE),
     "many keys": ("".join(f"{n}: 1\n" for n in range(MOST_NODES)).encode(), COUNT),

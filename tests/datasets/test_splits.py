@@ -240,7 +240,7 @@ MIXED = [
     ),
     ({"official": True, "test_size": 0.3}, ["s.official"], r"s\.official=true: there is test_size=0\.3 already"),
     ({"folds": 5, "test_size": 0.3}, [], r"s\.folds=5: there is test_size=0\.3 already, .* add s\.test_size=null\."),
-    ({"test_size": 0.3, "n_train": 5}, [], r"s\.n_train=5: has no effect beside test_size=0\.3, .* s\.test_size=null"),
+    ({"test_size": 0.3, "n_train": 5}, [], r"s\.n_train=5: there is test_size=0\.3 already, .* s\.test_size=null"),
     ({"n_train": 5, "equal_classes": True}, [], r"s: expected one of \{test_size: 0\.2\}, .*, got \{'n_train': 5, "),
     ({}, [], r"s: expected one of .*, got \{\}"),
     (None, [], r"s: expected one of \{test_size: 0\.2\}, .*, got None"),
