@@ -1,12 +1,41 @@
 """What an estimator may declare to an experiment, and the functions that read these declarations.
 
 An experiment needs only what scikit-learn promises: `fit`, `predict`, optionally `decision_function` and
-`predict_proba`, and the documented attributes `classes_`, `n_iter_`, `coef_` and `n_support_`.  An estimator may
-declare more with the methods of the protocols below.  Each protocol is optional and needs no base class.  Metrics have
-the names of the catalogue of metrics.
+`predict_proba`, and the documented attributes `classes_`, `n_iter_`, `coef_` and `n_support_`.  A method
+`fit(X, y, callback=None)` declares that the fit can be watched: it calls `callback(estimator, t)` with increasing t
+while it runs, and stops if the callback returns True.  Everything below is optional and needs no base class.  Metrics
+have the names of the catalogue of metrics.
 
-A method `fit(X, y, callback=None)` declares that the fit can be watched: it calls `callback(estimator, t)` with
-increasing t while it runs, and stops if the callback returns True.
+Checkpoints
+    watched               metrics of the predictions that a checkpoint evaluates; ("accuracy",) if not declared
+    progress()            further values that a checkpoint stores, by name, such as {"n_support": 12}
+    steps(n_samples)      the largest t that a callback may get, and the first useful checkpoint; if not declared,
+                          n_samples x `n_epochs` (1 without such a parameter), and FIRST
+    ended_at()            the t at which the fit ended, if it is not known in advance; it becomes a checkpoint
+Before a fit
+    for_rows(n_samples)   sets the parameters of an unfitted estimator that depend on the number of rows, which is
+                          smaller in selection than in the final fit, and returns self
+    stand_in()            an unfitted estimator whose fit to four rows loads and compiles all that a fit of this one
+                          needs; if not declared, one of the same class with default parameters
+    rehearse(X, y)        an unfitted estimator that gives the same classifier for these rows without searching for the
+                          end; the time of `rehearse` is not counted
+After a fit
+    summary()             values by name, some of: n_support, sparsity (if missing, 1 - n_support / training rows),
+                          n_updates, n_iter, pass_time_s, nonzero_fraction, objective, duality_gap
+    n_mistakes_, t_       attributes of a classifier of two classes, whose quotient is the metric mistake_rate
+    selected_features()   the columns of X that the classifier uses, (n_selected,), or None
+    last_classifier()     if `average` is True, the fitted classifier after the last example
+    kernel_error(X)       the largest |z(x)'z(x') - k(x, x')| over pairs of rows, for features z that approximate k
+One pass for several estimators
+    pass_key(n_classes)   a key, equal for all unfitted estimators that can share a pass, or None
+    fit_together(estimators, X, y, callback)
+                          a fit of estimators with equal keys; it returns a `SharedPass`, and stops if
+                          `callback(shared pass, t)` returns True
+Streams
+    grows                 True if the memory grows with the rows passed to `partial_fit`
+    partial_fit_scores(X, y, classes)
+                          for two classes: `partial_fit`, and the decision value of each row, computed from the rows
+                          before it; if there is `predict_proba`, its probabilities are their sigmoid
 """
 
 from __future__ import annotations
@@ -14,7 +43,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -23,82 +52,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 FIRST = 256
-"""First checkpoint of a learner that passes over the examples once: earlier ones say little on a logarithmic axis."""
-
-
-class HasCheckpoints(Protocol):
-    """A classifier that determines when checkpoints are taken and what they store."""
-
-    watched: tuple[str, ...]
-    """Metrics of the predictions that a checkpoint evaluates; ("accuracy",) if not declared."""
-
-    def progress(self) -> Mapping[str, float]:
-        """Return further values that a checkpoint stores, by name, such as {"n_support": 12}."""
-
-    def steps(self, n_samples: int) -> tuple[int, int]:
-        """Return the largest t that a callback may get in a fit to `n_samples` rows, and the first useful checkpoint.
-
-        If not declared, these are n_samples x `n_epochs` (1 without such a parameter), and FIRST.
-        """
-
-    def ended_at(self) -> int:
-        """Return the t at which the fit ended, which becomes a checkpoint; only if t is not known in advance."""
-
-
-class HasSummary(Protocol):
-    """A classifier that summarises its fit."""
-
-    average: bool
-    """True for the average of all classifiers during the fit."""
-
-    def summary(self) -> Mapping[str, float]:
-        """Return values by name, some of: n_support, sparsity, n_updates, n_iter, pass_time_s, nonzero_fraction,
-        objective, duality_gap.
-
-        If `sparsity` is missing, it is 1 - n_support / (number of training rows).  For two classes, `mistake_rate` is
-        n_mistakes_ / t_ if the classifier has these attributes.
-        """
-
-    def selected_features(self) -> NDArray[np.integer[Any]] | None:
-        """Return the columns of X that the classifier uses, (n_selected,), or None if it does not select features."""
-
-    def last_classifier(self) -> Any:
-        """Return the fitted classifier after the last example of an average."""
-
-    def kernel_error(self, X: Any) -> float:
-        """Return the largest |z(x)'z(x') - k(x, x')| over all pairs of the rows of X (n_samples, n_features).
-
-        z are features, in which the classifier is linear, whose inner products approximate a kernel k.
-        """
-
-
-class PreparesFit(Protocol):
-    """A classifier that depends on the number of rows, or on work that a timed fit does not include."""
-
-    def for_rows(self, n_samples: int) -> Any:
-        """Set the parameters of an unfitted estimator to those for a fit to `n_samples` rows, and return self.
-
-        Selection fits to fewer rows than the final fit.
-        """
-
-    def stand_in(self) -> Any:
-        """Return an unfitted estimator whose fit to four rows loads and compiles all that a fit of this one needs.
-
-        If not declared, it is an estimator of the same class with default parameters.
-        """
-
-    def rehearse(self, X: Any, y: Any) -> Any:
-        """Return an unfitted estimator that gives the same classifier for these rows without searching for the end."""
-
-
-class SharesPass(Protocol):
-    """A classifier that can be fitted together with others in one pass over the data."""
-
-    def pass_key(self, n_classes: int) -> Hashable | None:
-        """Return a key, equal for all unfitted estimators that can share a pass, or None if this one cannot."""
-
-    def fit_together(self, estimators: Sequence[Any], X: Any, y: Any, callback: Any = None) -> SharedPass:
-        """Fit estimators with equal keys, including this one; `callback(shared pass, t)` stops it by True."""
+"""First checkpoint of a learner that passes over the examples once; earlier ones say little on a logarithmic axis."""
 
 
 class SharedPass(Protocol):
@@ -111,19 +65,6 @@ class SharedPass(Protocol):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the decision values of all estimators for the rows of X, (n_samples, n_estimators)."""
-
-
-class LearnsStream(Protocol):
-    """A classifier that learns from a stream by `partial_fit`."""
-
-    grows: bool
-    """True if its memory grows with the rows; False if not declared."""
-
-    def partial_fit_scores(self, X: Any, y: Any, classes: Any = None) -> NDArray[np.float64]:
-        """Run `partial_fit`; return the decision value of each row, computed from the rows before it, (n_samples,).
-
-        Only for two classes.  If there is `predict_proba`, its probabilities are the sigmoid of the decision values.
-        """
 
 
 def declares(estimator: Any, name: str) -> bool:
@@ -150,8 +91,8 @@ def progress(estimator: Any) -> dict[str, float]:
 
 def steps(estimator: Any, n_samples: int) -> tuple[int, int]:
     """Return the largest t that a callback may get, and the first useful checkpoint."""
-    last, first = call(estimator, "steps", n_samples, default=(n_samples * getattr(estimator, "n_epochs", 1), FIRST))
-    return last, first
+    declared: tuple[int, int] | None = call(estimator, "steps", n_samples)
+    return declared or (n_samples * getattr(estimator, "n_epochs", 1), FIRST)
 
 
 def takes_callback(estimator: Any) -> bool:
@@ -253,12 +194,6 @@ def _few_rows(*, sparse: bool) -> tuple[Any, NDArray[np.int8]]:
     for array in (y, rows.data, rows.indices, rows.indptr) if sparse else (y, rows):
         array.flags.writeable = False
     return rows, y
-
-
-def classes(estimator: Any) -> NDArray[Any] | None:
-    """Return the classes of a fitted classifier, in the order of its probabilities, or None if it has no `classes_`."""
-    array = np.asarray(getattr(estimator, "classes_", None))
-    return array if array.ndim == 1 else None
 
 
 def takes_many_classes(estimator: Any) -> bool:

@@ -112,10 +112,7 @@ class Jobs:
         check_names(config.figures or ())
         place = Path(config.results_dir) / config.name
         if self.places.setdefault(place, overrides) != overrides:  # a sweeper may repeat a job
-            fail(
-                f"{place}: an earlier run of this sweep has its results there; one table would hold both. Leave name= "
-                "out, so that each run gets a name of its own."
-            )
+            fail(f"{place}: an earlier run of this sweep has its results there. Leave name= out.")
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))

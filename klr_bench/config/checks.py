@@ -9,7 +9,7 @@ from typing import Any
 
 from klr_bench import instantiate
 from klr_bench.config import locations as config_files
-from klr_bench.config.models import KERNELS, LEFT_TO_SELECTION, RunConfig
+from klr_bench.config.models import LEFT_TO_SELECTION, RunConfig
 from klr_bench.config.splitting import Folds
 from klr_bench.errors import fail, located
 from klr_bench.instantiate import Parameters
@@ -26,10 +26,7 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
     _check_left_out(run, sweep, searched)
     for stem, dataset in {} if run.selection.nested else run.datasets.items():
         if not isinstance(dataset.split, Folds):
-            fail(
-                f"selection.nested=false: expected folds in datasets.{stem}.split, over which to select, got none. "
-                f"Give datasets.{stem}.split.folds, or leave selection.nested=true."
-            )
+            fail(f"selection.nested=false: expected datasets.{stem}.split.folds, over which to select, got none.")
     _check_against(run, sweep, searched)
     _check_streams(run)
 
@@ -45,15 +42,11 @@ def _check_settings(run: RunConfig, searched: Sequence[Path]) -> None:
     for metric in run.metrics or ():
         check_choice("metrics", metric, [*METRICS, *own])
         if metric in METRICS and METRICS[metric].compares and metric not in run.against:
-            fail(
-                f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
-                "{algorithm: NAME} or {PARAMETER: VALUE}."
-            )
+            expected = f"a baseline method in against.{metric}, {{algorithm: NAME}} or {{PARAMETER: VALUE}}"
+            fail(f"metrics: {metric}: expected {expected}, got none.")
     if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
-        fail(
-            f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given; the percentile "
-            "would decide the width. To use gamma, add kernel.percentile=null."
-        )
+        both = f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given"
+        fail(f"{both}. To use gamma, add kernel.percentile=null.")
 
 
 def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
@@ -95,16 +88,12 @@ def _check_streams(run: RunConfig) -> None:
         swept = run.sweep.get(name, {})
         grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
         if (n_candidates := math.prod(map(len, grid.values()))) > 1:
-            fail(
-                f"algorithms.{name}.grid: {n_candidates} combinations of values to choose from, but the rows of the "
-                f"data set {stem} go by once. Add algorithms.{name}.grid=null, and give values one by one, as in "
-                f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or side by side by sweep.{name}."
-            )
+            values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or several by sweep.{name}"
+            got = f"{n_candidates} combinations of values to choose from, but the stream {stem} has no selection"
+            fail(f"algorithms.{name}.grid: {got}. Add algorithms.{name}.grid=null and {values}.")
     if run.trace.points:
-        fail(
-            f"trace.points={run.trace.points}: has no effect on the data set {stem}, a stream, which has a "
-            f"checkpoint for each window. Leave it out, and see datasets.{stem}.split.window."
-        )
+        points, window = f"trace.points={run.trace.points}", f"datasets.{stem}.split.window"
+        fail(f"{points}: has no effect on the stream {stem}, which has a checkpoint for each {window}. Leave it out.")
     if run.parallel.backend == "dask":
         fail(f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out.")
 
@@ -129,7 +118,6 @@ def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: S
     """
     if all(key in NEUTRAL or key.startswith("data.") for key in overrides):
         overrides = {*overrides, *_keys_of_file(config.experiment, searched)}
-    _check_own_kernels(config)
     reasons = _reasons(config)
     for key in sorted(overrides):
         section, _, name = key.partition(".")
@@ -176,21 +164,6 @@ def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
     return [f"{key}.{name}" if name else key for key, names in sections.items() for name in names or ("",)]
 
 
-def _check_own_kernels(config: RunConfig) -> None:
-    """Refuse a kernel's parameter of an estimator that has another kernel."""
-    for stem, algorithm in config.algorithms.items():
-        estimator = algorithm.estimator
-        kernels = {estimator.get("kernel"), *config.sweep.get(stem, {}).get("kernel", ())} - {None}
-        kernels |= set(algorithm.grid.get("kernel", ())) if kernels else set()
-        for name, value in estimator.items():
-            fitting = KERNELS_OF.get(name)
-            if fitting and value is not None and kernels and kernels <= set(KERNELS) - set(fitting):
-                fail(
-                    f"algorithms.{stem}.estimator.{name}={value}: has no effect, because it belongs to the kernel "
-                    f"{' or '.join(fitting)}, and the estimator has kernel={', '.join(sorted(kernels))}. Leave it out."
-                )
-
-
 def _kernel_reason(name: str, config: RunConfig) -> str | None:
     """Return why a parameter of the run's kernel has no effect, or None."""
     if name == "multiple" and config.kernel.percentile is None:
@@ -201,7 +174,7 @@ def _kernel_reason(name: str, config: RunConfig) -> str | None:
     fitting = KERNELS_OF.get(name, ())
     if not fitting or kernels & set(fitting):
         return None
-    return f"it belongs to the kernel {' or '.join(fitting)}, and this run has {', '.join(sorted(kernels))}"
+    return f"it belongs to the kernel {' or '.join(fitting)}, not to {', '.join(sorted(kernels))}"
 
 
 def _kernels(stem: str, config: RunConfig) -> list[Any]:

@@ -85,10 +85,7 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
 def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: SplitSpec, where: str) -> None:
     """Refuse keys that have no effect together with others, and an official split without official parts."""
     if dataset.multiclass and dataset.positive is not None:
-        fail(
-            f"{where}positive={dataset.positive}: has no effect with multiclass: true, which keeps all classes; "
-            f"for one class against the rest add {where}multiclass=null."
-        )
+        fail(f"{where}positive={dataset.positive}: has no effect with multiclass: true. Add {where}multiclass=null.")
     rows = {"only": dataset.only, "derive": dataset.derive}
     if source.generator is not None:
         _refuse_keys(rows | {"parts": dataset.parts}, f"on a data set that is {source.format}", where)
@@ -97,16 +94,12 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
     two = (source.test or source.test_path) and len(set(dataset.parts or ("train", "test"))) == 2
     official = (two and not dataset.derive) or (source.test is None and source.n_train is not None)
     if isinstance(split, Official) and not official:
-        fail(
-            f"{where}split.official=true: there is no official test part; split at random: {where}split="
-            "{official: null, test_size: 0.2}."
-        )
+        example = f"{where}split={{official: null, test_size: 0.2}}"
+        fail(f"{where}split.official=true: there is no official test part; split at random: {example}.")
     if isinstance(split, Stream):
         if source.format not in STREAMED:
-            fail(
-                f"{where}split.stream=true: expected rows in files of text ({', '.join(STREAMED)}), got the format "
-                f"{source.format}. Split in another way: {where}split={{stream: null, test_size: 0.2}}."
-            )
+            expected = f"one of the formats {', '.join(STREAMED)}, or {where}split.stream=null"
+            refuse(f"{where}split.stream=true", expected, source.format)
         _refuse_keys(rows | {"source.columns": source.columns}, "on a stream, which is read row by row", where)
         if split.window < split.chunk:
             refuse(f"{where}split.window", f"at least as many rows as a chunk has, {split.chunk}", split.window)
@@ -132,10 +125,7 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
             if getattr(data, key) is not None:
                 fail(f"data.{key}={getattr(data, key)}: has no effect on a stream. Leave it out, or use dataset=file.")
     if data.test_path is not None and data.test_size is not None:
-        fail(
-            "data.test_path= and data.test_size= are both given: a file to test on, or a share of the rows? "
-            "Leave one of them out."
-        )
+        fail("data.test_path= and data.test_size= are both given. Leave one of them out.")
     label = data.label
     source = {
         "path": data.path,
@@ -219,13 +209,10 @@ def check_generators(dataset: DatasetConfig, where: str) -> None:
     for key, declared in (("n_samples", source.n_samples), ("n_features", source.n_features)):
         requested = (source.generator or {}).get(key)
         if declared is not None and requested is not None and declared != requested:
-            fail(
-                f"{where}source.{key}={declared}: expected the same as {where}source.generator.{key}, got {requested}. "
-                "Change both."
-            )
+            refuse(f"{where}source.{key}", f"the value of source.generator.{key}, {requested}", declared)
     rows, n_train = source.n_samples, source.n_train
     if rows is not None and n_train is not None and n_train >= rows:
-        fail(f"{where}source.n_train: expected less than n_samples={rows}, for rows to test on, got {n_train}.")
+        refuse(f"{where}source.n_train", f"less than n_samples={rows}", n_train)
 
 
 def check_generator(call: Parameters, where: str) -> None:

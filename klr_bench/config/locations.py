@@ -44,10 +44,7 @@ def check_own(searched: Sequence[Path]) -> None:
                 if not isinstance(content[name], dict) and (content[name] is not None or name == "hydra"):
                     fail(f"{own}: {name}: expected keys and values, got {content[name]!r:.200}.")
             if hiding.is_file() and hiding.read_bytes() != own.read_bytes():
-                fail(
-                    f"two different files for {relative.with_suffix('')}: {hiding} would hide {own}. "
-                    "Give yours another name, or run from another folder."
-                )
+                fail(f"{hiding} would hide {own}. Give yours another name, or run from another folder.")
             header, lines = package_header(relative), own.read_text(encoding="utf-8").splitlines()
             if header and header not in lines[:10]:
                 fail(f"{own}: expected {header!r} as its first line, got {''.join(lines[:1])!r:.80}. Put it there.")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Collection, Mapping, Sequence
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 from klr_bench import instantiate
 from klr_bench.config import locations as config_files
@@ -26,12 +24,10 @@ from klr_bench.config.splitting import MOST_ROWS
 from klr_bench.errors import KlrBenchError, fail, located
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.instantiate import TARGET, Parameters
-from klr_bench.parsing import between, parse_value, refuse, refuse_unknown
+from klr_bench.parsing import parse_value, refuse, refuse_unknown
 from klr_bench.results.store import read_variant
-from klr_bench.results.variants import Variant
 
 Entry = TypeVar("Entry", DatasetEntry, AlgorithmEntry)
-Count = Annotated[float, between(1, MOST_ROWS)]
 
 
 def resolve_datasets(
@@ -43,10 +39,7 @@ def resolve_datasets(
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
     if settings and not own:
         key = f"data.{settings[0]}="
-        fail(
-            f"{key} is given, but the dataset is not file. Add experiment=own_file (or dataset=file), or leave {key} "
-            "out."
-        )
+        fail(f"{key} is given, but the dataset is not file. Add experiment=own_file (or dataset=file).")
     selected |= {stem: with_own_file(stem, selected[stem], data) for stem in own}
     datasets = {}
     for stem, entry in selected.items():
@@ -227,33 +220,28 @@ def resolve_references(
 
 
 def _support_vectors(setting: str, source: str, results: Path, datasets: list[str]) -> list[int]:
+    import pandas as pd
+
     experiment, _, algorithm = source.partition("/")
     if len(datasets) != 1:
         fail(f"{setting}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}.")
     path = results / experiment / "records.csv"
-    again = f"klr-bench run experiment={experiment}"
+    again = f"Make it with: klr-bench run experiment={experiment}"
     try:
         with regular(path, LARGEST_CSV) as file:
-            rows = list(csv.DictReader(TextIOWrapper(file, encoding="utf-8", newline="")))
+            rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+        names = rows["algorithm"] + " on " + rows["dataset"]
+        fits = rows[(names == f"{algorithm} on {datasets[0]}") & (rows["status"] == "ok")]
+        n_support = pd.to_numeric(fits["n_support"])
+        means = n_support.groupby(fits["variant"]).mean()
+        variants = sorted(means.index, key=lambda variant: read_variant(variant).order())
     except OSError:
-        fail(f"{setting}: no records in {path}. Make them with: {again}")
-    except (csv.Error, ValueError) as error:
-        fail(f"{setting}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}")
-    counts: dict[Variant, list[float]] = {}
-    for number, row in enumerate(rows, 1):
-        if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):
-            try:
-                n_support = parse_value(Count, float(row["n_support"]), "n_support")
-                counts.setdefault(read_variant(row["variant"]), []).append(n_support)
-            except (KeyError, TypeError, ValueError, AttributeError, KlrBenchError) as error:
-                fail(
-                    f"{setting}: {path}: row {number}: expected a variant and n_support, got {error}. "
-                    f"Rebuild it with: {again}"
-                )
-    if not counts:
-        known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
-        fail(
-            f"{setting}: expected {PREFIX}<experiment>/<algorithm>; {path} has no finished fits of that "
-            f"algorithm on {datasets[0]}; it has {known}."
-        )
-    return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=Variant.order)]
+        fail(f"{setting}: no records in {path}. {again}")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        fail(f"{setting}: {path}: expected the records of a run, got something else ({error}). {again}")
+    if not n_support.between(1, MOST_ROWS).all():
+        fail(f"{setting}: {path}: n_support: expected from 1 to {MOST_ROWS}, got {[*n_support]!r:.200}. {again}")
+    if not variants:
+        expected = f"{PREFIX}<experiment>/<algorithm> with finished fits on {datasets[0]}"
+        fail(f"{setting}: expected {expected}; {path} has {', '.join(sorted(set(names))) or 'none'}.")
+    return [round(means[variant]) for variant in variants]

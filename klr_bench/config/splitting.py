@@ -116,8 +116,5 @@ def parse_split(values: Any, where: str = "split", overrides: Collection[str] = 
         wanted = next((key for key in keys if f"{where}.{key}" in overrides), unfit[-1])
         other = first if wanted in unfit else unfit[0]
         values = {key: "true" if keys[key] is True else keys[key] for key in (wanted, other)}
-        fail(
-            f"{where}.{wanted}={values[wanted]}: there is {other}={values[other]} already, which splits in another "
-            f"way; to use {wanted} add {where}.{other}=null."
-        )
+        fail(f"{where}.{wanted}={values[wanted]}: there is {other}={values[other]} already; add {where}.{other}=null.")
     return parse(specs[first], keys, f"{where}.")

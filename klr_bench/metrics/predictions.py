@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax
 
-from klr_bench import protocols
-
 N_BINS = 15
 CHECKED = 100
 """Rows for which predictions are compared with decision values."""
@@ -145,9 +143,9 @@ class Predictions:
 
 def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     """Return the predictions of a fitted classifier for X (n, d) with labels y (n,): -1 and +1, or 0, 1, ..."""
-    declared = protocols.classes(estimator)
+    declared = np.asarray(getattr(estimator, "classes_", None))
     usual = TWO if np.isin(y, TWO).all() else np.unique(y)
-    classes = usual if declared is None else declared
+    classes = usual if declared.ndim == 0 else declared
     decide, proba = (getattr(estimator, name, None) for name in ("decision_function", "predict_proba"))
     decision = None if decide is None else np.asarray(decide(X))
     expected = (len(y), len(classes)) if len(classes) > 2 else (len(y),)
@@ -156,7 +154,7 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     if decision is not None and np.isnan(decision).any():
         message = f"decision_function returned NaN for {np.isnan(decision).sum()} of {np.size(decision)} values."
         raise ValueError(message)
-    if declared is None and classes is not TWO:
+    if declared.ndim == 0 and classes is not TWO:
         decision = proba = None  # the order of the columns is unknown
     first_probabilities = None if proba is None else partial(_probabilities, proba, X, len(classes))
     signed = type(estimator).__module__.partition(".")[0] == "klr_bench"

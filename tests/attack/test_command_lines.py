@@ -49,18 +49,17 @@ REFUSED = [
     *(([word], "cannot read") for word in ("repeats=[1", "repeats={1", "title='", "title=${", "title=" + "[" * 3900)),
     *(([f"title={word}"], "title: ") for word in ("${nowhere}", "${title}", "${oc.env:NOT_SET}")),
     # names of files
-    *(([f"algorithm={name}"], "") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}")),
+    *(([f"algorithm={name}"], "expected a name of configs/") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}")),
     *(([f"{group}=5"], "expected a name") for group in ("dataset", "parallel", "algorithm", "experiment")),
     # keys, with the one that is meant
-    (["parallel.wrokers=5"], "Known: parallel.backend, parallel.spare_threads, parallel.address"),
+    (["parallel.wrokers=5"], "Known: parallel.address, parallel.backend, parallel.scheduler_file"),
     (["algoritms.nc.estimator.eta=5"], "Did you mean 'algorithms.nc.estimator.eta'?"),
     (["dataset.moons.split=5"], "Did you mean 'datasets.moons.split'?"),
     (["~dataset"], "~dataset: this key cannot be taken out."),
-    (["algorithms.nc.estimator=5"], "algorithms.nc.estimator: expected keys and values or null, got 5."),
+    (["algorithms.nc.estimator=5"], "algorithms.nc.estimator: expected keys and values, got 5."),
     # values out of range
     (["repeats=99999999999"], "repeats: expected from 1 to 10000"),
     (["kernel.percentile=null", "kernel.gamma=1e308"], "kernel.gamma: expected from 1e-70 to 1e+70, or null"),
-    (["algorithms.nc.estimator.kernel=linear", "algorithms.nc.estimator.gamma=1"], "has no effect, because it belongs"),
     # settings of Hydra
     (["--config-dir", "/nonexistent"], "not found"),
     *(([word], "") for word in ("hydra.nope=5", "hydra/launcher=nope", "hydra.mode=NOPE")),
@@ -96,10 +95,8 @@ def test_what_is_promised_of_hydra_works(arguments: list[str], capsys: pytest.Ca
     ("lines", "part"),
     [
         ("hydra: null", "hydra: expected keys and values, got None."),
-        ("hydra: 5", "hydra: expected keys and values, got 5."),
         ("algorithms: [nc]", "algorithms: expected keys and values, got ['nc']."),
-        ("kernel: rbf", "kernel: expected keys and values, got 'rbf'."),
-        ("defaults: [mine, _self_]", "an entry of `defaults` that leads back to its own file"),
+        ("defaults: [mine, _self_]", "a `defaults` entry leads back to its own file"),
     ],
 )
 def test_an_experiment_that_cannot_be_merged_is_refused(

@@ -393,7 +393,7 @@ def test_a_table_by_its_number_and_by_its_name(place: Path) -> None:
     content["tables"] = {1: content["tables"]["1"], "1": content["tables"]["x"]}
     path = place / "configs" / "paper" / "own" / "paper.yaml"
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
-    rejected(lambda: read_paper(path.parent, folders()), "tables: names: expected each of them once")
+    rejected(lambda: read_paper(path.parent, folders()), "tables: expected each name once")
 
 
 def test_two_papers_of_one_name_are_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

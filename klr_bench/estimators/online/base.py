@@ -90,7 +90,7 @@ class OnlineKernelClassifier(OnlineClassifier):
     """
 
     grows = True
-    """With the support vectors: see `klr_bench.protocols.LearnsStream`."""
+    """With the support vectors: see `klr_bench.protocols`."""
     _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
     _parameter_constraints = OnlineClassifier._parameter_constraints | {"class_weight": CLASS_WEIGHT, "n_jobs": JOBS}
 
