@@ -254,10 +254,14 @@ def _explain_composition(text: str) -> str:
 def _near(key: str, known: Sequence[str]) -> str:
     """Return a hint with the key that is meant, or with all keys of its section or of the top."""
     section, dot, rest = key.lower().partition(".")
-    tops = {*OPEN, *(name.partition(".")[0] for name in known)}
+    sections = {*OPEN, *(name.partition(".")[0] for name in known if "." in name)}
     inner = [name for name in known if name.endswith(f".{key}")]
-    close = difflib.get_close_matches(section, tops, n=1)
+    close = difflib.get_close_matches(section, sections, n=1)
     if inner or not dot or not close:
-        return nearest(inner[0] if inner else section, inner or tops)
-    inside = [name for name in known if name.startswith(f"{close[0]}.")]
-    return nearest(f"{close[0]}.{rest}", inside or [f"{close[0]}.{rest}"])
+        return nearest(
+            inner[0] if inner else section, inner or {*sections, *(name for name in known if "." not in name)}
+        )
+    inside = [name for name in known if name.startswith(f"{close[0]}.")] or [f"{close[0]}.{rest}"]
+    names = [name.partition(".")[2] for name in inside]
+    meant = difflib.get_close_matches(rest, names, n=1)
+    return nearest(f"{close[0]}.{meant[0]}" if meant else "", inside)

@@ -35,9 +35,11 @@ LITERAL = re.compile(rf"(\+{{0,2}}(?:{'|'.join(map(re.escape, LITERAL_KEYS))}))=
 OPEN_KEY = re.compile(r"(?:(?:algorithms|datasets|sweep|against)\.[^=]+|sweep|against)=")
 """Keys that may be set whether or not a YAML file lists them; the configuration refuses unknown ones."""
 NO_NAME = re.compile(
-    r"\+{0,2}(experiment|dataset|algorithm|parallel)=\s*(null|\S+\.yaml|.*[{].*|.*\[\s*\[.*)?\s*", re.I
+    r"\+{0,2}(experiment|dataset|algorithm|parallel)=\s*"
+    r"(null|\S+\.yaml|.*\{.*|.*\[\s*\[.*|\[(?:.*,)?\s*(?:null|\d+)\s*(?:,.*)?\])?\s*",
+    re.IGNORECASE,
 )
-"""Choices of files that are no names, such as nothing, null, a path, {nc: 1} or [[nc]]."""
+"""Choices of files that are no names, such as nothing, null, a path, {nc: 1}, [[nc]] or [5]."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -60,27 +59,14 @@ def test_a_report_with_a_wrong_argument(capsys: pytest.CaptureFixture[str], plac
 TRAP = "import pathlib\npathlib.Path('ran').touch()\nraise RuntimeError\n"
 CALL = {"_target_": "os.system", "_args_": ["touch ran"], "command": "touch ran"}
 WATCHED = """
-import json, os, sys
-if "report" in sys.argv:
-    import matplotlib.font_manager  # asks the system for its fonts once, and keeps the list
-STARTED = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect")
-run, warm = [], []
+import sys
+import matplotlib.font_manager  # asks the system for its fonts once, and keeps the list
 def watch(event, arguments):
-    if not warm:
-        return
-    if event in STARTED:
-        run.append([event, str(arguments[0])])
-    elif event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
-        run.append([event, os.path.abspath(os.fsdecode(arguments[0])) if not isinstance(arguments[0], int) else ""])
-    elif event == "exec":
-        run.append([event, getattr(arguments[0], "co_filename", "")])
+    if event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect"):
+        sys.stderr.write(f"{event} {arguments[0]}")
 sys.addaudithook(watch)
 from klr_bench.cli import main
-warm.append(1)
-status = main(sys.argv[1:])
-warm.clear()
-files = {name: str(getattr(module, "__file__", None) or "") for name, module in sys.modules.items()}
-print(json.dumps([status, run, files]))
+sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -108,43 +94,27 @@ def hostile(place: Path) -> None:
     (paper / "paper.py").write_text(TRAP, encoding="utf-8")
 
 
-def watched(place: Path, arguments: list[str]) -> list[tuple[str, str]]:
-    """Run a command; assert that it ends well; return the events in which something was run or written."""
-    command = [sys.executable, "-P", "-c", WATCHED, *arguments]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=100)
-    assert done.returncode == 0, done.stderr
-    status, events, modules = json.loads(done.stdout.splitlines()[-1])
-    assert status == 0, done.stderr
-    here = str(place.resolve())
-    assert not [name for name, file in modules.items() if file.startswith(here)], "a module of the folder was imported"
-    return [(event, what) for event, what in events]
-
-
-VERBS_THAT_RUN_NOTHING = [
-    ["report", "experiment=mine", "format=terminal,md,tex,csv"],
-    ["list"],
-    ["show", "algorithm", "oskl"],
-    ["data", "list"],
-    ["data", "info", "moons"],
-    ["completion", "--words", "klr-bench run experiment=", "25"],
-]
-
-
-@pytest.mark.parametrize("arguments", VERBS_THAT_RUN_NOTHING, ids=lambda arguments: " ".join(arguments[:2]))
-def test_what_reads_runs_nothing(place: Path, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "report experiment=mine format=terminal,md,tex,csv",
+        "list",
+        "show algorithm oskl",
+        "data list",
+        "data info moons",
+    ],
+)
+def test_what_reads_runs_nothing(place: Path, words: str) -> None:
     """No process, no code of the folder, no file written outside of the report; of hostile results, too."""
     hostile(place)
     before = files_in(place)
-    events = watched(place, arguments)
-    here, report = str(place.resolve()), str((place / "results" / "mine" / "report").resolve())
-    assert not [what for event, what in events if event not in ("exec", "open")], "a process or a connection"
-    assert not [what for event, what in events if event == "exec" and what.startswith(here)]
-    written = [what for event, what in events if event == "open" and what.startswith(here)]
-    assert all(what.startswith(report) for what in written)
-    assert bool(written) == (arguments[0] == "report")
+    command = [sys.executable, "-P", "-c", WATCHED, *words.split()]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
     after = files_in(place)
     assert {path: after[path] for path in before} == before
     assert all("report" in path.parts for path in set(after) - set(before))
+    assert (after != before) == words.startswith("report")
     assert not (place / "ran").exists()
 
 

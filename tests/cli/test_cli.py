@@ -3,63 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hypothesis import given
-from hypothesis import strategies as st
 
-from klr_bench import __version__, printing, runner
+from klr_bench import __version__, printing
 from klr_bench.cli import HELP, completion, main
-from klr_bench.cli.overrides import name_of_job, prepare
+from klr_bench.cli.overrides import name_of_job
 from klr_bench.config import locations as config_files
-from klr_bench.config.models import RunConfig
 from klr_bench.errors import KlrBenchError
+from tests.cli.conftest import Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-Run = Callable[..., int]
-
-
-class Runner:
-    """Stands in for `klr_bench.runner.run`: keeps what it is called with."""
-
-    def __init__(self) -> None:
-        self.configs: list[RunConfig] = []
-        self.options: list[dict[str, Any]] = []
-        self.n_failed = 0
-        self.error: BaseException | None = None
-
-    def __call__(self, config: RunConfig, *, console: Any, **options: bool) -> SimpleNamespace:
-        self.configs.append(config)
-        self.options.append(options)
-        if self.error is not None:
-            raise self.error
-        return SimpleNamespace(n_failed=self.n_failed, score=0.5)
-
-
-@pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Return the runner's stand-in, in an empty current folder; undo what a run changes in the process."""
-    stand_in = Runner()
-    monkeypatch.setattr(runner, "run", stand_in)
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # --info adds one that writes to this stdout
-    monkeypatch.chdir(tmp_path)
-    handler = signal.getsignal(signal.SIGTERM)
-    yield stand_in
-    signal.signal(signal.SIGTERM, handler)
 
 
 # Start-up
@@ -295,49 +255,7 @@ def test_the_name_of_a_job_has_what_distinguishes_it(overrides: list[str], fixed
     assert len(found) <= 100
 
 
-SWEEPER = """
-from hydra.core.config_store import ConfigStore
-from hydra.core.plugins import Plugins
-from hydra.plugins.sweeper import Sweeper
-
-store, target = ConfigStore.instance().store, "hydra_plugins.sampling.SamplingSweeper"
-store("sampling", {"_target_": target, "defaults": ["_self_", {"sampler": "counter"}]}, "hydra/sweeper")
-for name in ("counter", "count"):
-    store(name, {"_target_": "collections.Counter"}, "hydra/sweeper/sampler")
-
-
-class SamplingSweeper(Sweeper):
-    def __init__(self, sampler):
-        assert sampler == {}
-
-    def setup(self, **context):
-        self.launcher = Plugins.instance().instantiate_launcher(**context)
-
-    def sweep(self, arguments):
-        assert arguments == ["seed=1,2"]
-        for _ in range(2):
-            self.launcher.launch([["seed=1"], ["seed=2"]], initial_job_idx=0)
-"""
 """A plugin of Hydra whose settings have a class inside, as Optuna's have, and which comes back to a job."""
-
-
-@pytest.mark.exhaustive
-def test_a_sweeper_of_an_installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "hydra_plugins").mkdir()
-    (tmp_path / "hydra_plugins" / "sampling.py").write_text(SWEEPER)
-    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{ROOT}{os.pathsep}{tmp_path}")
-    arguments = ["run", "-m", "--dry-run", "--quiet", "hydra/sweeper=sampling", "hydra/sweeper/sampler=count"]
-    done = subprocess.run(
-        [sys.executable, "-m", "klr_bench", *arguments, "seed=1,2"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    names = [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("quick")]
-    assert names == ["quickstart-seed-1", "quickstart-seed-2"] * 2
 
 
 def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
@@ -377,21 +295,13 @@ def test_sigterm_is_as_ctrl_c() -> None:
 # run: values that Hydra's lexer refuses
 
 
-@pytest.mark.parametrize("path", ["a b,c=d?.csv", "it's", 'say "x"', "a\\", "data/{a}.csv", "é"])
+@pytest.mark.parametrize("path", ["a b,c=d?.csv", "it's", 'say "x"', "a\\", "a\\'b", "data/{a}.csv", "é#$: %"])
 def test_paths_are_taken_as_they_are_written(path: str, stub: Runner) -> None:
     paths = [f"data.path={path}", f"results_dir={path}", f"data.cache={path}", f"data.mirror=~/{path}"]
     assert main(["run", "dataset=file", *paths]) == 0
     config = stub.configs[0]
     assert (config.data.path, config.results_dir, config.data.cache) == (path, path, path)
     assert config.data.mirror == str(Path.home() / path)
-
-
-@given(st.text(st.sampled_from("ab~ ,=?'\"\\[]{}():#\n%é$"), max_size=10))
-def test_quoting_survives_hydras_grammar(text: str) -> None:
-    quoted_already = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    [argument] = prepare([f"data.path={text}"]).hydra
-    if not quoted_already:
-        assert OverridesParser.create().parse_override(argument).value() == text
 
 
 # A user's own files
@@ -464,20 +374,6 @@ def test_two_runs_are_compared_by_the_former_key_too(
     assert main(["report", "experiment=a", "against=there/b"]) == 0
     assert calls == [(Path("results/a"), Path("results/b"))] * 2 + [(Path("results/a"), Path("there/b"))]
     assert capsys.readouterr().err == "against= is renamed compare=; the old name ends with 0.2.0.\n"
-
-
-def test_report_is_called_for_each_experiment(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[Path, dict[str, Any]]] = []
-    monkeypatch.setattr("klr_bench.report.report", lambda folder, **options: calls.append((folder, options)) or [])
-    assert main(["report", "experiment=a,b", "results_dir=out", "table=3", "format=[terminal,md]"]) == 0
-    assert [folder for folder, _ in calls] == [Path("out/a"), Path("out/b")]
-    assert {key: calls[0][1][key] for key in ("table", "formats", "output")} == {
-        "table": "3",
-        "formats": ["terminal", "md"],
-        "output": None,
-    }
-    assert main(["report", "experiment=a", "output=~/tables"]) == 0
-    assert calls[2][1]["output"] == Path.home() / "tables"
 
 
 # Completion

@@ -81,27 +81,6 @@ def test_the_figures_of_zhang2012aaai_select_as_the_paper_does() -> None:
     assert third.algorithms["auxiliary"].selected_as == {"aux_gamma": 1.0}, "NC, whatever gamma is"
 
 
-def test_the_experiments_on_rcv1_are_those_of_the_paper() -> None:
-    full, subset = composed("experiment=klr_rcv1"), composed("experiment=klr_rcv1_subset")
-    for config, n_train in ((full, 677399), (subset, 20000)):
-        assert (config.kernel.kernel, config.kernel.degree, config.kernel.coef0) == ("poly", 2.0, 1.0)
-        assert config.kernel.gamma == 1.0
-        auxiliary = config.algorithms["auxiliary"]
-        assert auxiliary.grid == {}
-        assert auxiliary.estimator["R"] == 1e5
-        assert auxiliary.estimator["eta"] == pytest.approx(1e5 / n_train**0.5, rel=1e-4)
-        lambdas = [10.0**power for power in range(-10, 0)]
-        assert config.sweep == {"auxiliary": {"aux_gamma": [1.01, 2, 101]}, "pegasos": {"lam": lambdas}}
-
-
-def test_the_quickstart_is_the_default_and_draws_curves() -> None:
-    config = composed()
-    assert config.name == "quickstart"
-    assert config.trace.points == 15
-    assert {"digits", "breast_cancer"} < set(config.datasets)
-    assert all(spec.source.format in ("bundled", "generated") for spec in config.datasets.values())
-
-
 def test_a_value_of_the_command_line_leaves_grid_and_sweep() -> None:
     config = composed(
         "algorithms.oskl.estimator.G=2", "algorithms.oskl.estimator.R=50", "algorithms.nc.estimator.eta=1"
@@ -281,15 +260,6 @@ def test_configs_inside_the_package_come_first(tmp_path: Path, monkeypatch: pyte
     assert config_files.config_dir() == tmp_path / "site" / "configs"
     (package / "configs").mkdir()
     assert config_files.config_dir() == package / "configs"
-
-
-def test_configs_of_the_current_folder_come_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert config_files.folders() == [CONFIGS]
-    (tmp_path / "configs").mkdir()
-    assert config_files.folders() == [CONFIGS, tmp_path / "configs"]
-    monkeypatch.chdir(CONFIGS.parent)
-    assert config_files.folders() == [CONFIGS]
 
 
 def test_an_own_file_may_repeat_a_shipped_one_but_not_differ(tmp_path: Path) -> None:

@@ -1,44 +1,24 @@
-"""Mistakes on the command line of a run: odd words, flags and values.
-
-The runner stands still; all before it is real.
-"""
+"""Mistakes on the command line of a run: odd words, flags and values."""
 
 from __future__ import annotations
 
-import logging
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from klr_bench import runner
 from klr_bench.cli import main
 from tests.attack.promise import files_in, refused
+from tests.cli.conftest import Runner
 from tests.conftest import needs_proc
 
 pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(autouse=True)
-def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
-    """Run in an empty folder with a runner that computes nothing; return the configurations that it was given."""
-    configs: list[Any] = []
-
-    def stand_in(config: Any, **_: Any) -> Any:
-        configs.append(config)
-        return SimpleNamespace(n_failed=0, score=None)
-
-    monkeypatch.setattr(runner, "run", stand_in)
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # --info adds one that writes to this stdout,
-    monkeypatch.setattr(logging.getLogger(), "level", logging.WARNING)  # and asks for every detail
-    logging.getLogger().manager._clear_cache()  # type: ignore[attr-defined]
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
-    monkeypatch.chdir(tmp_path)
-    return configs
+def configs(stub: Runner) -> list[Any]:
+    """Return the configurations that run."""
+    return stub.configs
 
 
 REFUSED = [
@@ -69,12 +49,12 @@ REFUSED = [
 
 @pytest.mark.parametrize(("arguments", "parts"), REFUSED, ids=lambda value: str(value)[:60] if value else "any")
 def test_an_odd_command_line_is_refused(
-    arguments: list[str], parts: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, still: list[Any]
+    arguments: list[str], parts: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, configs: list[Any]
 ) -> None:
     before = files_in(tmp_path)
     error = refused(capsys, ["run", *arguments])
     assert any(part in error for part in parts.split("|")), error
-    assert still == []
+    assert configs == []
     assert files_in(tmp_path) == before
 
 
@@ -112,7 +92,7 @@ def test_an_experiment_that_cannot_be_merged_is_refused(
 @pytest.mark.parametrize(
     ("flags", "status"), [([], 2), (["-m"], 0), (["hydra.mode=MULTIRUN"], 0), (["seed=1,2"], 2)], ids=str
 )
-def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: Path, still: list[Any]) -> None:
+def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: Path, configs: list[Any]) -> None:
     """A choice may be missing until the sweep makes it."""
     folder = tmp_path / "configs" / "experiment"
     folder.mkdir(parents=True)
@@ -121,4 +101,4 @@ def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: P
     )
     words = ["dataset=moons,digits"] if status == 0 else []
     assert main(["run", "experiment=mine", *flags, *words]) == status
-    assert [[*config.datasets] for config in still] == ([["moons"], ["digits"]] if status == 0 else [])
+    assert [[*config.datasets] for config in configs] == ([["moons"], ["digits"]] if status == 0 else [])
