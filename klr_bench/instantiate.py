@@ -49,41 +49,36 @@ def classifier_class(target: str) -> type:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of an estimator's constructor, and what the class declares of its values."""
+    """A parameter of an estimator's constructor, with the constraints that the class declares as scikit-learn does."""
 
-    any_name: bool = False  # it stands for parameters of any name: **parameters
-    number: bool = False  # an interval is declared
-    boolean: bool = False  # true and false are declared
-    infinite: tuple[float, ...] = ()  # which of inf and -inf are declared
+    any_name: bool = False
+    """True for ``**parameters``."""
+    constraints: tuple[Any, ...] = ()
+
+    def expected(self, value: Any) -> str | None:
+        """Return what is expected instead of a boolean or an infinite number that is not declared, else None."""
+        from sklearn.utils._param_validation import Interval, make_constraint
+
+        if isinstance(value, bool):
+            names = {one for one in self.constraints if isinstance(one, str)}
+            is_number = any(isinstance(one, Interval) for one in self.constraints)
+            return "a number" if is_number and not names & {"boolean", "verbose"} else None
+        if isinstance(value, float) and math.isinf(value):
+            is_declared = any(make_constraint(one).is_satisfied_by(value) for one in self.constraints)
+            return None if is_declared else "a finite number"
+        return None
 
 
 def parameters(target: str) -> dict[str, Parameter]:
     """Return the parameters of the constructor of an estimator's class by name."""
     cls = classifier_class(target)
     declared = _constraints(cls)
-    return {
-        name: _parameter(declared.get(name), any_name=parameter.kind is inspect.Parameter.VAR_KEYWORD)
-        for name, parameter in _signature(cls, target).parameters.items()
-    }
-
-
-def _parameter(constraints: Any, *, any_name: bool) -> Parameter:
-    if not isinstance(constraints, list):
-        return Parameter(any_name)
-    from sklearn.utils._param_validation import Interval, make_constraint
-
-    def allows(constraint: Any, value: float) -> bool:
-        try:
-            return bool(make_constraint(constraint).is_satisfied_by(value))
-        except (ValueError, TypeError):  # not a constraint of scikit-learn
-            return False
-
-    return Parameter(
-        any_name,
-        number=any(isinstance(one, Interval) for one in constraints),
-        boolean=any(one in ("boolean", "verbose") for one in constraints if isinstance(one, str)),
-        infinite=tuple(number for number in (math.inf, -math.inf) if any(allows(one, number) for one in constraints)),
-    )
+    known = {}
+    for name, parameter in inspect.signature(cls).parameters.items():
+        constraints = declared.get(name)
+        any_name = parameter.kind is inspect.Parameter.VAR_KEYWORD
+        known[name] = Parameter(any_name, tuple(constraints) if isinstance(constraints, list) else ())
+    return known
 
 
 def takes_nested(cls: Any) -> bool:
@@ -94,13 +89,6 @@ def takes_nested(cls: Any) -> bool:
 def is_nested(name: str, known: Collection[str]) -> bool:
     """Return True for the name of a parameter of a part, unless it is a `known` parameter of the constructor."""
     return "__" in name.strip("_") and name not in known
-
-
-def _signature(cls: type, target: str) -> inspect.Signature:
-    try:
-        return inspect.signature(cls)
-    except (ValueError, TypeError) as error:  # compiled code
-        fail(f"{TARGET}: the parameters of {target!r} cannot be found out ({raised(error)}).")
 
 
 def _constraints(cls: type) -> Parameters:
@@ -116,7 +104,7 @@ def check_parameters(spec: Parameters) -> None:
     """
     cls = classifier_class(spec[TARGET])
     own, _ = _split(cls, spec)
-    _signature(cls, spec[TARGET]).bind(**own)
+    inspect.signature(cls).bind(**own)
     constraints = _constraints(cls)
     if constraints:
         from sklearn.utils._param_validation import validate_parameter_constraints
@@ -140,6 +128,6 @@ def _split(function: Any, spec: Parameters) -> tuple[Parameters, Parameters]:
     own = {name: value for name, value in spec.items() if name != TARGET}
     if not takes_nested(function) or not any(is_nested(name, ()) for name in own):
         return own, {}
-    known = _signature(function, function.__name__).parameters
+    known = inspect.signature(function).parameters
     nested = {name: own.pop(name) for name in list(own) if is_nested(name, known)}
     return own, nested

@@ -6,24 +6,22 @@ Models convert nothing, except whole numbers where a number is expected, and num
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    GetCoreSchemaHandler,
     SerializerFunctionWrapHandler,
     TypeAdapter,
     ValidationError,
     model_serializer,
     model_validator,
 )
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic_core import PydanticCustomError
 
 from klr_bench.errors import fail, nearest
 from klr_bench.printing import is_file_name
@@ -32,9 +30,6 @@ T = TypeVar("T")
 Plain = dict[str, Any]
 """Keys and values of YAML, JSON or a command line before they are parsed."""
 STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
-SHORT = reprlib.Repr()
-"""Short representation of nested lists and mappings, which may be huge because of YAML aliases."""
-SHORT.maxlevel, SHORT.maxlist, SHORT.maxdict, SHORT.maxstring, SHORT.maxother = 3, 20, 20, 100, 100
 TYPES = {
     "bool_type": "true or false",
     "int_type": "a whole number",
@@ -80,34 +75,21 @@ class Brief(Model):
         return {name: value for name, value in dump(self).items() if value is not None and value is not False}
 
 
-@dataclass(frozen=True)
-class Check:
-    """A condition on a value, for use in Annotated; `expected` describes it in a message."""
+def Check(expected: str, fits: Callable[[Any], bool]) -> AfterValidator:
+    """Return a condition on a value, for use in Annotated; `expected` describes it in a message."""
 
-    expected: str
-    fits: Callable[[Any], bool]
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._checked, handler(source))
-
-    def _checked(self, value: Any) -> Any:
-        if not self.fits(value):
-            raise PydanticCustomError("check", "{expected}", {"expected": self.expected})
+    def check(value: Any) -> Any:
+        if not fits(value):
+            raise PydanticCustomError("check", "{expected}", {"expected": expected})
         return value
+
+    return AfterValidator(check)
 
 
 def _as_text(value: Any) -> Any:
     return str(value) if type(value) is int or (type(value) is float and abs(value) < float("inf")) else value
 
 
-def _only_true(value: Any) -> Any:
-    if value is not True:
-        raise PydanticCustomError("check", "{expected}", {"expected": "true"})
-    return value
-
-
-Yes = Annotated[Literal[True], BeforeValidator(_only_true)]
-"""true, and not the number 1."""
 Text = Annotated[str, BeforeValidator(_as_text)]
 """Text for which a number may be written, such as the label of a class."""
 
@@ -120,27 +102,28 @@ def _distinct(value: Any) -> Any:
 
 DISTINCT = BeforeValidator(_distinct)
 """Annotation of a mapping with names that are `Text`: 1 and "1" are the same name."""
+Yes = Annotated[bool, Check("true", lambda value: value is True)]
 PRINTABLE = Check("printable characters on one line", str.isprintable)
 Words = Annotated[str, PRINTABLE]
 FileName = Annotated[str, Check("a name without slashes, which may be part of the name of a file", is_file_name)]
 
 
-def between(low: float, high: float, note: str = "") -> Check:
+def between(low: float, high: float, note: str = "") -> AfterValidator:
     """Return the check of a number from `low` to `high`; the `note` ends the message."""
     return Check(f"from {low} to {high}{note}", lambda value: low <= value <= high)
 
 
-def above(low: float, note: str = "") -> Check:
+def above(low: float, note: str = "") -> AfterValidator:
     """Return the check of a number greater than `low`."""
     return Check(f"above {low}{note}", lambda value: value > low)
 
 
-def matching(expected: str, pattern: str) -> Check:
+def matching(expected: str, pattern: str) -> AfterValidator:
     """Return the check of a text that matches a regular expression."""
     return Check(expected, lambda text: re.fullmatch(pattern, text) is not None)
 
 
-def some(what: str) -> Check:
+def some(what: str) -> AfterValidator:
     """Return the check of a non-empty list."""
     return Check(f"some of {what}", bool)
 
@@ -191,7 +174,7 @@ def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> 
     if kind == "literal_error" and isinstance(got, str):
         check_choice(key, got, re.findall(r"'([^']*)'", context["expected"]))
     expected = [
-        TYPES.get(error["type"]) or error.get("ctx", {}).get("expected") or error["msg"]
+        TYPES.get(error["type"]) or error.get("ctx", {}).get("expected", error["msg"])
         for error in (found if kind.endswith("_type") else [error])
     ]
     refuse(key or "content", " or ".join(dict.fromkeys(expected)), got)
@@ -215,8 +198,7 @@ def _place(error: Any, value: Any) -> list[str]:
 
 def refuse(key: str, expected: str, got: Any) -> NoReturn:
     """Raise the KlrBenchError of an invalid value."""
-    parts = got if isinstance(got, list) else got.values() if isinstance(got, dict) else ()
-    text = SHORT.repr(got) if any(isinstance(part, list | dict) for part in parts) else repr(got)
+    text = repr(got)
     fail(f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}.")
 
 

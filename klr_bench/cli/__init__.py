@@ -11,7 +11,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 
-from klr_bench.cli.words import split_keys
+from klr_bench.cli.arguments import split_keys
 from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
 from klr_bench.files import expanded, read_regular
 from klr_bench.printing import error_message, printable

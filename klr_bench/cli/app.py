@@ -29,10 +29,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
-from klr_bench.cli.overrides import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
+from klr_bench.cli.arguments import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
 from klr_bench.config import locations as config_files
-from klr_bench.config.compose import OPEN, validate
 from klr_bench.config.models import all_keys
+from klr_bench.config.resolve import OPEN, validate
 from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, shown
 from klr_bench.printing import error_message, printable
 

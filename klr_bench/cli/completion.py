@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from klr_bench.cli import DATA_KEYS, DATA_VERBS, HELP, KINDS, MERGE_KEYS
-from klr_bench.cli.overrides import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
+from klr_bench.cli.arguments import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.cli.report import SITE_KEYS
 from klr_bench.cli.watch import KEYS as WATCH_KEYS

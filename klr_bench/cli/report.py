@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from klr_bench.cli.words import is_true, items, split_keys
+from klr_bench.cli.arguments import is_true, items, split_keys
 from klr_bench.errors import fail
 from klr_bench.files import expanded
 from klr_bench.printing import is_file_name, printable

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from klr_bench.cli.words import is_true, split_keys
+from klr_bench.cli.arguments import is_true, split_keys
 from klr_bench.errors import fail, nearest
 from klr_bench.printing import is_file_name, printable
 

@@ -50,12 +50,7 @@ def resolve_dataset(
     source = _source(entry.source, searched, where)
     split = parse_split(entry.split, f"{where}split", overrides)
     _check_combination(entry, source, split, where)
-    resolved = {
-        "label": entry.label or name,
-        "source": source,
-        "multiclass": bool(entry.multiclass),
-        "split": split,
-    }
+    resolved = {"label": entry.label or name, "source": source, "multiclass": bool(entry.multiclass), "split": split}
     return DatasetConfig(**dict(entry) | resolved)
 
 
@@ -86,11 +81,17 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
     """Refuse keys that have no effect together with others, and an official split without official parts."""
     if dataset.multiclass and dataset.positive is not None:
         fail(f"{where}positive={dataset.positive}: has no effect with multiclass: true. Add {where}multiclass=null.")
-    rows = {"only": dataset.only, "derive": dataset.derive}
-    if source.generator is not None:
-        _refuse_keys(rows | {"parts": dataset.parts}, f"on a data set that is {source.format}", where)
-    if source.test is None:
-        _refuse_keys({"parts": dataset.parts}, "because the source has no test file", where)
+    is_stream = isinstance(split, Stream)
+    rules = [
+        (("only", "derive", "parts"), source.generator is not None, f"on a data set that is {source.format}"),
+        (("parts",), source.test is None, "because the source has no test file"),
+        (("only", "derive"), is_stream, "on a stream, which is read row by row"),
+        (("source.columns",), is_stream and source.columns is not None, "on a stream, which is read row by row"),
+    ]
+    for keys, applies, reason in rules:
+        for key in keys:
+            if applies and getattr(dataset, key, True) is not None:
+                fail(f"{where}{key}: has no effect {reason}; leave it out.")
     two = (source.test or source.test_path) and len(set(dataset.parts or ("train", "test"))) == 2
     official = (two and not dataset.derive) or (source.test is None and source.n_train is not None)
     if isinstance(split, Official) and not official:
@@ -100,15 +101,8 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
         if source.format not in STREAMED:
             expected = f"one of the formats {', '.join(STREAMED)}, or {where}split.stream=null"
             refuse(f"{where}split.stream=true", expected, source.format)
-        _refuse_keys(rows | {"source.columns": source.columns}, "on a stream, which is read row by row", where)
         if split.window < split.chunk:
             refuse(f"{where}split.window", f"at least as many rows as a chunk has, {split.chunk}", split.window)
-
-
-def _refuse_keys(values: Plain, reason: str, where: str) -> None:
-    for key, value in values.items():
-        if value is not None:
-            fail(f"{where}{key}: has no effect {reason}; leave it out.")
 
 
 def is_own_file(entry: DatasetEntry) -> bool:

@@ -16,9 +16,9 @@ import pytest
 
 from klr_bench.cli import main
 from klr_bench.config import locations as config_files
-from klr_bench.config.compose import resolve_run
 from klr_bench.config.datasets import check_generator, check_generators, generate, read_dataset
 from klr_bench.config.models import AlgorithmEntry, DatasetEntry, RunConfig
+from klr_bench.config.resolve import resolve_run
 from klr_bench.config.splitting import SPLITS
 from klr_bench.errors import KlrBenchError
 from klr_bench.parsing import Model

@@ -14,6 +14,7 @@ import pytest
 
 from klr_bench import runner
 from klr_bench.config.models import RunConfig
+from klr_bench.estimators.core import jit
 
 
 class Runner:
@@ -38,6 +39,7 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Runner]:
     """Return the runner's stand-in, in an empty current folder; undo what a run changes in the process."""
     stand_in = Runner()
     monkeypatch.setattr(runner, "run", stand_in)
+    monkeypatch.setattr(jit, "is_cold", lambda: False)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
     monkeypatch.setattr(sys, "path", list(sys.path))

@@ -8,8 +8,8 @@ import pytest
 
 from klr_bench import printing
 from klr_bench.config import locations as config_files
-from klr_bench.config.compose import override_keys, resolve_run
 from klr_bench.config.models import DataConfig, KernelConfig, all_keys
+from klr_bench.config.resolve import override_keys, resolve_run
 from klr_bench.config.splitting import Folds, Official, Share
 from klr_bench.errors import KlrBenchError
 from tests.config.composing import composed, composed_values

@@ -246,7 +246,7 @@ MIXED = [
     (None, [], r"s: expected one of \{test_size: 0\.2\}, .*, got None"),
     ({"official": None}, [], r"s: expected one of"),
     ({"official": False}, [], r"s\.official: expected true, got False"),
-    ({"official": 1}, [], r"s\.official: expected true, got 1"),
+    ({"official": 1}, [], r"s\.official: expected true or false, got 1"),
     ({"test_size": float("inf")}, [], r"s\.test_size: expected a finite number, got inf"),
     ({"runs": [[5]]}, [], r"s\.runs\[0\]: expected a pair: rows, how often, got \[5\]"),
     ({"runs": [[5, 10**9], [5, 1]]}, [], r"s\.runs: expected at least two and at most"),

@@ -1,17 +1,20 @@
-"""The arguments of ``klr-bench run`` as Hydra gets them, and klr-bench's own flags and keys."""
+"""The arguments of the command line: words and key=value of all verbs, and those of ``run`` as Hydra gets them."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from klr_bench.cli.words import is_true
 from klr_bench.errors import fail, nearest
+from klr_bench.files import expanded
+from klr_bench.printing import announce_renaming
 
+RENAMED = {"against": "compare"}
+"""Present keys by the former ones."""
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
 OWN_KEYS = ("paper", "watch")
 """Keys of klr-bench that are no part of the configuration."""
@@ -161,3 +164,42 @@ def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> 
     if len(plain) <= LONGEST_NAME:
         return plain
     return f"{plain[: LONGEST_NAME - 9]}-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+
+
+def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the bare words, and the values of key=value; refuse a key that is not among `keys`."""
+    words: list[str] = []
+    values: dict[str, str] = {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if RENAMED.get(key) in keys:
+            announce_renaming(f"{key}=", f"{RENAMED[key]}=")
+            key = RENAMED[key]
+        if equals or key.startswith("-"):
+            if key not in keys:
+                fail(f"unknown key {key!r}.{nearest(key.lstrip('-'), keys)}")
+            if not equals or not value:
+                fail(f"{key}: expected {key}=<value>, got none.")
+            if key in values:
+                fail(f"{key}: expected it once, got {values[key]!r} and {value!r}.")
+            values[key] = str(expanded(value)) if value.startswith("~") else value
+        else:
+            words.append(argument)
+    return words, values
+
+
+def items(key: str, value: str) -> list[str]:
+    """Return the items of ``a,b`` or ``[a,b]``; refuse an empty list."""
+    bare = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    items = [item.strip() for item in bare.split(",") if item.strip()]
+    if not items:
+        fail(f"{key}: expected some names, as in {key}=a,b, got {value!r}.")
+    return list(dict.fromkeys(items))
+
+
+def is_true(key: str, values: Mapping[str, str]) -> bool:
+    """Return the value of a key that is true or false, false if it is not given."""
+    value = values.get(key, "false")
+    if value not in ("true", "false"):
+        fail(f"{key}: expected true or false, got {value!r}.")
+    return value == "true"
