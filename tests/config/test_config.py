@@ -10,7 +10,7 @@ from klr_bench import printing
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import DataConfig, KernelConfig, all_keys
 from klr_bench.config.resolve import override_keys, resolve_run
-from klr_bench.config.splitting import Folds, Official, Share
+from klr_bench.config.splitting import Official, Share
 from klr_bench.errors import KlrBenchError
 from tests.config.composing import composed, composed_values
 
@@ -65,22 +65,6 @@ def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset
     assert (config.repeats, config.selection.folds) == ({"magic": 30, "adult": 5}[dataset], 5)
 
 
-def test_the_figures_of_zhang2012aaai_select_as_the_paper_does() -> None:
-    for number in range(1, 6):
-        config = composed(f"experiment=klr_figure{number}")
-        assert (config.selection.nested, config.selection.tolerance, config.selection.score) == (
-            False,
-            0.005,
-            "accuracy",
-        )
-        assert [spec.split for spec in config.datasets.values()] == [Folds(folds=5)] * 3
-    assert config.algorithms["pcd"].selected_as == {"_target_": "klr_bench.DualCDKLR"}
-    second, third = composed("experiment=klr_figure2"), composed("experiment=klr_figure3")
-    assert second.algorithms["margin"].selected_as == {"_target_": "klr_bench.NonConservativeKLR"}
-    assert second.left_out == {"ijcnn1": {"margin": {"eta": ["R/sqrt(T)"]}}}
-    assert third.algorithms["auxiliary"].selected_as == {"aux_gamma": 1.0}, "NC, whatever gamma is"
-
-
 def test_a_value_of_the_command_line_leaves_grid_and_sweep() -> None:
     config = composed(
         "algorithms.oskl.estimator.G=2", "algorithms.oskl.estimator.R=50", "algorithms.nc.estimator.eta=1"
@@ -93,12 +77,6 @@ def test_a_value_of_the_command_line_leaves_grid_and_sweep() -> None:
     assert list(plain.algorithms["nc"].grid) == ["R", "eta"]
     assert plain.sweep["oskl"] == {"G": [1, 2]}
     assert composed("algorithm=nc").sweep == {}
-
-
-def test_a_parameter_that_no_file_lists_can_be_set() -> None:
-    config = composed("algorithms.oskl.estimator.delta=0.2", "algorithms.nc.grid.average=[true,false]")
-    assert config.algorithms["oskl"].estimator["delta"] == 0.2
-    assert config.algorithms["nc"].grid["average"] == [True, False]
 
 
 def test_the_users_own_file_becomes_a_spec() -> None:
@@ -137,39 +115,29 @@ def test_parameters_of_parts_of_a_pipeline_may_be_in_a_grid() -> None:
 
 REFUSED = [
     (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
-    (["+repeat=3"], r"unknown key 'repeat'\. Did you mean 'repeats'\?"),
     (["+kernel.percent=3"], r"unknown key 'kernel\.percent'\. Did you mean 'percentile'\?"),
-    (["+left_out.mgic={oskl: {G: [1]}}"], r"left_out: unknown value 'mgic'\. Did you mean 'magic'\?"),
-    (["+left_out.magic.osk={G: [1]}"], r"left_out\.magic: unknown value 'osk'\. Did you mean 'oskl'\?"),
     (
         ["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"],
         r"left_out\.magic\.oskl\.G: unknown value '3'\. Known: 1",
     ),
     (["selection.nested=false"], r"selection\.nested=false: expected datasets\.\w+\.split\.folds, .* got none\."),
     (["experiment=klr_figure1", "selection.folds=3"], r"selection\.folds=3: .*because selection\.nested is false\."),
-    (["+algorithms.nc.kernel_parameters=[gama]"], r"nc\.kernel_parameters\[0\]: unknown value 'gama'\. .*'gamma'\?"),
     (["+algorithms.nc.selected_as={etaa: 1}"], r"unknown key 'algorithms\.nc\.selected_as\.etaa'\. Did you mean 'eta'"),
     (["+algorithms.nc.selected_as={eta: 1}"], r"nc\.selected_as\.eta and algorithms\.nc\.grid\.eta are both given\."),
     (
         ["algorithms.nc.grid=null", "+algorithms.nc.selected_as={eta: 1}"],
         r"selected_as: has no effect, .*nothing to select",
     ),
-    (["+against.acuracy_gain={lam: 1}"], r"against: unknown value 'acuracy_gain'\. Did you mean 'accuracy_gain'\?"),
     (["+against.log_loss_ratio={algorithm: osk1}"], r"unknown algorithm 'osk1'\. Did you mean 'oskl'\?"),
-    (["+against.log_loss_ratio={GG: 1}"], r"against\.log_loss_ratio\.GG: unknown value 'GG'\. Did you mean 'G'\?"),
     (["+against.log_loss_ratio={G: 9}"], r"against\.log_loss_ratio\.G: unknown value 9\. Known: 1, "),
     (
         ["metrics=[accuracy,log_loss_ratio]"],
         r"metrics: log_loss_ratio: expected a baseline method in against\.log_loss",
     ),
     (["repeats=abc"], r"repeats: expected a whole number, got 'abc'\."),
-    (["parallel=dask", "parallel.address=here"], r"parallel\.address: expected the address of a scheduler, .* 'here'"),
     (["parallel.address=tcp://host:8786"], r"parallel\.address=.*no effect, because the backend is joblib; add par"),
     (["parallel=dask", "parallel.address=h:1", "parallel.scheduler_file=f"], r"are both given; .* Leave one out\."),
-    (["parallel=dask", "parallel.address=h:1", "n_jobs=2"], r"n_jobs=2: has no effect, because a cluster has the work"),
-    (["seed=-1"], r"seed: expected from 0 to 4294967295, got -1\."),
     (["name=a/b"], r"name: expected a name: .*, got 'a/b'\."),
-    (["kernel.kernel=rbff"], r"kernel\.kernel: unknown value 'rbff'\. Did you mean 'rbf'\?"),
     (["kernel.percentile=0"], r"kernel\.percentile: expected above 0, at most 100, or null, got 0\."),
     (["kernel.gamma=0.5"], r"kernel\.gamma=0\.5 and .* both given.* add kernel\.percentile=null\."),
     (
@@ -177,12 +145,9 @@ REFUSED = [
         r"kernel\.multiple=3.* kernel\.percentile, which",
     ),
     (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: dask, joblib, serial\."),
-    (["metrics=[accuracy,log_los]"], r"metrics: unknown value 'log_los'\. Did you mean 'log_loss'\?"),
     (["kernel.degree=2"], r"kernel\.degree=2\.0: has no effect, because it belongs to the kernel poly"),
     (["trace.points=0", "trace.spacing=log"], r"trace\.spacing=log: has no effect, because trace\.points=0"),
-    (["parallel=serial", "n_jobs=2"], "n_jobs=2: has no effect, because the backend is serial"),
     (["algorithm=[sbcw]", "selection.folds=3"], r"selection\.folds=3: has no effect, because nothing is selected"),
-    (["algorithm=[sbcw]", "kernel.kernel=linear"], r"kernel\.kernel=linear: has no effect, because no learner of this"),
     (["dataset=[adult]", "datasets.adult.split.test_size=0.3"], r"add datasets\.adult\.split\.official=null"),
     (["dataset=[mnist]", "datasets.mnist.positive=8"], r"datasets\.mnist\.positive=8: has no effect with multiclass"),
     (["dataset=[magic]", "datasets.magic.split={official: true, test_size: null}"], "there is no official test part"),
@@ -190,7 +155,6 @@ REFUSED = [
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),
     (["datasets.magic.scale=null"], r"datasets\.magic\.scale is given, but dataset 'magic' is not selected\."),
-    (["datasets.digit.scale=null"], r"unknown dataset 'digit'\. Did you mean 'digits'\?"),
     (["datasets.digits.scal=null"], r"unknown key 'datasets\.digits\.scal'\. Did you mean 'scale'\?"),
     (
         ["~algorithms.nc.estimator"],
@@ -198,16 +162,12 @@ REFUSED = [
     ),
     (["algorithms.oskl.estimator.delt=1"], r"unknown key 'algorithms\.oskl\.estimator\.delt'\. .*'delta'\?"),
     (["algorithms.oskl.estimator.R=true"], r"algorithms\.oskl\.estimator\.R: expected a number, got True"),
-    (["algorithms.okls.estimator.G=2"], r"unknown algorithm 'okls'\. Did you mean 'oskl'\?"),
     (["algorithms.ogd.estimator.eta=2"], r"algorithms\.ogd\.estimator\.eta is given, but algorithm 'ogd' is not"),
-    (["algorithms.oskl.grid.los=[1]"], r"unknown key 'algorithms\.oskl\.grid\.los'\. Did you mean 'loss'\?"),
     (["algorithms.oskl.grid.R=3"], r"algorithms\.oskl\.grid\.R: expected a list of values .*, got 3\."),
-    (["algorithms.oskl.time_limit_s=0"], r"time_limit_s: expected above 0 seconds, or null, got 0\."),
     (
         ["algorithms.oskl.estimator._target_=klr_bench.OSK"],
         r"_target_: expected .*, got 'klr_bench\.OSK', which cannot",
     ),
-    (["sweep.okls.G=[2]"], r"unknown algorithm 'okls'\. Did you mean 'oskl'\?"),
     (["sweep.oskl.los=[logit]"], r"unknown key 'sweep\.oskl\.los'\. Did you mean 'loss'\?"),
     (["sweep.oskl.G=[true,1]"], r"sweep\.oskl\.G: expected a number, got True"),
     (["sweep.oskl.G=[1,cv]"], r"sweep\.oskl\.G: expected algorithms\.oskl\.grid\.G to choose from.*'cv', got none"),
@@ -215,10 +175,6 @@ REFUSED = [
     (["algorithms.oskl.estimator.G=2", "sweep.oskl.G=[1,2]"], r"estimator\.G and sweep\.oskl\.G are both given"),
     (["data.path=a.csv"], r"data\.path= is given, but the dataset is not file\. Add experiment=own_file"),
     (["dataset=file"], r"dataset=file: expected data\.path=<your LIBSVM or CSV file>, got none\."),
-    (
-        ["dataset=file", "data.path=a", "data.format=svmligth"],
-        r"data\.format: unknown value 'svmligth'\. Did you mean 'svm",
-    ),
     (["dataset=file", "data.path=a", "data.test_path=b", "data.test_size=0.5"], r"data\.test_size= are both given"),
 ]
 
@@ -302,7 +258,7 @@ def test_budgets_come_from_the_records_of_another_experiment(tmp_path: Path) -> 
     assert composed("experiment=budget_magic", "budget=[50,60]").sweep["bogdpp"] == {"budget": [50, 60]}
 
 
-@pytest.mark.parametrize("n_support", ["inf", "abc", "-3", ""])
+@pytest.mark.parametrize("n_support", ["abc", "-3"])
 def test_damaged_records_lend_no_budgets(tmp_path: Path, n_support: str) -> None:
     write_records(tmp_path / "mine", ["magic,oskl,G=2,ok,400", f"magic,oskl,G=10,ok,{n_support}"])
     with pytest.raises(KlrBenchError, match=r"budget=from:mine/oskl: .*records\.csv: (n_support: )?expected"):

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import (
@@ -26,7 +24,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.clock import Clock
 from klr_bench.metrics.labels import METRICS, find_metric, metric_files, user_metrics
 from klr_bench.metrics.metric import Metric
-from klr_bench.metrics.predictions import TWO, Predictions, from_decision, reliability
+from klr_bench.metrics.predictions import from_decision, reliability
 from klr_bench.metrics.quality import at_checkpoint, fitted, measure
 from tests.estimators.one_pass import KernelPegasos, NonConservativeKLR
 
@@ -74,21 +72,6 @@ def test_bins_by_hand():
     predictions = from_decision(np.array([-1, 1, 1, -1, 1, 1]), decision, logistic=True)
     assert METRICS["ece"].of(predictions) == pytest.approx((2 * 0.47 + 2 * 0.01 + 2 * 0.005) / 6)
     assert measure(KernelPegasos().fit(X, Y), X, Y)[2] == [], "no probabilities, no bins"
-
-
-@given(st.lists(st.tuples(st.floats(0, 1, width=32), st.sampled_from([-1, 1])), min_size=1, max_size=50))
-def test_every_row_is_in_the_bin_of_its_probability(rows):
-    probability, y = (np.array(column) for column in zip(*rows, strict=True))
-    predictions = Predictions(
-        y, TWO, lambda: y, predict_proba=lambda k: np.column_stack([1 - probability, probability])
-    )
-    bins = predictions.bins
-    assert bins == reliability(probability, y > 0)
-    assert sum(n for _, n, _, _ in bins) == len(rows)
-    for k, _, predicted, positive in bins:
-        assert k / 15 - 1e-9 <= predicted <= (k + 1) / 15 + 1e-9
-        assert 0 <= positive <= 1
-    assert 0 <= METRICS["ece"].of(predictions) <= 1
 
 
 THREE = np.digitize(X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * RANDOM.standard_normal(300), [-0.3, 0.8]).astype(np.int8)
