@@ -210,7 +210,6 @@ def _checksum(content: Any) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """Return a numpy scalar or array as numbers and lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     message = f"{type(value).__name__} is not JSON"

@@ -21,7 +21,6 @@ from tests.runner.learners import OfTwoClasses
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 2))
 Y = np.where(X[:, 0] + 0.5 * RANDOM.standard_normal(120) > 0, 1, -1).astype(np.int8)
-THREE = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int8)
 CLASSES = [getattr(klr_bench, name) for name in klr_bench.__all__ if name[0].isupper()]
 PICTURE = {"gamma", "u", "b", "b0"}
 """Numbers of prototypes for pictures, which are no metrics; indices follow, as in u_0_1."""
@@ -30,81 +29,48 @@ PICTURE = {"gamma", "u", "b", "b0"}
 class Bare:
     """A user's class with what every classifier has, and no more."""
 
-    def fit(self, X, y):
+    def fit(self, X, y, callback=None):
         self.middle = np.median(X[:, 0])
+        for t in range(1, 4):
+            if callback is not None and callback(self, t):
+                break
         return self
 
     def predict(self, X):
         return np.where(X[:, 0] > self.middle, 1, -1)
 
 
-class Deciding(Bare):
-    """One that has decision values, too."""
-
-    def decision_function(self, X):
-        return X[:, 0] - self.middle
-
-
-class Declaring(Deciding):
+class Declaring(Bare):
     """One that declares all there is."""
 
     watched = ("error_rate",)
     average = True
-
-    def fit(self, X, y, callback=None):
-        super().fit(X, y)
-        for t in range(1, 4):
-            if callback is not None and callback(self, t):
-                break
-        self.ended = t
-        return self
-
-    def progress(self):
-        return {"objective": 2.5}
-
-    def steps(self, n_samples):
-        return 3, 1
-
-    def ended_at(self):
-        return self.ended
-
-    def summary(self):
-        return {"n_support": 3, "pass_time_s": 0.25}
-
-    def selected_features(self):
-        return np.array([0])
+    progress = staticmethod(lambda: {"objective": 2.5})
+    steps = staticmethod(lambda n_samples: (3, 1))
+    summary = staticmethod(lambda: {"n_support": 3, "pass_time_s": 0.25})
+    selected_features = staticmethod(lambda: np.array([0]))
+    pass_key = staticmethod(lambda n_classes: ("declaring", n_classes))
 
     def last_classifier(self):
         return self
 
-    def pass_key(self, n_classes):
-        return "declaring", n_classes
 
-    def stand_in(self):
-        return Bare()
-
-
-def of_labels(classifier, y, average="binary"):
-    """Return what its predictions are worth by scikit-learn's metrics."""
-    predicted = classifier.predict(X)
-    return pytest.approx(
-        {
-            **{"accuracy": accuracy_score(y, predicted), "error_rate": 1 - accuracy_score(y, predicted)},
-            "balanced_accuracy": balanced_accuracy_score(y, predicted),
-            "f1": f1_score(y, predicted, average=average),
-        }
-    )
+def of_labels(y, predicted):
+    """Return scikit-learn's metrics of predicted labels."""
+    accuracy = accuracy_score(y, predicted)
+    metrics = {"accuracy": accuracy, "error_rate": 1 - accuracy, "f1": f1_score(y, predicted)}
+    return pytest.approx(metrics | {"balanced_accuracy": balanced_accuracy_score(y, predicted)})
 
 
 def test_a_class_with_fit_and_predict_alone_is_measured():
     bare = Bare().fit(X, Y)
     accuracy = np.mean(bare.predict(X) == Y)
-    assert measure(bare, X, Y)[::2] == (of_labels(bare, Y), [])
+    assert measure(bare, X, Y)[::2] == (of_labels(Y, bare.predict(X)), [])
     assert at_checkpoint(bare, X, Y) == {"accuracy": accuracy}
     assert fitted(bare, 120, np.array([0])) == last(bare, X, Y) == {}
     assert protocols.steps(bare, 120) == (120, protocols.FIRST)
     assert protocols.call(bare, "ended_at") is protocols.pass_key(bare, 2) is None
-    assert not protocols.takes_callback(bare)
+    assert not protocols.takes_callback(LogisticRegression())
     assert protocols.takes_many_classes(bare)
     assert not protocols.takes_many_classes(OfTwoClasses())
     protocols.check_parameters(bare)

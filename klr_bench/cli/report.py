@@ -25,8 +25,7 @@ Values = Mapping[str, str]
 
 def report(arguments: Sequence[str]) -> int:
     """Make the requested reports; return the exit status."""
-    named = next((argument for argument in arguments if argument.startswith("name=")), "")
-    if named:
+    if named := next((argument for argument in arguments if argument.startswith("name=")), ""):
         fail(f"unknown key 'name'. What ran with {named} is shown by klr-bench report experiment={named[5:]}")
     words, values = split_keys(arguments, KEYS)
     if words or not values.keys() & {"experiment", "paper"}:
@@ -43,7 +42,6 @@ def report(arguments: Sequence[str]) -> int:
 
 
 def _check(values: Values, formats: Sequence[str]) -> None:
-    """Refuse keys that have no effect together with others."""
     tables, two_runs = formats != [PAGE], _two_runs(values)
     if "paper" in values and (tables or "compare" in values) and values.keys() & set(EXPERIMENT_KEYS):
         other = next(key for key in EXPERIMENT_KEYS if key in values)
@@ -69,9 +67,8 @@ def _check(values: Values, formats: Sequence[str]) -> None:
 
 def _experiments(values: Values) -> list[str]:
     names = items("experiment", values["experiment"]) if "experiment" in values else []
-    for name in names:
-        if not is_file_name(name):
-            fail(f"experiment: expected the name of a folder in results_dir, got {name!r}.")
+    if wrong := [name for name in names if not is_file_name(name)]:
+        fail(f"experiment: expected the name of a folder in results_dir, got {wrong[0]!r}.")
     return names
 
 
@@ -91,7 +88,6 @@ def _two_runs(values: Values) -> bool:
 
 
 def _other_run(values: Values, name: str) -> Path:
-    """Return the folder of the run to compare an experiment with."""
     folders, other = _results_dirs(values), values.get("compare")
     if other is None:
         return folders[1] / name
@@ -105,7 +101,6 @@ def _columns(values: Values) -> list[str] | None:
 
 
 def _write_tables(values: Values, formats: Sequence[str]) -> None:
-    """Print or write the tables and figures of the requested papers or experiments."""
     from klr_bench.console import PlainConsole
     from klr_bench.report import report
     from klr_bench.report.compare.comparison import report_comparison

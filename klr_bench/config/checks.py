@@ -22,17 +22,6 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
 
     `sweep` is that of the experiment, which also has algorithms that are not selected.
     """
-    _check_settings(run, searched)
-    _check_left_out(run, sweep, searched)
-    for stem, dataset in {} if run.selection.nested else run.datasets.items():
-        if not isinstance(dataset.split, Folds):
-            fail(f"selection.nested=false: expected datasets.{stem}.split.folds, over which to select, got none.")
-    _check_against(run, sweep, searched)
-    _check_streams(run)
-
-
-def _check_settings(run: RunConfig, searched: Sequence[Path]) -> None:
-    """Refuse metrics and settings that do not go together."""
     kernel, selection, own = run.kernel, run.selection, metric_files(searched)
     if run.parallel.address and run.parallel.scheduler_file:
         fail("parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out.")
@@ -47,6 +36,12 @@ def _check_settings(run: RunConfig, searched: Sequence[Path]) -> None:
     if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
         both = f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given"
         fail(f"{both}. To use gamma, add kernel.percentile=null.")
+    _check_left_out(run, sweep, searched)
+    for stem, dataset in {} if run.selection.nested else run.datasets.items():
+        if not isinstance(dataset.split, Folds):
+            fail(f"selection.nested=false: expected datasets.{stem}.split.folds, over which to select, got none.")
+    _check_against(run, sweep, searched)
+    _check_streams(run)
 
 
 def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:

@@ -105,14 +105,6 @@ def resolve_datasets(
     return datasets
 
 
-def resolve_algorithms(
-    entries: Mapping[str, AlgorithmEntry], overrides: Collection[str], searched: Sequence[Path]
-) -> dict[str, AlgorithmConfig]:
-    """Return the selected algorithms; parameters that are given one value are no longer in the grid."""
-    selected = _selected("algorithm", "estimator", entries, overrides, searched)
-    return {stem: _resolve_algorithm(stem, entry, overrides) for stem, entry in selected.items()}
-
-
 def resolve_sweep(
     sweep: Mapping[str, Parameters],
     algorithms: Mapping[str, AlgorithmConfig],
@@ -180,21 +172,26 @@ def _unselected(
     return config_files.read(path)
 
 
-def _resolve_algorithm(stem: str, entry: AlgorithmEntry, overrides: Collection[str]) -> AlgorithmConfig:
-    """Return an algorithm; parameters that the command line, `overrides`, gives one value are no longer in the grid."""
-    where = f"algorithms.{stem}."
-    estimator, grid, selected_as = entry.estimator or {}, entry.grid or {}, entry.selected_as or {}
-    _check_estimator(estimator, estimator, f"{where}estimator.")
-    _check_estimator(estimator | selected_as, selected_as, f"{where}selected_as.")
-    _check_names(estimator, grid, f"{where}grid.")
-    _check_names(estimator, entry.kernel_parameters or (), f"{where}kernel_parameters.")
-    for name in selected_as.keys() & grid.keys():
-        fail(f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out.")
-    if selected_as and not grid:
-        fail(f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out.")
-    grid = _value_lists(stem, estimator, grid, f"{where}grid.", overrides)
-    resolved = {"label": entry.label or stem, "estimator": estimator, "grid": grid, "selected_as": selected_as}
-    return AlgorithmConfig(**dict(entry) | resolved)
+def resolve_algorithms(
+    entries: Mapping[str, AlgorithmEntry], overrides: Collection[str], searched: Sequence[Path]
+) -> dict[str, AlgorithmConfig]:
+    """Return the selected algorithms; parameters that are given one value are no longer in the grid."""
+    algorithms = {}
+    for stem, entry in _selected("algorithm", "estimator", entries, overrides, searched).items():
+        where = f"algorithms.{stem}."
+        estimator, grid, selected_as = entry.estimator or {}, entry.grid or {}, entry.selected_as or {}
+        _check_estimator(estimator, estimator, f"{where}estimator.")
+        _check_estimator(estimator | selected_as, selected_as, f"{where}selected_as.")
+        _check_names(estimator, grid, f"{where}grid.")
+        _check_names(estimator, entry.kernel_parameters or (), f"{where}kernel_parameters.")
+        for name in selected_as.keys() & grid.keys():
+            fail(f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out.")
+        if selected_as and not grid:
+            fail(f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out.")
+        grid = _value_lists(stem, estimator, grid, f"{where}grid.", overrides)
+        resolved = {"label": entry.label or stem, "estimator": estimator, "grid": grid, "selected_as": selected_as}
+        algorithms[stem] = AlgorithmConfig(**dict(entry) | resolved)
+    return algorithms
 
 
 def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:

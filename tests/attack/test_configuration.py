@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import re
 import sys
 import typing
 from collections.abc import Iterator
@@ -58,7 +57,8 @@ def declared_keys() -> list[Key]:
     def keys(cls: type[Model], path: Key) -> Iterator[Key]:
         for name, field in cls.model_fields.items():
             yield (*path, name)
-            for part in (field.annotation, *typing.get_args(field.annotation)):
+            options = () if typing.get_origin(field.annotation) is dict else typing.get_args(field.annotation)
+            for part in (field.annotation, *options):
                 if isinstance(part, type) and issubclass(part, Model):
                     yield from keys(part, (*path, name))
 
@@ -114,10 +114,8 @@ def refusal(key: Key, value: Any) -> str | None:
     except KlrBenchError as error:
         message = str(error)
         check_message(message)
-        assert ".".join(key) in message or ".".join(key[:-1]) in message or f"unknown {key[0][:-1]}" in message
-        assert re.search(r"expected .*got |unknown (key|value|\w+) |has no effect|both given|there is ", message), (
-            message
-        )
+        places = [".".join(key), ".".join(key[:-1]), ".".join(key[:2]), f"unknown {key[0][:-1]}", f"no {key[0][:-1]}"]
+        assert any(place and place in message for place in places), message
         return message
     return None
 
@@ -131,10 +129,9 @@ def test_each_key_refuses_wrong_values_and_a_wrong_name(key: Key) -> None:
     refusals = [refusal(key, value) for value in VALUES]
     assert len([message for message in refusals if message]) >= 5
     misspelt = refusal((*key[:-1], f"{key[-1]}x"), 7)
-    if key[:-1] not in ((), ("datasets", "drawn")) or key[-1] not in ("split",):
-        assert misspelt
-        assert f"unknown key '{'.'.join(key)}x'" in misspelt
-        assert "Did you mean" in misspelt or "Known:" in misspelt
+    assert misspelt
+    assert f"unknown key '{'.'.join(key)}x'" in misspelt
+    assert "Did you mean" in misspelt or "Known:" in misspelt
 
 
 @pytest.mark.parametrize(("key", "value"), NONSENSE, ids=str)
@@ -215,8 +212,7 @@ def test_a_data_set_of_the_user_is_read_strictly_and_its_module_not_imported(
         ("kernel: {kernel: linear, percentile: null, degree: 7}", "kernel.degree=7.0: has no effect"),
         ("n_jobs: 2", "n_jobs=2: has no effect"),
         ("budget: [5]", "budget=[5]: has no effect, because no learner of this run has a budget"),
-        ("datasets: {magic: {split: {folds: 5}}}", "there is test_size=0.2 already"),
-        ("datasets: {magic: {multiclass: true}}", "positive=h: has no effect with multiclass"),
+        ("datasets: {digits: {split: {folds: 5}}}", "there is test_size=0.2 already"),
     ],
 )
 def test_a_key_of_a_file_without_effect_is_refused(
