@@ -116,11 +116,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
     except (KlrBenchError, OSError, ValueError, RecursionError, MemoryError) as error:
-        if debug:
-            traceback.print_exc()
-        sys.stderr.write(error_message(environment_message(error)))
+        complain(environment_message(error), debug=debug)
         return EXIT_BAD_INPUT
     return status
+
+
+def complain(message: str, *, debug: bool) -> None:
+    """Write one message on stderr, with `debug` after the traceback of the current exception."""
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(error_message(message))
 
 
 def _dispatch(arguments: list[str], *, debug: bool) -> int:

@@ -8,14 +8,14 @@ import re
 import shlex
 import sys
 import tempfile
-import traceback
 import warnings
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
+from unittest.mock import patch
 
 import hydra
 import yaml
@@ -28,13 +28,13 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
+from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED, complain
 from klr_bench.cli.arguments import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import all_keys
 from klr_bench.config.resolve import OPEN, validate
 from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, shown
-from klr_bench.printing import error_message, printable
+from klr_bench.printing import printable
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
@@ -140,12 +140,12 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
     except BrokenPipeError:
         raise
     except BAD_INPUT as error:
-        complain(explain(error), debug=debug)
+        raise KlrBenchError(explain(error)) from error
     except Exception as error:
         if jobs and jobs.running:
             raise
-        complain(f"Hydra cannot read this command line ({type(error).__name__}: {shown(error)}).", debug=debug)
-    return EXIT_BAD_INPUT
+        message = f"Hydra cannot read this command line ({type(error).__name__}: {shown(error)})."
+        raise KlrBenchError(message) from error
 
 
 def _run(jobs: Jobs) -> int:
@@ -163,7 +163,9 @@ def _run(jobs: Jobs) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             words = [*words, f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"]
         sys.argv = ["klr-bench run", *words]
-        stack.enter_context(_argument_parser())
+        # Errors of Hydra's flags are raised.  Python 3.14 checks help texts; one is not a string (Hydra issue 3121).
+        stack.enter_context(patch.object(ArgumentParser, "error", _refuse_flag))
+        stack.enter_context(patch.object(ArgumentParser, "_check_help", lambda *_: None, create=True))
         try:
             application()
         except SystemExit as leaving:  # after --help, --info and the like, from argparse, or for a closed pipe
@@ -173,31 +175,8 @@ def _run(jobs: Jobs) -> int:
     return max(jobs.statuses, default=0)
 
 
-@contextmanager
-def _argument_parser() -> Iterator[None]:
-    """Let the parser of Hydra's flags raise a KlrBenchError instead of printing its usage.
-
-    argparse of Python 3.14 also checks help texts, and one of Hydra's is not a string (Hydra issue 3121).
-    """
-
-    def refuse(parser: ArgumentParser, message: str) -> NoReturn:
-        fail(f"{message}. See klr-bench run --help.")
-
-    error = ArgumentParser.error
-    ArgumentParser.error = refuse  # type: ignore[assignment, method-assign]
-    ArgumentParser._check_help = lambda *_: None  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        ArgumentParser.error = error  # type: ignore[method-assign]
-        del ArgumentParser._check_help  # type: ignore[attr-defined]  # the inherited method is used again
-
-
-def complain(message: str, *, debug: bool) -> None:
-    """Write one message on stderr, with `debug` after the traceback of the current exception."""
-    if debug:
-        traceback.print_exc()
-    sys.stderr.write(error_message(message))
+def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:
+    fail(f"{message}. See klr-bench run --help.")
 
 
 def explain(error: BaseException) -> str:

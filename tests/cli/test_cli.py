@@ -14,7 +14,6 @@ import pytest
 from klr_bench import __version__, printing
 from klr_bench.cli import HELP, completion, main
 from klr_bench.cli.arguments import name_of_job
-from klr_bench.config import locations as config_files
 from klr_bench.errors import KlrBenchError
 from tests.cli.conftest import Runner
 
@@ -83,13 +82,10 @@ def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) 
         ("report experiment=x name=mine", "unknown key 'name'. What ran with name=mine is shown by klr"),
         ("list algoritms", "unknown kind 'algoritms'. Did you mean 'algorithm'?"),
         ("show oskl", "show: expected a kind and a name, as in klr-bench show algorithm oskl, got oskl."),
-        ("show experiment oskl_magik", "unknown experiment 'oskl_magik'. Did you mean 'oskl_magic'?"),
         ("completion tcsh", "completion: expected bash, zsh or fish, got 'tcsh'."),
         ("run dataset=[magic,adlt]", "unknown dataset 'adlt'. Did you mean 'adult'?"),
         ("run figures=[accuracy_suport]", "figures: unknown value 'accuracy_suport'. Did you mean 'accuracy_support'?"),
-        ("run parallel=proceses", "unknown parallel 'proceses'. Did you mean 'processes'?"),
         ("run repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),
-        ("run ~repeat", "unknown key 'repeat'. Did you mean 'repeats'?"),
         ("run path=mine.csv", "unknown key 'path'. Did you mean 'data.path'?"),
         (
             "run dataset=null",
@@ -162,20 +158,6 @@ def test_a_bug_keeps_its_traceback(stub: Runner) -> None:
     stub.error = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):
         main(["run"])
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("--cfg job", "results_dir: results"),
-        ("--cfg hydra -p hydra.run", "dir: ."),
-        ("--info searchpath", str(config_files.config_dir())),
-    ],
-)
-def test_flags_of_hydra(words: str, expected: str, stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", *words.split()]) == 0
-    assert expected in capsys.readouterr().out
-    assert stub.configs == []
 
 
 def test_argparse_of_python_3_14_accepts_hydras_parser(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,22 +323,12 @@ def test_own_files_run_and_are_listed_shown_and_completed(
     path = own_configs / "configs" / "algorithm" / "logistic.yaml"
     assert capsys.readouterr().out == f"# {path}\n{path.read_text()}"
     assert completion.complete("klr-bench run experiment=min", 28) == ["experiment=mine "]
-
-
-def test_an_own_experiment_that_misspells_is_refused(own_configs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "experiment=mine", "algorithms.logistic.estimator.penalti=l1"]) == 2
     assert "unknown key 'algorithms.logistic.estimator.penalti'. Did you mean 'penalty'?" in capsys.readouterr().err
     experiment = own_configs / "configs" / "experiment" / "mine.yaml"
-    text = experiment.read_text()
-    experiment.write_text(text.replace("[wine]", "[whine]"))
+    experiment.write_text(experiment.read_text().replace("[wine]", "[whine]"))
     assert main(["run", "experiment=mine"]) == 2
     assert "unknown dataset 'whine'. Did you mean 'wine'?" in capsys.readouterr().err
-    experiment.write_text(f"{text}sweep: {{logistik: {{C: [1]}}}}\n")
-    assert main(["run", "experiment=mine"]) == 2
-    assert "unknown algorithm 'logistik'. Did you mean 'logistic'?" in capsys.readouterr().err
-    experiment.write_text(f"{text}repeats: [\n")
-    assert main(["run", "experiment=mine"]) == 2
-    assert str(experiment) in capsys.readouterr().err
 
 
 # report
@@ -388,7 +360,6 @@ OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "los
         *(("re", ["report "]), ("run --mul", ["--multirun "]), ("run rep", ["repeats="]), ("watch po", ["port="])),
         ("run experiment=osk", [f"experiment={name}" for name in OSKLS]),
         ("run dataset=[magic,mu", ["dataset=[magic,mushrooms"]),
-        ("run dataset=[magic,magi", []),
         ("run -m algorithm=nc,os", ["algorithm=nc,oskl", "algorithm=nc,oskl_default"]),
         ("run kernel.perc", ["kernel.percentile="]),
         ("report format=terminal,m", ["format=terminal,md"]),
@@ -396,11 +367,8 @@ OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "los
         ("report results_dir=elsewhere compare=", ["compare=theirs "]),
         ("data fetch mag", ["magic "]),
         ("show algorithm osk", ["oskl ", "oskl_default "]),
-        ("list alg", ["algorithms "]),
-        ("completion z", ["zsh "]),
         ("run paper=zhang2013", ["paper=zhang2013icml "]),
         ("run metrics=[accuracy,balanced", ["metrics=[accuracy,balanced_accuracy"]),
-        ("run figures=[gap", ["figures=[gap_time"]),
         ("run watch=t", ["watch=true "]),
     ],
 )

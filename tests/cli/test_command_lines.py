@@ -62,7 +62,13 @@ def test_an_odd_command_line_is_refused(
     "arguments",
     [
         *(["-m", "hydra.sweep.dir=made", "seed=range(1,3)", "hydra/launcher=basic"], ["hydra.run.dir=made"]),
-        *(["--mul"], ["--info", "plugins"], ["title=${oc.env:HOME}"], ["repeats=${oc.decode:'2'}"]),
+        *(
+            ["--mul"],
+            ["--info", "plugins"],
+            ["--cfg", "hydra", "-p", "hydra.run"],
+            ["title=${oc.env:HOME}"],
+            ["repeats=${oc.decode:'2'}"],
+        ),
         *(["-m", "dataset=glob(moon*)"], ["title='a, b (c) [d]'"], ["~algorithms.nc"], ["~sweep.oskl"]),
     ],
     ids=str,

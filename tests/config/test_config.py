@@ -294,19 +294,14 @@ def test_former_names_are_understood_and_announced_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(printing, "_announced", set())
-    notice = "parallel.backend=loky is renamed parallel.backend=joblib; the old name ends with 0.2.0.\n"
-    for words in (["parallel=loky"], ["parallel.backend=loky"]):
+    for words in (["parallel=loky"], ["parallel.backend=loky"], ["parallel=processes"]):
         assert composed(*words).parallel.backend == "joblib"
-    assert composed("parallel=processes").parallel.backend == "joblib"
-    assert capsys.readouterr().err == notice + notice.replace("loky", "processes")
-
-
-def test_former_names_of_generators_are_understood(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(printing, "_announced", set())
     plain = composed_values("dataset=moons")
-    plain["datasets"]["moons"]["source"]["generator"]["_target_"] = "klr_bench.experiment.data.synthetic.moons"
+    former = "klr_bench.experiment.data.synthetic.moons"
+    plain["datasets"]["moons"]["source"]["generator"]["_target_"] = former
     resolved = resolve_run(plain, set(), config_files.folders())
     assert resolved.datasets["moons"] == composed("dataset=moons").datasets["moons"]
-    assert "is renamed klr_bench.datasets.synthetic.moons; the old name ends with 0.2.0." in capsys.readouterr().err
+    names = {f"parallel.backend={name}": "parallel.backend=joblib" for name in ("loky", "processes")}
+    names[former] = "klr_bench.datasets.synthetic.moons"
+    ending = "the old name ends with 0.2.0."
+    assert capsys.readouterr().err.splitlines() == [f"{name} is renamed {new}; {ending}" for name, new in names.items()]
