@@ -53,7 +53,7 @@ def _check_size(text: str) -> None:
     sizes: dict[str | None, int] = {}
     collections: list[tuple[str | None, int]] = []
     count = 0
-    for event in yaml.parse(text, _parser()):
+    for event in yaml.parse(text, _loader()):
         if isinstance(event, yaml.CollectionEndEvent):
             anchor, before = collections.pop()
             sizes[anchor] = count - before
@@ -81,19 +81,13 @@ def _refuse(event: Any, expected: str, got: str) -> NoReturn:
 
 
 @cache
-def _parser() -> Any:
-    """Return PyYAML's compiled loader if it is installed, else its own."""
-    import yaml
-
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-@cache
 def _loader() -> Any:
     """Return a loader of plain values that refuses a key that comes twice, and whole numbers above 10^300."""
     import yaml
 
-    class Loader(_parser()):  # type: ignore[misc]
+    parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(parser):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
             seen: set[Any] = set()

@@ -12,16 +12,16 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from klr_bench.cli.arguments import split_keys
+from klr_bench.config import locations as config_files
+from klr_bench.config.locations import KINDS
 from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
-from klr_bench.files import expanded, read_regular
+from klr_bench.files import expanded
 from klr_bench.printing import error_message, printable
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-LARGEST_SHOWN = 4 * 10**6
-"""Bytes of a file that `show` prints."""
 
 HELP = {
     "run": """\
@@ -93,7 +93,6 @@ klr-bench --version                             the version
 
 Exit status: 0 ok, 1 some cell failed or is in conflict, 2 bad input, 130 interrupted.
 """
-KINDS = ("experiment", "dataset", "source", "algorithm")
 DATA_VERBS = ("list", "fetch", "verify", "info")
 MERGE_KEYS = ("into",)
 DATA_KEYS = ("data.mirror", "data.cache")
@@ -185,7 +184,6 @@ def _data(arguments: list[str]) -> int:
     if (verb == "info" and len(names) != 1) or (verb == "list" and names):
         expected = "one name" if verb == "info" else "no name"
         fail(f"data {verb}: expected {expected}, got {' '.join(names) or 'none'}.")
-    from klr_bench.config import locations as config_files
     from klr_bench.console import PlainConsole
     from klr_bench.datasets import catalog
     from klr_bench.datasets.cache import default_cache
@@ -204,8 +202,6 @@ def _data(arguments: list[str]) -> int:
 
 
 def _list(arguments: list[str]) -> int:
-    from klr_bench.config import locations as config_files
-
     searched = config_files.folders()
     for kind in [_kind(argument) for argument in arguments] or KINDS:
         rows = []
@@ -228,13 +224,11 @@ def _kind(word: str) -> str:
 
 
 def _show(arguments: list[str]) -> int:
-    from klr_bench.config import locations as config_files
-
     if len(arguments) != 2:
         got = " ".join(arguments) or "none"
         fail(f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}.")
     path = config_files.find(_kind(arguments[0]), arguments[1], config_files.folders())
-    return _print(f"# {path}\n{read_regular(path, LARGEST_SHOWN).decode(errors='backslashreplace')}")
+    return _print(f"# {path}\n{path.read_text(encoding='utf-8', errors='backslashreplace')}")
 
 
 def _completion(arguments: list[str]) -> int:

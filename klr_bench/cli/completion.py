@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from klr_bench.cli import DATA_KEYS, DATA_VERBS, HELP, KINDS, MERGE_KEYS
+from klr_bench.cli import DATA_KEYS, DATA_VERBS, HELP, MERGE_KEYS
 from klr_bench.cli.arguments import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.cli.report import SITE_KEYS
@@ -90,8 +90,8 @@ def complete(line: str, point: int) -> list[str]:
     following: dict[str, Sequence[str]] = {
         "": (*HELP, "--help", "--version"),
         "data": _names("dataset") if rest else DATA_VERBS,
-        "list": [f"{kind}s" for kind in KINDS],
-        "show": _names(rest[0]) if rest and rest[0] in KINDS else KINDS,
+        "list": [f"{kind}s" for kind in config_files.KINDS],
+        "show": _names(rest[0]) if rest and rest[0] in config_files.KINDS else config_files.KINDS,
         "completion": [*SCRIPTS],
     }
     if verb == "run" and current.startswith("-"):

@@ -158,11 +158,9 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
         decision = proba = None  # the order of the columns is unknown
     first_probabilities = None if proba is None else partial(_probabilities, proba, X, len(classes))
     signed = type(estimator).__module__.partition(".")[0] == "klr_bench"
-    return Predictions(y, classes, partial(_labels, estimator, X), decision, first_probabilities, signed)
-
-
-def _labels(estimator: Any, X: Any, k: int | None) -> NDArray[Any]:
-    return estimator.predict(X if k is None else X[:k])  # type: ignore[no-any-return]
+    return Predictions(
+        y, classes, lambda k: estimator.predict(X if k is None else X[:k]), decision, first_probabilities, signed
+    )
 
 
 def _probabilities(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int | None) -> Floats:
