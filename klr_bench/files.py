@@ -107,27 +107,17 @@ def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError |
 
 def read_regular(path: str | Path, most: int) -> bytes:
     """Return the content of a regular file of at most `most` bytes.  Raises as `regular`."""
-    return _read(path, most)[1]
+    with regular(path, most) as file:
+        return file.read(most)
 
 
-def stamp_of(path: str | Path) -> Stamp | None:
-    """Return the stamp of a file, or None if there is no file."""
+def stamp_of(file: str | Path | int) -> Stamp | None:
+    """Return the stamp of a file, given by its path or descriptor, or None if there is no file."""
     try:
-        return _stamp(os.stat(path))
+        state = os.stat(file)
     except OSError:
         return None
-
-
-def _stamp(state: os.stat_result) -> Stamp:
     return state.st_ino, state.st_ctime_ns, state.st_size
-
-
-def _read(path: str | Path, most: int) -> tuple[Stamp, bytes]:
-    with regular(path, most) as file:
-        try:
-            return _stamp(os.fstat(file.fileno())), file.read(most)
-        except OSError as error:
-            raise unreadable(path, error) from error
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -183,8 +173,8 @@ def read_json(path: str | Path) -> Any:
 def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
     """Return the stamp and the content of a JSON file, or (None, None) as `read_json` returns None."""
     try:
-        stamp, content = _read(path, LARGEST_JSON)
-        return stamp, json.loads(content)
+        with regular(path, LARGEST_JSON) as file:
+            return stamp_of(file.fileno()), json.loads(file.read(LARGEST_JSON))
     except (FileNotFoundError, ValueError, RecursionError):
         return None, None
 

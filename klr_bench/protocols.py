@@ -29,8 +29,10 @@ After a fit
 One pass for several estimators
     pass_key(n_classes)   a key, equal for all unfitted estimators that can share a pass, or None
     fit_together(estimators, X, y, callback)
-                          a fit of estimators with equal keys; it returns a `SharedPass`, and stops if
-                          `callback(shared pass, t)` returns True
+                          a fit of estimators with equal keys, for two classes, that stops if `callback(shared pass, t)`
+                          returns True; the shared pass has `refused`, (n_estimators,), True for estimators that failed
+                          at an example, `logistic`, (n_estimators,), True if the sigmoid of the decision value is the
+                          probability of the positive class, and decision_function(X), (n_samples, n_estimators)
 Streams
     grows                 True if the memory grows with the rows passed to `partial_fit`
     partial_fit_scores(X, y, classes)
@@ -45,7 +47,7 @@ import sys
 import warnings
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,18 +55,6 @@ from numpy.typing import NDArray
 
 FIRST = 256
 """First checkpoint of a learner that passes over the examples once; earlier ones say little on a logarithmic axis."""
-
-
-class SharedPass(Protocol):
-    """Result of a shared pass, for two classes."""
-
-    refused: NDArray[np.bool_]
-    """(n_estimators,): True for estimators that failed at an example and have no result."""
-    logistic: NDArray[np.bool_]
-    """(n_estimators,): True if the sigmoid of the decision value is the probability of the positive class."""
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the decision values of all estimators for the rows of X, (n_samples, n_estimators)."""
 
 
 def declares(estimator: Any, name: str) -> bool:

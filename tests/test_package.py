@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import klr_bench
-from tests.conftest import OF_REFERENCES, ROOT
+from tests.conftest import ROOT
 
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "release"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -69,15 +69,6 @@ def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> N
     ]
     with tarfile.open(built["sdist"]) as archive:
         assert sum(member.size for member in archive) < 10 * 2**20
-
-
-def test_tests_that_read_references_are_left_out_without_them() -> None:
-    reading = {
-        path.relative_to(ROOT / "tests").as_posix()
-        for path in (ROOT / "tests").rglob("test_*.py")
-        if re.search(r'"results" / "reference"', path.read_text(encoding="utf-8")) and path != Path(__file__)
-    }
-    assert reading == set(OF_REFERENCES)
 
 
 def test_every_place_names_the_same_version_and_licence() -> None:

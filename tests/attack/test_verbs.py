@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from klr_bench.cli import KINDS
+from klr_bench.config.locations import KINDS
 from tests.attack.promise import files_in, refused
 from tests.report.folders import record, write
 
