@@ -160,8 +160,8 @@ def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> 
     deepest = max(places, key=len)
     unknown = [place for place, error in zip(places, errors, strict=True) if error["type"] == "unknown_key"]
     place = (unknown or [deepest])[0]
-    found = [error for error, other in zip(errors, places, strict=True) if other == place]
-    error = next((error for error in found if not error["type"].endswith("_type")), found[0])
+    same = [error for error, other in zip(errors, places, strict=True) if other == place]
+    error = next((error for error in same if not error["type"].endswith("_type")), same[0])
     text = "".join(place)
     key = f"{where}{text[1:]}" if text.startswith(".") else f"{key}{text}"
     kind, context, got = error["type"], error.get("ctx", {}), error["input"]
@@ -175,7 +175,7 @@ def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> 
         check_choice(key, got, re.findall(r"'([^']*)'", context["expected"]))
     expected = [
         TYPES.get(error["type"]) or error.get("ctx", {}).get("expected", error["msg"])
-        for error in (found if kind.endswith("_type") else [error])
+        for error in (same if kind.endswith("_type") else [error])
     ]
     refuse(key or "content", " or ".join(dict.fromkeys(expected)), got)
 

@@ -62,7 +62,7 @@ def _is_shard(shard: str) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return True if a value may be that of a parameter; whether it may be infinite depends on the parameter."""
+    """Return True if some parameter may have the value; NaN and lists in lists are excluded."""
     if isinstance(value, list):
         return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
     return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
@@ -166,7 +166,7 @@ class ParallelConfig(Model):
 
 
 class LabelsFile(Brief):
-    """A file of labels, beside the one of examples (idx)."""
+    """A file of labels, which belongs to a file of examples (idx)."""
 
     name: InsideCache
     sha256: Sha256 = "unknown"
@@ -200,7 +200,7 @@ class SourceConfig(Brief):
 
     @property
     def is_own_file(self) -> bool:
-        """Whether it is the user's own file, whose rows carry the name and the hash of the file."""
+        """True for the user's own file, whose records have the name and the hash of the file."""
         return self.format == FILE
 
 
@@ -244,7 +244,7 @@ class DatasetConfig(DatasetEntry):
 
     @property
     def is_stream(self) -> bool:
-        """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
+        """True if the rows are read chunk by chunk, tested on and then learned from."""
         return isinstance(self.split, Stream)
 
     def files(self) -> list[FileEntry]:
