@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
-from klr_bench.errors import fail
-from klr_bench.parsing import Check, refuse_first, refuse_unknown
+from klr_bench.errors import fail, nearest
+from klr_bench.parsing import Check, refuse_first
 
 LARGEST = 2**53
 """The largest whole number; a float64 holds all up to it."""
@@ -86,7 +86,9 @@ class Metric:
         """
         if not isinstance(content, Mapping):
             fail(f"{where}: expected keys and values, got {content!r}.")
-        refuse_unknown(content, DESCRIBED, f"{where}.")
+        for key in content:
+            if key not in DESCRIBED:
+                fail(f"{where}: unknown key {key!r}.{nearest(key, DESCRIBED)}")
         try:
             return cls(**content)
         except ValidationError as error:
