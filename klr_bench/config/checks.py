@@ -163,20 +163,16 @@ def _kernel_reason(name: str, config: RunConfig) -> str | None:
     """Return why a parameter of the run's kernel has no effect, or None."""
     if name == "multiple" and config.kernel.percentile is None:
         return "it is a multiple of kernel.percentile, which is null"
-    kernels = {kernel for stem in config.algorithms for kernel in _kernels(stem, config)}
+    kernels: set[Any] = set()
+    for stem, algorithm in config.algorithms.items():
+        if "kernel" in instantiate.parameters(algorithm.estimator[instantiate.TARGET]):
+            lists: Mapping[str, list[Any]] = {**algorithm.grid, **config.sweep.get(stem, {})}
+            kernels |= {algorithm.estimator.get("kernel") or config.kernel.kernel, *lists.get("kernel", [])}
+        elif algorithm.kernel_parameters:
+            kernels.add(config.kernel.kernel)
     if not kernels:
         return "no learner of this run has a kernel"
     fitting = KERNELS_OF.get(name, ())
     if not fitting or kernels & set(fitting):
         return None
     return f"it belongs to the kernel {' or '.join(fitting)}, not to {', '.join(sorted(kernels))}"
-
-
-def _kernels(stem: str, config: RunConfig) -> list[Any]:
-    """Return the kernels that an algorithm is run with, if its constructor takes one or a parameter of one."""
-    algorithm = config.algorithms[stem]
-    if "kernel" not in instantiate.parameters(algorithm.estimator[instantiate.TARGET]):
-        return [config.kernel.kernel] if algorithm.kernel_parameters else []
-    own = algorithm.estimator.get("kernel") or config.kernel.kernel
-    listed: Mapping[str, list[Any]] = {**algorithm.grid, **config.sweep.get(stem, {})}
-    return [own, *listed.get("kernel", [])]

@@ -40,12 +40,7 @@ BOMBS: dict[str, tuple[bytes, str]] = {
     "an open quote": (b'a: "b', REASON),
     **{
         f"the tag {tag.decode()}": (b"a: " + tag, TAGS)
-        for tag in (
-            b"!!python/object/apply:os.system ['touch ran']",
-            b"!own x",
-            b"! x",
-            b"!!str 5",
-        )
+        for tag in (b"!!python/object/apply:os.system ['touch ran']", b"!own x", b"! x", b"!!str 5")
     },
 }
 

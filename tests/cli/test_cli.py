@@ -87,10 +87,7 @@ def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) 
         ("run figures=[accuracy_suport]", "figures: unknown value 'accuracy_suport'. Did you mean 'accuracy_support'?"),
         ("run repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),
         ("run path=mine.csv", "unknown key 'path'. Did you mean 'data.path'?"),
-        (
-            "run dataset=null",
-            "dataset: expected a name of configs/dataset, or a list of names .*, got none.",
-        ),
+        ("run dataset=null", "dataset: expected a name of configs/dataset, or a list of names .*, got none."),
         ("run algorithm=[[nc]]", "algorithm: expected a name of configs/algorithm, or a list of names .*, got [[nc]]."),
         ("run algorithm={nc:1}", "algorithm: expected a name of configs/algorithm, or a list of names .*, got {nc:1}."),
         ("run experiment=", "experiment: expected a name of configs/experiment, got none."),
