@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 Entry = TypeVar("Entry", DatasetEntry, AlgorithmEntry)
+ESSENTIAL = {"dataset": "source", "algorithm": "estimator"}
+"""The key that each file of a group has."""
 OPEN = ("datasets", "algorithms", "sweep", "left_out", "against")
 """Sections that are filled by name and may be null."""
 
@@ -91,7 +93,7 @@ def resolve_datasets(
     entries: Mapping[str, DatasetEntry], data: DataConfig, overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, DatasetConfig]:
     """Return the selected data sets; `data` describes the user's own file."""
-    selected = _selected("dataset", "source", entries, overrides, searched)
+    selected = _selected("dataset", entries, overrides, searched)
     own = [stem for stem, entry in selected.items() if is_own_file(entry)]
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
     if settings and not own:
@@ -132,13 +134,14 @@ def resolve_sweep(
 
 
 def _selected(
-    group: str, essential: str, entries: Mapping[str, Entry], overrides: Collection[str], searched: Sequence[Path]
+    group: str, entries: Mapping[str, Entry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, Entry]:
     """Return the entries whose files were selected: those that have the essential key of such a file.
 
     The others are changes that an experiment makes to files that are not selected.
     """
     selected: dict[str, Entry] = {}
+    essential = ESSENTIAL[group]
     for stem, entry in entries.items():
         where, value = f"{group}s.{stem}.", getattr(entry, essential)
         if f"~{where}{essential}" in overrides:
@@ -149,8 +152,6 @@ def _selected(
         if f"{where}{essential}" in overrides:
             refuse(f"{where}{essential}", "keys and values", value)
         content = _unselected(group, stem, where, f"{group}s", overrides, searched)
-        if essential not in content:
-            fail(f"{config_files.find(group, stem, searched)}: expected the key {essential!r}, got none.")
         if isinstance(entry, AlgorithmEntry):
             _check_names(content[essential], entry.estimator or {}, f"{where}estimator.")
             _check_names(content[essential], entry.grid or {}, f"{where}grid.")
@@ -169,7 +170,10 @@ def _unselected(
     changed = sorted(key for key in overrides if key.startswith(where))
     if changed:
         fail(f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...].")
-    return config_files.read(path)
+    content = config_files.read(path)
+    if ESSENTIAL[group] not in content:
+        fail(f"{path}: expected the key {ESSENTIAL[group]!r}, got none.")
+    return content
 
 
 def resolve_algorithms(
@@ -177,7 +181,7 @@ def resolve_algorithms(
 ) -> dict[str, AlgorithmConfig]:
     """Return the selected algorithms; parameters that are given one value are no longer in the grid."""
     algorithms = {}
-    for stem, entry in _selected("algorithm", "estimator", entries, overrides, searched).items():
+    for stem, entry in _selected("algorithm", entries, overrides, searched).items():
         where = f"algorithms.{stem}."
         estimator, grid, selected_as = entry.estimator or {}, entry.grid or {}, entry.selected_as or {}
         _check_estimator(estimator, estimator, f"{where}estimator.")
