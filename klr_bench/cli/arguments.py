@@ -39,7 +39,7 @@ OPEN_KEY = re.compile(r"(?:(?:algorithms|datasets|sweep|against)\.[^=]+|sweep|ag
 """Keys that may be set whether or not a YAML file lists them; the configuration refuses unknown ones."""
 NO_NAME = re.compile(
     r"\+{0,2}(experiment|dataset|algorithm|parallel)=\s*"
-    r"(null|\S+\.yaml|.*\{.*|.*\[\s*\[.*|\[(?:.*,)?\s*(?:null|\d+)\s*(?:,.*)?\])?\s*",
+    r"(null|\S+\.yaml|(?:.*[^$])?\{.*|.*\[\s*\[.*|\[(?:.*,)?\s*(?:null|\d+)\s*(?:,.*)?\])?\s*",
     re.IGNORECASE,
 )
 """Choices of files that are no names, such as nothing, null, a path, {nc: 1}, [[nc]] or [5]."""
@@ -62,7 +62,7 @@ def prepare(arguments: Sequence[str]) -> Arguments:
     words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
     watch, words = _taken_out("watch", words)
     paper, words = _taken_out("paper", words)
-    if paper:
+    if paper is not None:
         words = _with_experiments(paper, words)
     rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
     pairs = sorted(pairwise(["", *rest]), key=lambda pair: _is_override(*pair))
