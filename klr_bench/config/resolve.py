@@ -23,7 +23,7 @@ from klr_bench.config.models import (
     Sweep,
 )
 from klr_bench.config.splitting import MOST_ROWS
-from klr_bench.errors import KlrBenchError, fail, located
+from klr_bench.errors import fail, located
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.parsing import Plain, parse, parse_value, refuse, refuse_unknown
@@ -200,13 +200,9 @@ def resolve_algorithms(
 
 def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:
     """Refuse a class that is no classifier, parameters that it does not take, and values that they cannot have."""
-    target = estimator[TARGET]
-    try:
-        known = instantiate.parameters(parse_value(str, target, f"{where}{TARGET}"))
-    except (ValueError, TypeError) as error:
-        fail(f"{where}{TARGET}: {target!r} cannot be called with parameters ({error}); expected the name of a class.")
-    except KlrBenchError as error:
-        fail(str(error) if str(error).startswith(where) else f"{where}{error}")
+    target = parse_value(str, estimator[TARGET], f"{where}{TARGET}")
+    with located(where.rstrip(".")):
+        known = instantiate.parameters(target)
     names = [name for name in values if name != TARGET]
     _check_names(estimator, names, where)
     for name in names:
