@@ -1,4 +1,4 @@
-"""The console that klr-bench prints to: it takes a text as it is, whoever wrote it."""
+"""The console that klr-bench prints to; it takes text of unknown origin literally."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from klr_bench.printing import printable
 
 
 def is_unlimited(console: Console) -> bool:
-    """Return True where nothing limits the width of a table: no terminal, and no environment variable COLUMNS."""
+    """Return True if the width of a table is unlimited: no terminal, and no environment variable COLUMNS."""
     return not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit()
 
 
 class PlainConsole(Console):
-    """A console that reads no markup, emoji code or escape sequence in what it prints."""
+    """A console that interprets no markup, emoji code or escape sequence in what it prints."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def on_broken_pipe(self) -> None:
-        """Raise, so that the command line ends as it does for other output; rich would raise SystemExit(1)."""
+        """Raise BrokenPipeError, which the command line handles; rich would raise SystemExit(1)."""
         raise BrokenPipeError
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text as it is, with what is not printable spelled out; rich would drop some of it."""
+        """Return a text with unprintable characters spelled out; rich would drop some of them."""
         return super().render_str(printable(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Return what is written of anything that rich can print, such as a cell of a table."""
+        """Return the segments of a renderable, such as a cell of a table, with unprintable characters spelled out."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)

@@ -1,10 +1,9 @@
-"""The one exception of the runner side, and the "did you mean" that goes into its messages."""
+"""The exceptions of the runner side, and parts of their messages."""
 
 from __future__ import annotations
 
 import difflib
 import resource
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -13,15 +12,15 @@ from klr_bench.printing import printable, shortened
 
 
 class KlrBenchError(Exception):
-    """A mistake that the user can mend: bad input, a missing file, a full disk.
+    """A mistake that the user can correct: bad input, a missing file, a full disk.
 
-    The message says what, what was expected, what was got and what to do.  The command line prints it
+    The message says what is wrong, what was expected, what was got and what to do.  The command line prints it
     without a traceback and leaves with exit status 2.
     """
 
 
 class StoppedError(KlrBenchError):
-    """A run that cannot go on, though nothing is wrong with its input: the command line leaves with exit status 1."""
+    """A run that cannot continue although its input is valid: the command line leaves with exit status 1."""
 
 
 def fail(message: str) -> NoReturn:
@@ -29,17 +28,17 @@ def fail(message: str) -> NoReturn:
     raise KlrBenchError(message)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'magic'?``, or a list of all that is known where nothing is near, for a message."""
-    names = sorted(filter(None, known))
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+def nearest(name: object, known: Iterable[object]) -> str:
+    """Return `` Did you mean 'magic'?`` for a message, or a list of all known names if none is similar."""
+    names = sorted(filter(None, map(str, known)))
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if close:
         return f" Did you mean {close[0]!r}?"
     return f" Known: {', '.join(names)}." if names else ""
 
 
 def shown(text: object, most: int = 200) -> str:
-    """Return text of unknown origin for a message: without control characters and line ends, cut where it is long."""
+    """Return text of unknown origin as one printable line for a message, cut if it is long."""
     return printable(shortened(str(text), most)).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -55,7 +54,7 @@ def memory_limit() -> str:
 
 
 def raised(error: BaseException) -> str:
-    """Return the class and the text of an exception of other code; making the text may itself fail."""
+    """Return the class and the text of an exception of other code, whose text may itself fail."""
     try:
         text = shown(error)
     except Exception:
@@ -65,7 +64,7 @@ def raised(error: BaseException) -> str:
 
 @contextmanager
 def located(where: object, advice: str = "") -> Iterator[None]:
-    """Put a place, such as a path, before the message of each KlrBenchError raised inside, and advice behind it."""
+    """Put a place, such as a path, before the message of each KlrBenchError raised inside, and advice after it."""
     try:
         yield
     except KlrBenchError as error:
@@ -73,20 +72,11 @@ def located(where: object, advice: str = "") -> Iterator[None]:
 
 
 def environment_message(error: Exception) -> str:
-    """Return what could not be used, and what to do about it; the text of any error but OSError and MemoryError."""
+    """Return the message of an OSError or MemoryError with the reason and what to do, or the text of another error."""
     if isinstance(error, MemoryError):
         reason = str(error) or "an allocation failed"
         return f"memory: not enough for this command ({reason}). Free some, or use smaller data.{memory_limit()}"
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
-    reason = error.strerror
-    if error.filename:
-        return f"{shown(error.filename)}: cannot be used ({reason}). Choose another path, or mend this one."
-    if reason.startswith("No usable temporary directory"):
-        return "TMPDIR: expected a folder for temporary files, found none that can be written. Set TMPDIR to one."
-    try:
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-    except OSError:
-        return f"standard output: cannot be written ({reason}). Redirect it to another file."
-    return f"cannot be used ({reason}). Choose another path, or mend this one."
+    place = shown(error.filename) if error.filename else "standard output or a file"
+    return f"{place}: cannot be used ({error.strerror}). Choose another path, or repair this one."

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: reading what is a regular file and not too large, writing by an atomic rename."""
+"""Files that are complete or absent: regular files of limited size are read, writing is an atomic rename."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from uuid import uuid4
 from klr_bench.errors import KlrBenchError, fail, shown
 
 LARGEST_CSV = 256 * 10**6
-"""Bytes of a table of results: a report holds them in memory, in some ten times as many bytes."""
+"""Bytes of a table of results, which a report holds in memory in about ten times as many bytes."""
 LARGEST_JSON = 256 * 10**6
 """Bytes of a cell: a hundred times one with ten thousand checkpoints and the rows of a figure."""
 KINDS = {
@@ -27,14 +27,12 @@ KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-NOT_OPENED = {errno.EISDIR: "a folder", errno.ENXIO: "a socket", errno.ELOOP: "a link that leads to itself"}
-ABSENT = (errno.ENOENT, errno.ENOTDIR)
 Stamp = tuple[int, int, int]
-"""What tells a file from an earlier one at its path: inode, ctime in ns (which no program can set), bytes."""
+"""What distinguishes a file from an earlier one at its path: inode, ctime in ns (which no program can set), bytes."""
 
 
 def expanded(path: str) -> Path:
-    """Return a path with its ``~`` replaced by a home folder.  Raises KlrBenchError where there is no such user."""
+    """Return a path with its ``~`` replaced by a home folder.  Raises KlrBenchError for an unknown user."""
     try:
         return Path(path).expanduser()
     except (RuntimeError, ValueError):  # ValueError: a NUL in the name
@@ -50,34 +48,36 @@ def matching(path: Path) -> list[Path]:
 
 
 def no_file(path: Path) -> str | None:
-    """Return why a path is no file that can be read, such as "is a named pipe"; None where it is one."""
+    """Return why a path is no regular file, such as "is a named pipe", or None if it is one."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError:
         return "is a link that leads nowhere" if path.is_symlink() else "does not exist"
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        if getattr(error, "errno", None) == errno.ELOOP:
+            return "is a link that leads to itself"
         return f"cannot be read ({getattr(error, 'strerror', None) or error})"
     return None if kind == stat.S_IFREG else f"is {KINDS.get(kind, 'no file')}"
 
 
 def open_regular(path: str | Path) -> BufferedReader:
     """Open a file for reading.  Raises OSError, at once also for a pipe or a device, whose end might never come."""
-    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+
+    def without_waiting(path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_NONBLOCK)  # else opening a pipe waits for a process that writes to it
+
+    file = open(path, "rb", opener=without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, no_file(Path(path)) or "is no file", str(path))
     return file
 
 
-def _without_waiting(path: str | Path, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # else to open a pipe is to wait for somebody who writes to it
-
-
 def regular(path: str | Path, most: int | None = None) -> BinaryIO:
-    """Open a regular file, or a link to one, to be read.
+    """Open a regular file of at most `most` bytes, or a link to one, for reading.
 
-    `most` bounds its bytes.  Raises FileNotFoundError where there is nothing at the path, and KlrBenchError, without
-    waiting for a pipe or reading from a device, for what is no regular file, is larger, or may not be read.
+    Raises FileNotFoundError if there is nothing at the path, and KlrBenchError, without waiting for a pipe or reading
+    from a device, for anything else that is no such file or may not be read.
     """
     try:
         file = open_regular(path)
@@ -93,51 +93,38 @@ def regular(path: str | Path, most: int | None = None) -> BinaryIO:
 def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError | FileNotFoundError:
     """Return the error that says why a path cannot be opened or read."""
     number = error.errno if isinstance(error, OSError) else None
-    if number in ABSENT:
+    if number in (errno.ENOENT, errno.ENOTDIR):
         return FileNotFoundError(number, os.strerror(number), str(path))
-    got = NOT_OPENED.get(number) if number else None
-    if number == errno.EINVAL and isinstance(error, OSError):
-        got = str(error.strerror).removeprefix("is ")
-    if got:
+    kind = no_file(Path(path)) or ""
+    if kind.startswith("is "):
+        got = kind.removeprefix("is ")
         return KlrBenchError(
             f"{path}: expected a regular file, got {got}. Remove it, or put the right file in its place."
         )
-    advice = "Give yourself permission to read it." if number in (errno.EACCES, errno.EPERM) else "Check its name."
     reason = error.strerror if isinstance(error, OSError) else error
-    return KlrBenchError(f"{path}: cannot be read ({reason}). {advice}")
+    return KlrBenchError(f"{path}: cannot be read ({reason}). Check its name and whether you have permission.")
 
 
 def read_regular(path: str | Path, most: int) -> bytes:
-    """Return the content of a regular file of at most so many bytes.  Raises as `regular`."""
-    return _read(path, most)[1]
+    """Return the content of a regular file of at most `most` bytes.  Raises as `regular`."""
+    with regular(path, most) as file:
+        return file.read(most)
 
 
-def stamp_of(path: str | Path) -> Stamp | None:
-    """Return the stamp of a file; None where there is none."""
+def stamp_of(file: str | Path | int) -> Stamp | None:
+    """Return the stamp of a file, given by its path or descriptor, or None if there is no file."""
     try:
-        return _stamp(os.stat(path))
+        state = os.stat(file)
     except OSError:
         return None
-
-
-def _stamp(state: os.stat_result) -> Stamp:
     return state.st_ino, state.st_ctime_ns, state.st_size
-
-
-def _read(path: str | Path, most: int) -> tuple[Stamp, bytes]:
-    """Return the stamp and the content of a regular file of at most so many bytes.  Raises as `regular`."""
-    with regular(path, most) as file:
-        try:
-            return _stamp(os.fstat(file.fileno())), file.read(most)
-        except OSError as error:
-            raise unreadable(path, error) from error
 
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Write a file, and its folder; a reader finds the old content or the new one, never a part of it.
 
-    Raises KlrBenchError where the disk is full or the folder cannot be written.  Nothing is left behind
-    then; a kill leaves at most a hidden file ``.<name>.<process>-<random>.part``.
+    Raises KlrBenchError if the disk is full or the folder cannot be written, and then leaves nothing behind; a kill
+    leaves at most a hidden file ``.<name>.<process>-<random>.part``.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex}.part")
     try:
@@ -176,7 +163,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """Return the content of a JSON file, None where it is absent, empty, cut off or otherwise damaged.
+    """Return the content of a JSON file, or None if it is absent, empty, cut off or otherwise damaged.
 
     Raises KlrBenchError as `regular`.
     """
@@ -184,10 +171,10 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
-    """Return the stamp and the content of a JSON file, as `read_json` does; (None, None) where that has none."""
+    """Return the stamp and the content of a JSON file, or (None, None) as `read_json` returns None."""
     try:
-        stamp, content = _read(path, LARGEST_JSON)
-        return stamp, json.loads(content)
+        with regular(path, LARGEST_JSON) as file:
+            return stamp_of(file.fileno()), json.loads(file.read(LARGEST_JSON))
     except (FileNotFoundError, ValueError, RecursionError):
         return None, None
 
@@ -198,7 +185,7 @@ def write_checked_json(path: Path, content: Any) -> None:
 
 
 def read_checked_json(path: str | Path) -> Any:
-    """Return the content of a file that `write_checked_json` wrote; None if it is absent or differs from its checksum.
+    """Return the content of a file of `write_checked_json`, or None if it is absent or differs from its checksum.
 
     Raises KlrBenchError as `regular`.
     """
@@ -213,7 +200,6 @@ def _checksum(content: Any) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """Turn what json does not know, a numpy scalar or array, into what it knows."""
     if hasattr(value, "tolist"):
         return value.tolist()
     message = f"{type(value).__name__} is not JSON"

@@ -1,4 +1,4 @@
-"""From a spec, the dotted name of a class or function and its parameters, to an object."""
+"""Classes and functions by their dotted names, and objects from a spec: such a name and its parameters."""
 
 from __future__ import annotations
 
@@ -21,65 +21,69 @@ TARGET = "_target_"
 
 
 def locate(target: str) -> Callable[..., Any]:
-    """Import the class or function that a dotted name stands for; nothing is called."""
+    """Import the class or function of a dotted name."""
+    expected = f"{TARGET}: expected the dotted name of a class or function, got {target!r}"
     module, _, name = str(target).rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), name)
+        function = getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:
-        expected = f"{TARGET}: expected the dotted name of a class or function"
-        fail(f"{expected}, got {target!r}, which cannot be imported ({raised(error)}).")
-    if not callable(found):
-        fail(f"{TARGET}: expected the dotted name of a class or function, got {target!r}, a {type(found).__name__}.")
-    return found  # type: ignore[no-any-return]
+        fail(f"{expected}, which cannot be imported ({raised(error)}).")
+    if not callable(function):
+        fail(f"{expected}, a {type(function).__name__}.")
+    return function  # type: ignore[no-any-return]
 
 
 def classifier_class(target: str) -> type:
-    """Import the class of an estimator; refuse what is no class with `fit` and `predict`, and regressors.
-
-    The class is looked at and not called.
-    """
-    found = locate(target)
-    if not isinstance(found, type):
-        fail(f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(found).__name__}.")
-    missing = [method for method in ("fit", "predict") if not callable(getattr(found, method, None))]
+    """Import the class of an estimator; refuse anything without `fit` and `predict`, and regressors."""
+    cls = locate(target)
+    if not isinstance(cls, type):
+        fail(f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(cls).__name__}.")
+    missing = [method for method in ("fit", "predict") if not callable(getattr(cls, method, None))]
     if missing:
         fail(f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}.")
-    scikit_learn = sys.modules.get("sklearn.base")  # where it was not imported, nothing descends from its classes
-    if scikit_learn and any(base is scikit_learn.RegressorMixin for base in found.__mro__):
+    scikit_learn = sys.modules.get("sklearn.base")  # if it was not imported, the class is none of scikit-learn's
+    if scikit_learn and issubclass(cls, scikit_learn.RegressorMixin):
         fail(f"{TARGET}: expected a classifier, got {target!r}, a regressor.")
-    return found
+    return cls
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of an estimator's constructor, and what the class declares of its values."""
+    """A parameter of an estimator's constructor, with the constraints that the class declares as scikit-learn does."""
 
-    any_name: bool = False  # it stands for parameters of any name: **parameters
-    number: bool = False  # an interval is declared
-    boolean: bool = False  # true and false are declared
-    infinite: tuple[float, ...] = ()  # which of inf and -inf are declared
+    any_name: bool = False
+    """True for ``**parameters``."""
+    constraints: tuple[Any, ...] = ()
+
+    def expected(self, value: Any) -> str | None:
+        """Return what is expected instead of a boolean or an infinite number that is not declared, else None."""
+        from sklearn.utils._param_validation import Interval, make_constraint
+
+        if isinstance(value, bool):
+            names = {one for one in self.constraints if isinstance(one, str)}
+            is_number = any(isinstance(one, Interval) for one in self.constraints)
+            return "a number" if is_number and not names & {"boolean", "verbose"} else None
+        if isinstance(value, float) and math.isinf(value):
+            is_declared = any(make_constraint(one).is_satisfied_by(value) for one in self.constraints)
+            return None if is_declared else "a finite number"
+        return None
 
 
 def parameters(target: str) -> dict[str, Parameter]:
-    """Return the parameters of an estimator's constructor, by name; the class is looked at and not called."""
-    found = classifier_class(target)
-    declared = declared_constraints(found)
-    return {
-        name: _parameter(declared.get(name), any_name=parameter.kind is inspect.Parameter.VAR_KEYWORD)
-        for name, parameter in _signature(found, target).parameters.items()
-    }
+    """Return the parameters of the constructor of an estimator's class by name."""
+    cls = classifier_class(target)
+    declared = _constraints(cls)
+    known = {}
+    for name, parameter in inspect.signature(cls).parameters.items():
+        constraints = declared.get(name)
+        any_name = parameter.kind is inspect.Parameter.VAR_KEYWORD
+        known[name] = Parameter(any_name, tuple(constraints) if isinstance(constraints, list) else ())
+    return known
 
 
-def takes_nested(target: str) -> bool:
-    """Return True if an estimator may have parts with parameters, such as svc__C of a pipeline: if it has set_params.
-
-    The class is looked at and not called.
-    """
-    return _sets_parameters(classifier_class(target))
-
-
-def _sets_parameters(found: Any) -> bool:
-    return isinstance(found, type) and callable(getattr(found, "set_params", None))
+def takes_nested(cls: Any) -> bool:
+    """Return True for a class of estimators whose parts may have parameters, such as svc__C of a pipeline."""
+    return isinstance(cls, type) and callable(getattr(cls, "set_params", None))
 
 
 def is_nested(name: str, known: Collection[str]) -> bool:
@@ -87,75 +91,43 @@ def is_nested(name: str, known: Collection[str]) -> bool:
     return "__" in name.strip("_") and name not in known
 
 
-def _parameter(declared: Any, *, any_name: bool) -> Parameter:
-    """Return what a list of scikit-learn's constraints says of a parameter."""
-    constraints = declared if isinstance(declared, list) else []
-    if not constraints:
-        return Parameter(any_name)
-    from sklearn.utils._param_validation import Interval
-
-    return Parameter(
-        any_name,
-        number=any(isinstance(one, Interval) for one in constraints),
-        boolean=any(one in ("boolean", "verbose") for one in constraints if isinstance(one, str)),
-        infinite=tuple(number for number in (math.inf, -math.inf) if any(_allows(one, number) for one in constraints)),
-    )
-
-
-def _allows(constraint: Any, value: float) -> bool:
-    from sklearn.utils._param_validation import make_constraint
-
-    try:
-        return bool(make_constraint(constraint).is_satisfied_by(value))
-    except (ValueError, TypeError):  # no constraint of scikit-learn's
-        return False
-
-
-def _signature(found: type, target: str) -> inspect.Signature:
-    try:
-        return inspect.signature(found)
-    except (ValueError, TypeError) as error:  # a class of compiled code
-        fail(f"{TARGET}: the parameters of {target!r} cannot be found out ({raised(error)}).")
-
-
-def check_parameters(spec: Parameters) -> None:
-    """Refuse parameters that an estimator's signature, or its declared constraints, do not allow; nothing is called.
-
-    Raises TypeError and ValueError as a call and a fit would.
-    """
-    found = classifier_class(spec[TARGET])
-    inner = _inner(found, spec)
-    given = {name: value for name, value in spec.items() if name != TARGET and name not in inner}
-    _signature(found, spec[TARGET]).bind(**given)
-    constraints = declared_constraints(found)
-    if constraints:
-        from sklearn.utils._param_validation import validate_parameter_constraints
-
-        validate_parameter_constraints(constraints, given, caller_name=found.__name__)
-
-
-def declared_constraints(found: type) -> Parameters:
-    """Return what a class of scikit-learn's making declares of its parameters; nothing where it is no such class."""
-    constraints = getattr(found, "_parameter_constraints", None)
+def _constraints(cls: type) -> Parameters:
+    """Return the constraints of parameters that a class declares as scikit-learn does."""
+    constraints = getattr(cls, "_parameter_constraints", None)
     return constraints if isinstance(constraints, dict) else {}
 
 
+def check_parameters(spec: Parameters) -> None:
+    """Refuse parameters that an estimator's signature, or its declared constraints, do not allow.
+
+    The class is not called.  Raises TypeError and ValueError as a call and a fit would.
+    """
+    cls = classifier_class(spec[TARGET])
+    own, _ = _split(cls, spec)
+    inspect.signature(cls).bind(**own)
+    constraints = _constraints(cls)
+    if constraints:
+        from sklearn.utils._param_validation import validate_parameter_constraints
+
+        validate_parameter_constraints(constraints, own, caller_name=cls.__name__)
+
+
 def build(spec: Parameters, **overrides: Any) -> Any:
-    """Call the target of `spec` with its other entries as keyword arguments, `overrides` last.
+    """Call the target of `spec` with its other entries as keyword arguments; `overrides` replace some of them.
 
     Parameters of parts of an estimator, such as svc__C of a pipeline, are set afterwards.
     """
-    arguments = {name: value for name, value in spec.items() if name != TARGET} | overrides
-    found = locate(spec[TARGET])
-    inner = _inner(found, arguments)
-    built = found(**{name: value for name, value in arguments.items() if name not in inner})
-    return built.set_params(**inner) if inner else built
+    function = locate(spec[TARGET])
+    own, nested = _split(function, {**spec, **overrides})
+    built = function(**own)
+    return built.set_params(**nested) if nested else built
 
 
-def _inner(found: Any, arguments: Parameters) -> Parameters:
-    """Return those of the arguments that are parameters of an estimator's parts."""
-    named = {name: value for name, value in arguments.items() if is_nested(name, ())}
-    if not named or not _sets_parameters(found):
-        return {}
-    known = _signature(found, found.__name__).parameters
-    return {name: value for name, value in named.items() if name not in known}
+def _split(function: Any, spec: Parameters) -> tuple[Parameters, Parameters]:
+    """Return the parameters of a class or function, and those of the parts of an estimator."""
+    own = {name: value for name, value in spec.items() if name != TARGET}
+    if not takes_nested(function) or not any(is_nested(name, ()) for name in own):
+        return own, {}
+    known = inspect.signature(function).parameters
+    nested = {name: own.pop(name) for name in list(own) if is_nested(name, known)}
+    return own, nested

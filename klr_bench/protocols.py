@@ -1,12 +1,43 @@
 """What an estimator may declare to an experiment, and the functions that read these declarations.
 
 An experiment needs only what scikit-learn promises: `fit`, `predict`, optionally `decision_function` and
-`predict_proba`, and the documented attributes `classes_`, `n_iter_`, `coef_` and `n_support_`.  An estimator may
-declare more with the methods of the protocols below.  Each protocol is optional and needs no base class.  Metrics have
-the names of the catalogue of metrics.
+`predict_proba`, and the documented attributes `classes_`, `n_iter_`, `coef_` and `n_support_`.  A method
+`fit(X, y, callback=None)` declares that the fit can be watched: it calls `callback(estimator, t)` with increasing t
+while it runs, and stops if the callback returns True.  Everything below is optional and needs no base class.  Metrics
+have the names of the catalogue of metrics.
 
-A method `fit(X, y, callback=None)` declares that the fit can be watched: it calls `callback(estimator, t)` with
-increasing t while it runs, and stops if the callback returns True.
+Checkpoints
+    watched               metrics of the predictions that a checkpoint evaluates; ("accuracy",) if not declared
+    progress()            further values that a checkpoint stores, by name, such as {"n_support": 12}
+    steps(n_samples)      the largest t that a callback may get, and the first useful checkpoint; if not declared,
+                          n_samples x `n_epochs` (1 without such a parameter), and FIRST
+    ended_at()            the t at which the fit ended, if it is not known in advance; it becomes a checkpoint
+Before a fit
+    for_rows(n_samples)   sets the parameters of an unfitted estimator that depend on the number of rows, which is
+                          smaller in selection than in the final fit, and returns self
+    stand_in()            an unfitted estimator whose fit to four rows loads and compiles all that a fit of this one
+                          needs; if not declared, one of the same class with default parameters
+    rehearse(X, y)        an unfitted estimator that gives the same classifier for these rows without searching for the
+                          end; the time of `rehearse` is not counted
+After a fit
+    summary()             values by name, some of: n_support, sparsity (if missing, 1 - n_support / training rows),
+                          n_updates, n_iter, pass_time_s, nonzero_fraction, objective, duality_gap
+    n_mistakes_, t_       attributes of a classifier of two classes, whose quotient is the metric mistake_rate
+    selected_features()   the columns of X that the classifier uses, (n_selected,), or None
+    last_classifier()     if `average` is True, the fitted classifier after the last example
+    kernel_error(X)       the largest |z(x)'z(x') - k(x, x')| over pairs of rows, for features z that approximate k
+One pass for several estimators
+    pass_key(n_classes)   a key, equal for all unfitted estimators that can share a pass, or None
+    fit_together(estimators, X, y, callback)
+                          a fit of estimators with equal keys, for two classes, that stops if `callback(shared pass, t)`
+                          returns True; the shared pass has `refused`, (n_estimators,), True for estimators that failed
+                          at an example, `logistic`, (n_estimators,), True if the sigmoid of the decision value is the
+                          probability of the positive class, and decision_function(X), (n_samples, n_estimators)
+Streams
+    grows                 True if the memory grows with the rows passed to `partial_fit`
+    partial_fit_scores(X, y, classes)
+                          for two classes: `partial_fit`, and the decision value of each row, computed from the rows
+                          before it; if there is `predict_proba`, its probabilities are their sigmoid
 """
 
 from __future__ import annotations
@@ -14,132 +45,26 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 FIRST = 256
-"""First checkpoint of a learner that passes over the examples once: earlier ones say little on a logarithmic axis."""
+"""First checkpoint of a learner that passes over the examples once; earlier ones say little on a logarithmic axis."""
 
 
-class HasCheckpoints(Protocol):
-    """A classifier that determines when checkpoints are taken and what they store."""
-
-    watched: tuple[str, ...]
-    """Metrics of the predictions that a checkpoint evaluates; ("accuracy",) if not declared."""
-
-    def progress(self) -> Mapping[str, float]:
-        """Return further values that a checkpoint stores, by name, such as {"n_support": 12}."""
-
-    def steps(self, n_samples: int) -> tuple[int, int]:
-        """Return the largest t that a callback may get in a fit to `n_samples` rows, and the first useful checkpoint.
-
-        If not declared, these are n_samples x `n_epochs` (1 without such a parameter), and FIRST.
-        """
-
-    def ended_at(self) -> int:
-        """Return the t at which the fit ended, which becomes a checkpoint; only if t is not known in advance."""
+def declares(estimator: Any, name: str) -> bool:
+    """Return True if an estimator has a method of this name."""
+    return callable(getattr(estimator, name, None))
 
 
-class AdaptsToRows(Protocol):
-    """A classifier with parameters that depend on the number of rows."""
-
-    def for_rows(self, n_samples: int) -> Any:
-        """Set these parameters of an unfitted estimator to those for a fit to `n_samples` rows, and return self.
-
-        Selection fits to fewer rows than the final fit.
-        """
-
-
-class HasSummary(Protocol):
-    """A classifier that summarises its fit."""
-
-    def summary(self) -> Mapping[str, float]:
-        """Return values by name, some of: n_support, sparsity, n_updates, n_iter, pass_time_s, nonzero_fraction,
-        objective, duality_gap.
-
-        If `sparsity` is missing, it is 1 - n_support / (number of training rows).  For two classes, `mistake_rate` is
-        n_mistakes_ / t_ if the classifier has these attributes.
-        """
-
-    def selected_features(self) -> NDArray[np.integer[Any]] | None:
-        """Return the columns of X that the classifier uses, (n_selected,), or None if it does not select features."""
-
-
-class HasAverage(Protocol):
-    """A classifier that, if `average` is True, is the average of all classifiers during the fit."""
-
-    average: bool
-
-    def last_classifier(self) -> Any:
-        """Return the fitted classifier after the last example."""
-
-
-class ApproximatesKernel(Protocol):
-    """A classifier that is linear in features z(x) whose inner products approximate a kernel k."""
-
-    def kernel_error(self, X: Any) -> float:
-        """Return the largest |z(x)'z(x') - k(x, x')| over all pairs of the rows of X (n_samples, n_features)."""
-
-
-class SharesPass(Protocol):
-    """A classifier that can be fitted together with others in one pass over the data."""
-
-    def pass_key(self, n_classes: int) -> Hashable | None:
-        """Return a key, equal for all unfitted estimators that can share a pass, or None if this one cannot."""
-
-    def fit_together(self, estimators: Sequence[Any], X: Any, y: Any, callback: Any = None) -> SharedPass:
-        """Fit estimators with equal keys, including this one; `callback` is that of `fit`."""
-
-
-class SharedPass(Protocol):
-    """Result of a shared pass, for two classes."""
-
-    refused: NDArray[np.bool_]
-    """(n_estimators,): True for estimators that failed at an example and have no result."""
-    logistic: NDArray[np.bool_]
-    """(n_estimators,): True if the sigmoid of the decision value is the probability of the positive class."""
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the decision values of all estimators for the rows of X, (n_samples, n_estimators)."""
-
-
-class HasWarmup(Protocol):
-    """A classifier with parts that are loaded or compiled at their first use."""
-
-    def stand_in(self) -> Any:
-        """Return an unfitted estimator whose fit to four rows loads and compiles all that a fit of this one needs.
-
-        If not declared, it is an estimator of the same class with default parameters.
-        """
-
-
-class HasRowScores(Protocol):
-    """A classifier of two classes that returns its prediction for each row before it learns from the row."""
-
-    def partial_fit_scores(self, X: Any, y: Any, classes: Any = None) -> NDArray[np.float64]:
-        """Run `partial_fit`; return the decision value of each row, computed from the rows before it, (n_samples,).
-
-        If there is `predict_proba`, its probabilities are the sigmoid of the decision values.
-        """
-
-
-class HasGrowingMemory(Protocol):
-    """A classifier whose memory grows with the rows passed to `partial_fit`."""
-
-    grows: bool
-    """True if it grows; False if not declared."""
-
-
-class HasPresolve(Protocol):
-    """A classifier that may stop at a point found by an earlier fit, whose time is not counted."""
-
-    def rehearse(self, X: Any, y: Any) -> Any:
-        """Return an unfitted estimator that gives the same classifier for these rows without searching for the end."""
+def call(estimator: Any, name: str, *arguments: Any, default: Any = None) -> Any:
+    """Return the result of a method of an estimator, or `default` if it does not declare the method."""
+    return getattr(estimator, name)(*arguments) if declares(estimator, name) else default
 
 
 def watched(estimator: Any) -> tuple[str, ...]:
@@ -156,20 +81,8 @@ def progress(estimator: Any) -> dict[str, float]:
 
 def steps(estimator: Any, n_samples: int) -> tuple[int, int]:
     """Return the largest t that a callback may get, and the first useful checkpoint."""
-    if declares(estimator, "steps"):
-        last, first = estimator.steps(n_samples)
-        return last, first
-    return n_samples * getattr(estimator, "n_epochs", 1), FIRST
-
-
-def for_rows(estimator: Any, n_samples: int) -> Any:
-    """Return an unfitted estimator with its parameters set for a fit to n_samples rows."""
-    return estimator.for_rows(n_samples) if declares(estimator, "for_rows") else estimator
-
-
-def ended_at(estimator: Any) -> int | None:
-    """Return the t at which a fit ended, or None if the last checkpoint is known in advance."""
-    return int(estimator.ended_at()) if declares(estimator, "ended_at") else None
+    declared: tuple[int, int] | None = call(estimator, "steps", n_samples)
+    return declared or (n_samples * getattr(estimator, "n_epochs", 1), FIRST)
 
 
 def takes_callback(estimator: Any) -> bool:
@@ -235,24 +148,13 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
 
 def last_classifier(estimator: Any) -> Any | None:
     """Return the classifier after the last example of an averaged classifier, else None."""
-    return estimator.last_classifier() if declares(estimator, "last_classifier") and estimator.average else None
-
-
-def kernel_error(estimator: Any, X: Any) -> float | None:
-    """Return the largest error of a classifier's approximate kernel, or None if it does not approximate one."""
-    return float(estimator.kernel_error(X)) if declares(estimator, "kernel_error") else None
+    return call(estimator, "last_classifier") if getattr(estimator, "average", False) else None
 
 
 def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
     """Return a key, equal for all estimators that can be fitted in one pass, or None if this one cannot share."""
-    key = estimator.pass_key(n_classes) if declares(estimator, "pass_key") else None
+    key = call(estimator, "pass_key", n_classes)
     return key if isinstance(key, Hashable) else None
-
-
-def fit_together(estimators: Sequence[Any], X: Any, y: Any, callback: Any = None) -> SharedPass:
-    """Fit estimators with equal keys in one pass; it stops if `callback(shared pass, t)` returns True."""
-    together: SharedPass = estimators[0].fit_together(estimators, X, y, callback)
-    return together
 
 
 _WARM: set[tuple[type, str, bool]] = set()
@@ -266,7 +168,7 @@ def warm_up(estimator: Any, *, sparse: bool = False) -> None:
     """
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        stand_in = estimator.stand_in() if declares(estimator, "stand_in") else type(estimator)()
+        stand_in = call(estimator, "stand_in") or type(estimator)()
         key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else "", sparse
         if key not in _WARM:
             _WARM.add(key)
@@ -284,37 +186,6 @@ def _few_rows(*, sparse: bool) -> tuple[Any, NDArray[np.int8]]:
     return rows, y
 
 
-def classes(estimator: Any) -> NDArray[Any] | None:
-    """Return the classes of a fitted classifier, in the order of its probabilities, or None if it has no `classes_`."""
-    array = np.asarray(getattr(estimator, "classes_", None))
-    return array if array.ndim == 1 else None
-
-
-def decision_function(estimator: Any) -> Callable[[Any], Any] | None:
-    """Return the method `decision_function`, or None."""
-    return getattr(estimator, "decision_function", None)
-
-
-def predict_proba(estimator: Any) -> Callable[[Any], Any] | None:
-    """Return the method `predict_proba`, or None."""
-    return getattr(estimator, "predict_proba", None)
-
-
-def grows(estimator: Any) -> bool:
-    """Return True if the memory of an estimator grows with the rows that it learns from."""
-    return bool(getattr(estimator, "grows", False))
-
-
-def scores_rows(estimator: Any) -> bool:
-    """Return True if an estimator can return its prediction for each row before it learns from the row."""
-    return declares(estimator, "partial_fit_scores")
-
-
-def rehearsed(estimator: Any, X: Any, y: Any) -> Any:
-    """Return the estimator whose fit is timed: the result of `rehearse`, if declared, else the estimator itself."""
-    return estimator.rehearse(X, y) if declares(estimator, "rehearse") else estimator
-
-
 def takes_many_classes(estimator: Any) -> bool:
     """Return True unless the tags of an estimator say that it takes two classes only."""
     try:
@@ -327,8 +198,3 @@ def check_parameters(estimator: Any) -> None:
     """Validate the parameters of an unfitted estimator, if it can do so; its errors are passed on."""
     if declares(estimator, "_validate_params") and hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
-
-
-def declares(estimator: Any, name: str) -> bool:
-    """Return True if an estimator has a method of this name."""
-    return callable(getattr(estimator, name, None))

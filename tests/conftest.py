@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,21 +26,14 @@ MIRROR = Path(os.environ.get("KLR_BENCH_MIRROR") or ROOT.parent / "shared" / "da
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 WAITING = ("test_dask.py", "test_executors.py", "test_kills.py", "test_interruptions.py")
 """Files whose few tests wait for other processes: the first to begin, for the last to begin ends alone."""
-OF_REFERENCES = (
-    "docs/test_commands.py",
-    "report/page/test_browser.py",
-    "report/page/test_page.py",
-    "report/papers/test_claims.py",
-    "report/test_latex.py",
-    "report/test_methods_pages.py",
-    "report/test_paper_pages.py",
-    "report/test_references.py",
-    "report/test_tables.py",
-    "report/papers/test_reproduction.py",
-    "test_references_script.py",
-)
+READS_REFERENCES = re.compile(r'"results" / "reference"')
+OF_REFERENCES = [
+    path.relative_to(ROOT / "tests").as_posix()
+    for path in sorted((ROOT / "tests").rglob("test_*.py"))
+    if READS_REFERENCES.search(path.read_text(encoding="utf-8"))
+]
 """Files of tests that read results/reference, which an sdist does not hold."""
-collect_ignore = [] if (ROOT / "results" / "reference").is_dir() else list(OF_REFERENCES)
+collect_ignore = [] if (ROOT / "results" / "reference").is_dir() else OF_REFERENCES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval
 
 from klr_bench.errors import KlrBenchError, nearest
-from klr_bench.instantiate import build, check_parameters, classifier_class, locate, parameters, takes_nested
+from klr_bench.instantiate import build, check_parameters, classifier_class, locate, parameters
 
 
 def test_build_calls_the_target():
@@ -33,11 +33,6 @@ def test_nearest_name():
 
 class NoFit:
     pass
-
-
-class NoPredict:
-    def fit(self, X, y):
-        return self
 
 
 class Unwilling:
@@ -76,13 +71,11 @@ def test_parameters_of_parts_are_set_behind_the_constructor():
     check_parameters(spec)
     built = build(spec, svc__C=8.0)
     assert (built["scale"].copy, built["svc"].C, built["svc"].kernel) == (False, 8.0, "linear")
-    assert takes_nested(spec["_target_"])
     with pytest.raises(ValueError, match="Invalid parameter 'D' for estimator SVC"):
         build(spec | {"svc__D": 1})
     odd = {"_target_": f"{HERE}.OddNames", "a__b": 2}
     check_parameters(odd)
     assert build(odd).a__b == 2
-    assert not takes_nested(odd["_target_"])
     with pytest.raises(TypeError):
         check_parameters(odd | {"c__d": 1})
 
@@ -92,19 +85,17 @@ def test_parameters_of_parts_are_set_behind_the_constructor():
     [
         ("klr_bench.lambda_max", "which is a function"),
         (f"{HERE}.NoFit", "a class without a method fit"),
-        (f"{HERE}.NoPredict", "a class without a method predict"),
         (
             "sklearn.linear_model.LinearRegression",
             "expected a classifier, got 'sklearn.linear_model.LinearRegression', a regressor",
         ),
-        ("builtins.dict", "a class without a method fit"),
-        ("numpy.ndarray", "a class without a method fit"),
     ],
 )
 def test_an_algorithm_is_a_class_with_fit(target, message):
-    for ask in (classifier_class, parameters, lambda target: check_parameters({"_target_": target})):
-        with pytest.raises(KlrBenchError, match=message):
-            ask(target)
+    with pytest.raises(KlrBenchError, match=message):
+        classifier_class(target)
+    with pytest.raises(KlrBenchError, match=message):
+        check_parameters({"_target_": target})
 
 
 def test_parameters_are_checked_without_a_call():

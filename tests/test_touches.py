@@ -33,16 +33,8 @@ TOUCHES = {
 
 
 @dataclass(frozen=True)
-class Section:
-    """The files and the commands that pages show."""
-
-    files: dict[str, str]
-    commands: list[str]
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What the commands have led to: the text of the report, and the results folder."""
+    """The text of the report that the commands have printed, and the results folder."""
 
     report: str
     folder: Path
@@ -52,25 +44,25 @@ class Outcome:
         return next(line for line in self.report.splitlines() if line.startswith(beginning)).split()
 
 
-def section() -> Section:
+def files_and_commands() -> tuple[dict[str, str], list[str]]:
+    """Return the files and the commands that the pages show."""
     pages = [(ROOT / "docs" / "add" / f"{name}.md").read_text(encoding="utf-8") for name in PAGES]
-    text = "\n".join(page.split(WITHIN)[0] for page in pages)
-    blocks = BLOCK.findall(text)
+    blocks = BLOCK.findall("\n".join(page.split(WITHIN)[0] for page in pages))
     commands = [line for _, language, content in blocks if language == "sh" for line in content.splitlines()]
-    return Section({path: content for path, _, content in blocks if path}, commands)
+    return {path: content for path, _, content in blocks if path}, commands
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Write the files and run the commands in their folder, as the script `klr-bench` does there."""
     folder = tmp_path_factory.mktemp("user")
-    shown = section()
-    for path, content in shown.files.items():
+    files, commands = files_and_commands()
+    for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content, encoding="utf-8")
     write_rings(folder / "files" / "rings" / "rings.csv")
-    said = [run(command, folder) for command in shown.commands]
-    return Outcome(said[-1], folder / "results" / "mine")
+    output = [run(command, folder) for command in commands]
+    return Outcome(output[-1], folder / "results" / "mine")
 
 
 def write_rings(path: Path) -> None:
@@ -95,7 +87,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def test_the_pages_show_the_files_of_each_touch() -> None:
-    assert set(section().files) == TOUCHES
+    assert set(files_and_commands()[0]) == TOUCHES
 
 
 def test_an_algorithm_and_an_experiment(outcome: Outcome) -> None:

@@ -7,24 +7,25 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 
-from klr_bench.cli.words import split_keys
+from klr_bench.cli.arguments import split_keys
+from klr_bench.config import locations as config_files
+from klr_bench.config.locations import KINDS
 from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
-from klr_bench.files import expanded, read_regular
+from klr_bench.files import expanded
 from klr_bench.printing import error_message, printable
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-LARGEST_SHOWN = 4 * 10**6
-"""Bytes of a file that `show` prints."""
 
 HELP = {
     "run": """\
-klr-bench run [key=value ...]                   run an experiment, or go on with it
+klr-bench run [key=value ...]                   run an experiment, or continue it
     klr-bench run                                   the quickstart: no download, a minute
     klr-bench run experiment=oskl_magic repeats=1
     klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
@@ -37,30 +38,30 @@ klr-bench report experiment=NAME                print tables and draw figures of
     klr-bench report paper=zhang2013icml            all tables of a paper as it prints them, a verdict on each number
     klr-bench report experiment=oskl_magic,budget_magic format=html output=magic.html open=true
     klr-bench report experiment=oskl_magic format=tex,pdf columns=accuracy,n_support caption="MAGIC" label=tab:magic
-    klr-bench report experiment=oskl_magic against=mine    two runs side by side: what differs, significantly or not
-    Keys: experiment, against (the other run: a name, or the path of its folder), paper (a name, or all), results_dir
+    klr-bench report experiment=oskl_magic compare=mine    two runs side by side: what differs, significantly or not
+    Keys: experiment, compare (the other run: a name, or the path of its folder), paper (a name, or all), results_dir
     (two, as in X,Y: the same experiment in both side by side), table (of the paper), format (terminal, md, tex, csv,
-    pdf: the figures, html: one page to look into), output (a folder, or of a page a file), open (true: show the page
-    in a browser), columns (metrics of the table), statistics (true: every two lines are compared, with intervals and
-    p-values), own_figures (true: figures of your own, files of ./configs/figure, are run).  Of LaTeX: caption, label,
+    pdf: the figures, html: one page), output (a folder, or the file of a page), open (true: show the page in a
+    browser), columns (metrics of the table), statistics (true: all pairs of rows are compared, with intervals and
+    p-values), own_figures (true: figures of your own, files of ./configs/figure, are run).  For LaTeX: caption, label,
     note (a line below), orientation (column, page, landscape).
 """,
     "site": """\
-klr-bench site output=FOLDER                    all results as a static site: a page a paper, a page an experiment
+klr-bench site output=FOLDER                    all results as a static site: one page per paper and experiment
     klr-bench site output=site results_dir=results/reference
     Keys: output, results_dir, open (true: show it in a browser).
 """,
     "watch": """\
-klr-bench watch experiment=NAME                 a page that shows a run while it goes on; Ctrl-C ends it
+klr-bench watch experiment=NAME                 a page that shows a run in progress; Ctrl-C ends it
     klr-bench watch experiment=oskl_magic open=true
-    klr-bench run experiment=oskl_magic watch=true  the same, from within the run, with which it ends
-    Keys: experiment, results_dir, port (0: any that is free), host (127.0.0.1: this machine alone; 0.0.0.0: whoever
-    reaches it), open (true: in a browser).
+    klr-bench run experiment=oskl_magic watch=true  the same, started and ended by the run
+    Keys: experiment, results_dir, port (0: any that is free), host (127.0.0.1: this machine alone; 0.0.0.0: everybody
+    who reaches it), open (true: in a browser).
 """,
     "merge": """\
 klr-bench merge RESULTS... into=FOLDER          join results folders: shards, or halves that ran at two sites
     klr-bench merge site1/results site2/results into=results
-    klr-bench run experiment=oskl_covtype shard=1/4 and three more, each on its machine, are what it joins.
+    It joins, for example, the results of klr-bench run experiment=oskl_covtype shard=1/4 and of the other three.
 """,
     "data": """\
 klr-bench data list|fetch|verify|info [NAME]    list, fetch and check the data sets
@@ -92,48 +93,42 @@ klr-bench --version                             the version
 
 Exit status: 0 ok, 1 some cell failed or is in conflict, 2 bad input, 130 interrupted.
 """
-KINDS = ("experiment", "dataset", "source", "algorithm")
 DATA_VERBS = ("list", "fetch", "verify", "info")
 MERGE_KEYS = ("into",)
+DATA_KEYS = ("data.mirror", "data.cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
-    _open_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # of a label or a file's name that has no such letters
+        sys.stdout.reconfigure(errors="backslashreplace")  # for characters that the encoding lacks
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has closed it; Python would complain again when it flushes at exit.
+        # The reader of our output has closed it; Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
     except (KlrBenchError, OSError, ValueError, RecursionError, MemoryError) as error:
-        if debug:
-            traceback.print_exc()
-        environment = isinstance(error, OSError | MemoryError)
-        sys.stderr.write(
-            error_message(environment_message(error) if environment else str(error) or type(error).__name__)
-        )
+        complain(environment_message(error), debug=debug)
         return EXIT_BAD_INPUT
     return status
 
 
-def _open_closed_streams() -> None:
-    """Connect standard streams that the caller has closed to /dev/null; a file opened later would take their number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+def complain(message: str, *, debug: bool) -> None:
+    """Write one message on stderr, with `debug` after the traceback of the current exception."""
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(error_message(message))
 
 
 def _dispatch(arguments: list[str], *, debug: bool) -> int:
-    verb, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
+    verb, *rest = arguments or ["--help"]
     if verb in ("--help", "-h", "help"):
         return _print("\n".join([INTRODUCTION, *HELP.values(), CLOSING]))
     if verb in ("--version", "-V"):
@@ -143,13 +138,15 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
     if verb not in HELP:
         fail(f"unknown command {verb!r}.{nearest(verb, HELP)} `klr-bench --help` shows all.")
     if verb == "run":
-        return _run(rest, debug=debug)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+        from klr_bench.cli.app import run
+
+        return run(rest, debug=debug)
     if "--help" in rest or "-h" in rest:
         return _print(HELP[verb])
+    if verb in ("report", "site", "watch"):
+        return int(getattr(import_module(f"klr_bench.cli.{'watch' if verb == 'watch' else 'report'}"), verb)(rest))
     commands: dict[str, Callable[[list[str]], int]] = {
-        "report": _report,
-        "site": _site,
-        "watch": _watch,
         "merge": _merge,
         "data": _data,
         "list": _list,
@@ -164,36 +161,11 @@ def _print(text: str) -> int:
     return 0
 
 
-def _run(arguments: list[str], *, debug: bool) -> int:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-    from klr_bench.cli.app import run
-
-    return run(arguments, debug=debug)
-
-
-def _report(arguments: list[str]) -> int:
-    from klr_bench.cli import report
-
-    return report.main(arguments)
-
-
-def _site(arguments: list[str]) -> int:
-    from klr_bench.cli import report
-
-    return report.site(arguments)
-
-
-def _watch(arguments: list[str]) -> int:
-    from klr_bench.cli import watch
-
-    return watch.main(arguments)
-
-
 def _merge(arguments: list[str]) -> int:
     words, values = split_keys(arguments, MERGE_KEYS)
     if not words or "into" not in values:
-        lacking = "into=FOLDER" if words else "results folders"
-        fail(f"merge: expected {lacking}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results")
+        missing = "into=FOLDER" if words else "results folders"
+        fail(f"merge: expected {missing}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results")
     from klr_bench.results.merge import merge
 
     merged = merge([expanded(word) for word in words], Path(values["into"]))
@@ -203,7 +175,7 @@ def _merge(arguments: list[str]) -> int:
 
 
 def _data(arguments: list[str]) -> int:
-    words, values = split_keys(arguments, ("data.mirror", "data.cache"))
+    words, values = split_keys(arguments, DATA_KEYS)
     if not words:
         return _print(HELP["data"])
     verb, *names = words
@@ -212,7 +184,6 @@ def _data(arguments: list[str]) -> int:
     if (verb == "info" and len(names) != 1) or (verb == "list" and names):
         expected = "one name" if verb == "info" else "no name"
         fail(f"data {verb}: expected {expected}, got {' '.join(names) or 'none'}.")
-    from klr_bench.config import locations as config_files
     from klr_bench.console import PlainConsole
     from klr_bench.datasets import catalog
     from klr_bench.datasets.cache import default_cache
@@ -231,8 +202,6 @@ def _data(arguments: list[str]) -> int:
 
 
 def _list(arguments: list[str]) -> int:
-    from klr_bench.config import locations as config_files
-
     searched = config_files.folders()
     for kind in [_kind(argument) for argument in arguments] or KINDS:
         rows = []
@@ -255,22 +224,18 @@ def _kind(word: str) -> str:
 
 
 def _show(arguments: list[str]) -> int:
-    from klr_bench.config import locations as config_files
-
     if len(arguments) != 2:
         got = " ".join(arguments) or "none"
         fail(f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}.")
     path = config_files.find(_kind(arguments[0]), arguments[1], config_files.folders())
-    return _print(f"# {path}\n{read_regular(path, LARGEST_SHOWN).decode(errors='backslashreplace')}")
+    return _print(f"# {path}\n{path.read_text(encoding='utf-8', errors='backslashreplace')}")
 
 
 def _completion(arguments: list[str]) -> int:
     from klr_bench.cli import completion
 
-    if len(arguments) == 3 and arguments[0] == "--words":
-        if not arguments[2].isdecimal() or len(arguments[2]) > 9:
-            fail(f"completion: expected --words LINE POSITION, got {arguments[2]!r} for the position.")
-        return _print("".join(f"{word}\n" for word in completion.complete(arguments[1], int(arguments[2]))))
+    if len(arguments) == 3 and arguments[0] == "--words" and arguments[2].isdecimal():
+        return _print("".join(f"{word}\n" for word in completion.complete(arguments[1], int(arguments[2][:9]))))
     if len(arguments) != 1 or arguments[0] not in completion.SCRIPTS:
         fail(f"completion: expected bash, zsh or fish, got {' '.join(arguments) or 'none'!r}.")
     return _print(completion.SCRIPTS[arguments[0]])

@@ -8,14 +8,14 @@ import re
 import shlex
 import sys
 import tempfile
-import traceback
 import warnings
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
+from unittest.mock import patch
 
 import hydra
 import yaml
@@ -28,23 +28,23 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED
-from klr_bench.cli.overrides import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
+from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED, complain
+from klr_bench.cli.arguments import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
 from klr_bench.config import locations as config_files
-from klr_bench.config.compose import OPEN, validate
 from klr_bench.config.models import all_keys
+from klr_bench.config.resolve import OPEN, validate
 from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, shown
-from klr_bench.printing import error_message, printable
+from klr_bench.printing import printable
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
     *(ImportError, OSError, ValueError, RecursionError, MemoryError),
 )
-"""Exceptions that a user's input can cause; any other one is a defect of klr-bench and keeps its traceback."""
+"""Exceptions that a user's input can cause; any other one is a bug of klr-bench and keeps its traceback."""
 
 
 class OwnConfigs(SearchPathPlugin):
-    """Append ``./configs`` of the current folder to Hydra's search path."""
+    """A plugin that appends ``./configs`` of the current folder to Hydra's search path."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         for folder in config_files.folders()[1:]:
@@ -94,6 +94,7 @@ class Jobs:
     def _run(self, cfg: DictConfig, overrides: list[str], *, multirun: bool) -> tuple[float | None, int]:
         """Return the score and the exit status of a job."""
         from klr_bench import runner
+        from klr_bench.cli.watch import watching
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.report.figures import check_names
@@ -110,8 +111,11 @@ class Jobs:
         config = validate(cfg, overrides, sources)
         check_names(config.figures or ())
         place = Path(config.results_dir) / config.name
-        self._check_place(place, overrides)
-        with self._watched(place):
+        if self.places.setdefault(place, overrides) != overrides:  # a sweeper may repeat a job
+            fail(f"{place}: an earlier run of this sweep has its results there. Leave name= out.")
+        with ExitStack() as stack:
+            if self.arguments.watch and not dry_run and os.getpid() == self.process:
+                self.port = stack.enter_context(watching(place, self.port))
             outcome = runner.run(config, console=console, quiet=quiet, dry_run=dry_run, overrides=overrides)
         if self.arguments.paper and config.name == config.experiment:
             self.results_dir = config.results_dir
@@ -125,25 +129,6 @@ class Jobs:
             place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
             sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
 
-    @contextmanager
-    def _watched(self, place: Path) -> Iterator[None]:
-        """Serve the page of a job while it runs, if requested; a launcher's worker process serves none."""
-        if not self.arguments.watch or self.arguments.dry_run or os.getpid() != self.process:
-            yield
-            return
-        from klr_bench.cli.watch import watching
-
-        with watching(place, self.port) as self.port:
-            yield
-
-    def _check_place(self, place: Path, overrides: list[str]) -> None:
-        """Refuse a results folder that another job of the sweep has filled; a sweeper may repeat a job."""
-        if self.places.setdefault(place, overrides) != overrides:
-            fail(
-                f"{place}: an earlier run of this sweep has its results there; one table would hold both. Leave name= "
-                "out, so that each run gets a name of its own."
-            )
-
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
     """Run the Hydra application on these arguments and return the exit status."""
@@ -155,12 +140,12 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
     except BrokenPipeError:
         raise
     except BAD_INPUT as error:
-        complain(explain(error), debug=debug)
+        raise KlrBenchError(explain(error)) from error
     except Exception as error:
         if jobs and jobs.running:
             raise
-        complain(f"Hydra cannot read this command line ({type(error).__name__}: {shown(error)}).", debug=debug)
-    return EXIT_BAD_INPUT
+        message = f"Hydra cannot read this command line ({type(error).__name__}: {shown(error)})."
+        raise KlrBenchError(message) from error
 
 
 def _run(jobs: Jobs) -> int:
@@ -168,7 +153,7 @@ def _run(jobs: Jobs) -> int:
     config_files.check_own([*config_files.folders(), *config_dirs(words)])
     application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(jobs)
     Plugins.instance().register(OwnConfigs)  # imports the plugins that are installed
-    if os.getcwd() not in sys.path:  # a learner may be a file beside ./configs; last, and after Hydra's plugins
+    if os.getcwd() not in sys.path:  # a learner may be a file next to ./configs; after Hydra's plugins
         sys.path.append(os.getcwd())
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through instead of printing them and leaving with 1
     with ExitStack() as stack:
@@ -178,7 +163,9 @@ def _run(jobs: Jobs) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             words = [*words, f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"]
         sys.argv = ["klr-bench run", *words]
-        stack.enter_context(_argument_parser())
+        # Errors of Hydra's flags are raised.  Python 3.14 checks help texts; one is not a string (Hydra issue 3121).
+        stack.enter_context(patch.object(ArgumentParser, "error", _refuse_flag))
+        stack.enter_context(patch.object(ArgumentParser, "_check_help", lambda *_: None, create=True))
         try:
             application()
         except SystemExit as leaving:  # after --help, --info and the like, from argparse, or for a closed pipe
@@ -188,35 +175,13 @@ def _run(jobs: Jobs) -> int:
     return max(jobs.statuses, default=0)
 
 
-@contextmanager
-def _argument_parser() -> Iterator[None]:
-    """Let the parser of Hydra's flags raise a KlrBenchError instead of printing its usage.
-
-    argparse of Python 3.14 also checks help texts, and one of Hydra's is not a string (Hydra issue 3121).
-    """
-
-    def refuse(parser: ArgumentParser, message: str) -> NoReturn:
-        fail(f"{message}. See klr-bench run --help.")
-
-    error = ArgumentParser.error
-    ArgumentParser.error = refuse  # type: ignore[assignment, method-assign]
-    ArgumentParser._check_help = lambda *_: None  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        ArgumentParser.error = error  # type: ignore[method-assign]
-        del ArgumentParser._check_help  # type: ignore[attr-defined]  # the inherited method is used again
-
-
-def complain(message: str, *, debug: bool) -> None:
-    """Write one message on stderr; with `debug` the traceback of the exception in hand before it."""
-    if debug:
-        traceback.print_exc()
-    sys.stderr.write(error_message(message))
+def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:
+    fail(f"{message}. See klr-bench run --help.")
 
 
 def explain(error: BaseException) -> str:
-    """Return what happened and what to do about it, for an exception of Hydra, OmegaConf or ours."""
+    """Return what happened and what to do about it, for an exception of Hydra, OmegaConf or klr-bench."""
+    text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
         if group:
@@ -229,21 +194,16 @@ def explain(error: BaseException) -> str:
         return f"cannot read {shown(error.override)!r} ({reason}). Quote special characters: key=\"'value'\""
     if isinstance(error, RecursionError):
         return (
-            "the configuration is nested too deeply: expected files that end, got an entry of `defaults` that leads "
-            "back to its own file, or an alias (*name) inside itself. Take it out of your YAML file."
+            "the configuration is nested too deeply: a `defaults` entry leads back to its own file, or an alias "
+            "(*name) stands inside itself. Take it out of your YAML file."
         )
-    text = str(error) or str(error.__cause__ or type(error).__name__)
-    if text.startswith("Config group override must be"):
-        return "expected a name of configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
-    if isinstance(error, HydraException):
-        return _explain_composition(text)
     if isinstance(error, OSError | MemoryError):
         return environment_message(error)
     if isinstance(error, ImportError):
         return f"{text}.{memory_limit()}" if memory_limit() else text
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key}: {text.splitlines()[0]}"
-    return text.strip()
+    return _explain_composition(text).strip()
 
 
 def _explain_bare_word(word: str) -> str:
@@ -256,37 +216,31 @@ def _explain_bare_word(word: str) -> str:
 
 
 def _explain_composition(text: str) -> str:
-    unknown = re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text)
-    if unknown:
-        return _explain_key(unknown[1])
-    ambiguous = re.match(r"Ambiguous value for argument '(.*)'", text)
-    if ambiguous:
+    if text.startswith("Config group override must be"):
+        return "expected a name of configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
+    if unknown := re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text):
+        key, known = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
+        if key in known:
+            return f"~{key}: this key cannot be taken out. Give it another value: {key}=... (null for some keys)."
+        return f"unknown key {shown(key)!r}.{_near(shown(key), known)}"
+    if ambiguous := re.match(r"Ambiguous value for argument '(.*)'", text):
         key, _, value = ambiguous[1].partition("=")
         listed = f"write {key}=[{value}] for a list, or " if key in ("dataset", "algorithm") else ""
         return f"{key} got several values: {listed}add -m to run once with each."
-    return text.strip()
-
-
-def _explain_key(key: str) -> str:
-    """Say that a key is unknown and which one may be meant, or that it cannot be taken out."""
-    known = [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
-    if key in known:
-        return f"~{key}: this key cannot be taken out. Give it another value: {key}=..., or {key}=null where it may be."
-    return f"unknown key {shown(key)!r}.{_near(shown(key), known)}"
+    return text
 
 
 def _near(key: str, known: Sequence[str]) -> str:
-    """Return the key that is meant, or all there are: of its section, of one with a similar name, or at the top."""
-    section, dot, rest = key.partition(".")
+    """Return a hint with the key that is meant, or with all keys of its section or of the top."""
+    section, dot, rest = key.lower().partition(".")
     sections = {*OPEN, *(name.partition(".")[0] for name in known if "." in name)}
-    close = difflib.get_close_matches(section.lower(), sections, n=1) if dot else []
     inner = [name for name in known if name.endswith(f".{key}")]
-    if inner:
-        return nearest(inner[0], inner)
-    if not close:
-        return nearest(key.lower(), {*sections, *(name for name in known if "." not in name)})
-    inside = [name.removeprefix(f"{close[0]}.") for name in known if name.startswith(f"{close[0]}.")]
-    meant = difflib.get_close_matches(rest.partition(".")[0], inside, n=1) if inside else [rest]
-    return (
-        f" Did you mean '{close[0]}.{meant[0]}'?" if meant else f" Known: {close[0]}.{f', {close[0]}.'.join(inside)}."
-    )
+    close = difflib.get_close_matches(section, sections, n=1)
+    if inner or not dot or not close:
+        return nearest(
+            inner[0] if inner else section, inner or {*sections, *(name for name in known if "." not in name)}
+        )
+    inside = [name for name in known if name.startswith(f"{close[0]}.")] or [f"{close[0]}.{rest}"]
+    names = [name.partition(".")[2] for name in inside]
+    meant = difflib.get_close_matches(rest, names, n=1)
+    return nearest(f"{close[0]}.{meant[0]}" if meant else "", inside)

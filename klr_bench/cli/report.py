@@ -5,30 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from klr_bench.cli.words import experiments, is_true, items, other_run, results_dirs, split_keys
+from klr_bench.cli.arguments import is_true, items, split_keys
 from klr_bench.errors import fail
-from klr_bench.printing import printable
+from klr_bench.files import expanded
+from klr_bench.printing import is_file_name, printable
 from klr_bench.report.writing import check_formats
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 PAGE = "html"
 LATEX_KEYS = ("caption", "label", "note", "orientation")
-EXPERIMENT_KEYS = ("experiment", "against", "columns", *LATEX_KEYS, "own_figures", "statistics")
+EXPERIMENT_KEYS = ("experiment", "compare", "columns", *LATEX_KEYS, "own_figures", "statistics")
 """Keys that a report of a whole paper does not have."""
 SINGLE_RUN_KEYS = ("table", *LATEX_KEYS, "own_figures", "statistics")
 """Keys that a report of two runs side by side does not have."""
-KEYS = ("experiment", "against", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
+KEYS = ("experiment", "compare", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
 SITE_KEYS = ("output", "results_dir", "open")
+Values = Mapping[str, str]
 
 
-def main(arguments: Sequence[str]) -> int:
+def report(arguments: Sequence[str]) -> int:
     """Make the requested reports; return the exit status."""
-    named = next((argument for argument in arguments if argument.startswith("name=")), "")
-    if named:
+    if named := next((argument for argument in arguments if argument.startswith("name=")), ""):
         fail(f"unknown key 'name'. What ran with {named} is shown by klr-bench report experiment={named[5:]}")
     words, values = split_keys(arguments, KEYS)
     if words or not values.keys() & {"experiment", "paper"}:
@@ -39,126 +36,130 @@ def main(arguments: Sequence[str]) -> int:
     if PAGE in formats:
         _write_page(values, formats)
     rest = [name for name in formats if name != PAGE]
-    if not rest:
-        return 0
-    from klr_bench.console import PlainConsole
-
-    console = PlainConsole()
-    if "paper" in values:
-        _report_papers(values, rest, console)
-    elif _two_runs(values):
-        _report_two(values, rest, console)
-    else:
-        _report_experiments(values, rest, console)
+    if rest:
+        _write_tables(values, rest)
     return 0
 
 
-def _check(values: Mapping[str, str], formats: Sequence[str]) -> None:
-    """Refuse keys that have no effect beside others."""
-    tables = formats != [PAGE]
-    if "open" in values and PAGE not in formats:
-        fail(f"open={values['open']}: has no effect, because it is for a page; add html to format=.")
-    if "paper" in values and (tables or "against" in values) and values.keys() & set(EXPERIMENT_KEYS):
+def _check(values: Values, formats: Sequence[str]) -> None:
+    tables, two_runs = formats != [PAGE], _two_runs(values)
+    if "paper" in values and (tables or "compare" in values) and values.keys() & set(EXPERIMENT_KEYS):
         other = next(key for key in EXPERIMENT_KEYS if key in values)
         fail(f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out.")
-    for key in LATEX_KEYS:
-        if key in values and "tex" not in formats and tables:
-            fail(f"{key}={values[key]}: has no effect, because it is for LaTeX; add tex to format=.")
-    if _two_runs(values):
-        given = f"against={values['against']}" if "against" in values else f"results_dir={values['results_dir']}"
-        unused = next((key for key in SINGLE_RUN_KEYS if key in values), "format=pdf" if "pdf" in formats else "")
-        if unused:
-            fail(
-                f"{unused}: has no effect beside {given}, which draws no figures and has tables of its own. "
-                "Leave it out."
-            )
-    if not tables:
-        for key in ("table", *LATEX_KEYS):
-            if key in values:
-                fail(f"{key}={values[key]}: has no effect on a page; leave it out, or add another format.")
+    other_run = "compare" if "compare" in values else "results_dir"
+    rules: list[tuple[Sequence[str], bool, str]] = [
+        (("open",), PAGE not in formats, "because it is for a page; add html to format="),
+        (LATEX_KEYS, "tex" not in formats and tables, "because it is for LaTeX; add tex to format="),
+        (
+            SINGLE_RUN_KEYS,
+            two_runs,
+            f"with {other_run}={values.get(other_run)}, which has its own tables; leave it out",
+        ),
+        (("table", *LATEX_KEYS), not tables, "on a page; leave it out, or add another format"),
+    ]
+    for keys, is_unused, reason in rules:
+        for key in keys:
+            if is_unused and key in values:
+                fail(f"{key}={values[key]}: has no effect {reason}.")
+    if two_runs and "pdf" in formats:
+        fail(f"format=pdf: has no effect with {other_run}={values[other_run]}, which draws no figures; leave it out.")
 
 
-def _two_runs(values: Mapping[str, str]) -> bool:
-    return "against" in values or len(results_dirs(values)) > 1
+def _experiments(values: Values) -> list[str]:
+    names = items("experiment", values["experiment"]) if "experiment" in values else []
+    if wrong := [name for name in names if not is_file_name(name)]:
+        fail(f"experiment: expected the name of a folder in results_dir, got {wrong[0]!r}.")
+    return names
 
 
-def _report_experiments(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
+def _results_dirs(values: Values) -> list[Path]:
+    """Return the results folders, two for ``results_dir=X,Y`` unless there is a folder of this name."""
+    value = values.get("results_dir", "results")
+    if "," not in value or Path(value).is_dir():
+        return [Path(value)]
+    folders = [expanded(part) for part in items("results_dir", value)]
+    if len(folders) != 2:
+        fail(f"results_dir={value}: expected one folder, or two as in results_dir=X,Y, got {len(folders)}.")
+    return folders
+
+
+def _two_runs(values: Values) -> bool:
+    return "compare" in values or len(_results_dirs(values)) > 1
+
+
+def _other_run(values: Values, name: str) -> Path:
+    folders, other = _results_dirs(values), values.get("compare")
+    if other is None:
+        return folders[1] / name
+    if len(folders) > 1:
+        fail(f"compare={other} and results_dir={values['results_dir']} both name the other run. Leave one out.")
+    return folders[0] / other if is_file_name(other) else Path(other)
+
+
+def _columns(values: Values) -> list[str] | None:
+    return items("columns", values["columns"]) if "columns" in values else None
+
+
+def _write_tables(values: Values, formats: Sequence[str]) -> None:
+    from klr_bench.console import PlainConsole
     from klr_bench.report import report
+    from klr_bench.report.compare.comparison import report_comparison
+    from klr_bench.report.paper_pages import report_papers
     from klr_bench.report.render import Placing
 
-    names = experiments(values)
-    placing = Placing(**{key: values[key] for key in LATEX_KEYS if key in values})
+    console, folder = PlainConsole(), _results_dirs(values)[0]
+    output = Path(values["output"]) if "output" in values else None
+    table, columns = values.get("table"), _columns(values)
+    if "paper" in values:
+        names = items("paper", values["paper"])
+        _print_paths(report_papers(names, folder, console=console, table=table, formats=formats, output=output))
+    names = _experiments(values)
     for name in names:
-        written = report(
-            results_dirs(values)[0] / name,
-            console=console,
-            table=values.get("table"),
-            formats=formats,
-            columns=_columns(values),
-            placing=placing,
-            output=_output(values, name, names),
-            own_figures=_flag(values, "own_figures"),
-            statistics=_flag(values, "statistics"),
-        )
+        place = output / name if output and len(names) > 1 else output
+        if _two_runs(values):
+            other = _other_run(values, name)
+            written = report_comparison(
+                folder / name, other, console=console, formats=formats, columns=columns, output=place
+            )
+        else:
+            written = report(
+                folder / name,
+                console=console,
+                table=table,
+                formats=formats,
+                columns=columns,
+                placing=Placing(**{key: values[key] for key in LATEX_KEYS if key in values}),
+                output=place,
+                own_figures=is_true("own_figures", values),
+                statistics=is_true("statistics", values),
+            )
         _print_paths(written)
 
 
-def _report_two(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
-    """Compare each experiment with another one, or with itself in the other results folder."""
-    from klr_bench.report.compare.comparison import report_comparison
-
-    names, folders = experiments(values), results_dirs(values)
-    for name in names:
-        written = report_comparison(
-            folders[0] / name,
-            other_run(values, folders, name),
-            console=console,
-            formats=formats,
-            columns=_columns(values),
-            output=_output(values, name, names),
-        )
-        _print_paths(written)
-
-
-def _report_papers(values: Mapping[str, str], formats: Sequence[str], console: Console) -> None:
-    from klr_bench.report.paper_pages import report_papers
-
-    written = report_papers(
-        items("paper", values["paper"]),
-        Path(values.get("results_dir", "results")),
-        console=console,
-        table=values.get("table"),
-        formats=formats,
-        output=Path(values["output"]) if "output" in values else None,
-    )
-    _print_paths(written)
-
-
-def _write_page(values: Mapping[str, str], formats: Sequence[str]) -> None:
+def _write_page(values: Values, formats: Sequence[str]) -> None:
     """Write one page of the requested experiments and papers, or of two runs side by side."""
     check_formats(formats)
-    folders, names, columns = results_dirs(values), experiments(values), _columns(values)
-    target, opened = _page_file(values, formats, folders[0], names), _flag(values, "open")
+    folder, names, columns = _results_dirs(values)[0], _experiments(values), _columns(values)
+    target, in_browser = _page_file(values, formats, folder, names), is_true("open", values)
     from klr_bench.report.page.write import page_against, write_page
 
     if _two_runs(values):
-        pairs = [(folders[0] / name, other_run(values, folders, name)) for name in names]
-        written = page_against(target, pairs, columns)
+        page = page_against(target, [(folder / name, _other_run(values, name)) for name in names], columns)
     else:
-        written = write_page(
+        page = write_page(
             target,
-            [folders[0] / name for name in names],
+            [folder / name for name in names],
             papers=items("paper", values["paper"]) if "paper" in values else [],
-            results_dir=folders[0],
+            results_dir=folder,
             columns=columns,
-            own_figures=_flag(values, "own_figures"),
-            statistics=_flag(values, "statistics"),
+            own_figures=is_true("own_figures", values),
+            statistics=is_true("statistics", values),
         )
-    _print_paths([written], opened=opened)
+    _print_paths([page], in_browser=in_browser)
 
 
-def _page_file(values: Mapping[str, str], formats: Sequence[str], results_dir: Path, names: Sequence[str]) -> Path:
-    """Return the file of a page: the given one, or one in the folder of the report's other files."""
+def _page_file(values: Values, formats: Sequence[str], results_dir: Path, names: Sequence[str]) -> Path:
+    """Return the file of a page: the requested one, or one in the folder of the report's other files."""
     output = Path(values["output"]) if "output" in values else None
     if output is not None and output.suffix == f".{PAGE}":
         if formats != [PAGE]:
@@ -173,32 +174,17 @@ def site(arguments: Sequence[str]) -> int:
     words, values = split_keys(arguments, SITE_KEYS)
     if words or "output" not in values:
         fail(f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site")
-    opened = _flag(values, "open")
+    in_browser = is_true("open", values)
     from klr_bench.report.page.write import write_site
 
     *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))
-    _print_paths([first], opened=opened)
+    _print_paths([first], in_browser=in_browser)
     return 0
 
 
-def _columns(values: Mapping[str, str]) -> list[str] | None:
-    return items("columns", values["columns"]) if "columns" in values else None
-
-
-def _flag(values: Mapping[str, str], key: str) -> bool:
-    return is_true(key, values.get(key, "false"))
-
-
-def _output(values: Mapping[str, str], name: str, names: Sequence[str]) -> Path | None:
-    """Return the folder for the files of one report; of several reports each has a folder inside `output`."""
-    if "output" not in values:
-        return None
-    return Path(values["output"]) / (name if len(names) > 1 else "")
-
-
-def _print_paths(paths: Sequence[Path], *, opened: bool = False) -> None:
+def _print_paths(paths: Sequence[Path], *, in_browser: bool = False) -> None:
     sys.stdout.write(printable("".join(f"{path}\n" for path in paths)))
-    if opened:
+    if in_browser:
         import webbrowser
 
         webbrowser.open(paths[0].resolve().as_uri())

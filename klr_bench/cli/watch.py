@@ -1,4 +1,4 @@
-"""``klr-bench watch``: a page that shows a run while it goes on."""
+"""``klr-bench watch``: a page that shows a run in progress."""
 
 from __future__ import annotations
 
@@ -8,36 +8,43 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from klr_bench.cli.words import is_true, split_keys
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.cli.arguments import is_true, split_keys
+from klr_bench.errors import fail, nearest
 from klr_bench.printing import is_file_name, printable
 
 KEYS = ("experiment", "results_dir", "port", "host", "open")
 LARGEST_PORT = 65535
 
 
-def main(arguments: Sequence[str]) -> int:
+def watch(arguments: Sequence[str]) -> int:
     """Serve the page of a results folder until Ctrl-C or SIGTERM; return the exit status."""
     words, values = split_keys(arguments, KEYS)
-    name = values.get("experiment", "")
+    name, port = values.get("experiment", ""), values.get("port", "0")
     if words or not is_file_name(name):
         got = repr(" ".join(words) or name) if words or name else "none"
-        message = f"watch: expected experiment=<name>, got {got}. Try klr-bench watch experiment=oskl_magic"
-        raise KlrBenchError(message)
-    port, opened = _port(values.get("port", "0")), is_true("open", values.get("open", "false"))
+        fail(f"watch: expected experiment=<name>, got {got}. Try klr-bench watch experiment=oskl_magic")
+    if not (port.isascii() and port.isdecimal() and int(port[:6]) <= LARGEST_PORT):
+        fail(f"port: expected a whole number from 0 (any that is free) to {LARGEST_PORT}, got {port!r}.")
+    in_browser = is_true("open", values)
+    from klr_bench.config.locations import folders, names
     from klr_bench.report.watch.server import LOOPBACK, Server, yield_to_fits
     from klr_bench.report.watch.state import Watched
 
     folder = Path(values.get("results_dir", "results")) / name
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-    with Server(Watched(folder), values.get("host", LOOPBACK), port) as server:
+    with Server(Watched(folder), values.get("host", LOOPBACK), int(port)) as server:
         _say(f"{folder} at {server.url}  (Ctrl-C ends it)")
         if not server.is_loopback:
             _say(f"Everybody who reaches this machine by host={values['host']} can read it.")
         if not folder.exists():
-            _say(f"There are no results yet. Start them with: klr-bench run experiment={name}{_hint(name)}")
-        if opened:
-            _open(server.url)
+            known = names("experiment", folders())
+            hint = "" if name in known else f", though there is no experiment of this name.{nearest(name, known)}"
+            _say(f"There are no results yet. Start them with: klr-bench run experiment={name}{hint}")
+        if in_browser:
+            import webbrowser
+
+            if not webbrowser.open(server.url):
+                _say("There is no browser to open here; open the address yourself.")
         yield_to_fits()
         try:
             server.serve_forever()
@@ -55,28 +62,6 @@ def watching(folder: Path, port: int) -> Iterator[int]:
         if url:
             _say(f"Watch it at {url}")
         yield int(url.rstrip("/").rpartition(":")[2]) if url else 0
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= LARGEST_PORT):
-        message = f"port: expected a whole number from 0 (any that is free) to {LARGEST_PORT}, got {text!r}."
-        raise KlrBenchError(message)
-    return int(text[:6])
-
-
-def _hint(name: str) -> str:
-    """Return a hint with the nearest name if no experiment has this name, else an empty text."""
-    from klr_bench.config.locations import folders, names
-
-    known = names("experiment", folders())
-    return "" if name in known else f", though there is no experiment of this name.{nearest(name, known)}"
-
-
-def _open(url: str) -> None:
-    import webbrowser
-
-    if not webbrowser.open(url):
-        _say("There is no browser to open here; open the address yourself.")
 
 
 def _say(text: str) -> None:

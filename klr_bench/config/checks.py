@@ -1,4 +1,4 @@
-"""Combinations of values that a run cannot have, and keys that have no effect in it: refused, with the reason."""
+"""Refusal of combinations of values that a run cannot have, and of keys that have no effect in it."""
 
 from __future__ import annotations
 
@@ -9,47 +9,38 @@ from typing import Any
 
 from klr_bench import instantiate
 from klr_bench.config import locations as config_files
-from klr_bench.config.models import KERNELS, LEFT_TO_SELECTION, RunConfig, RunEntry
+from klr_bench.config.models import LEFT_TO_SELECTION, RunConfig
 from klr_bench.config.splitting import Folds
 from klr_bench.errors import fail, located
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.labels import METRICS, SCORES, metric_files
-from klr_bench.parsing import check_choice, parse_value, refuse
+from klr_bench.parsing import check_choice, refuse
 
 
-def check_settings(run: RunEntry, searched: Sequence[Path]) -> None:
-    """Refuse metrics, names and kernels that do not go together.  Raises KlrBenchError."""
+def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
+    """Refuse a run whose parts do not go together.  Raises KlrBenchError.
+
+    `sweep` is that of the experiment, which also has algorithms that are not selected.
+    """
     kernel, selection, own = run.kernel, run.selection, metric_files(searched)
     if run.parallel.address and run.parallel.scheduler_file:
         fail("parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out.")
     if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
         refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
     check_choice("selection.score", selection.score, [*SCORES, *own])
-    comparing = [name for name, metric in METRICS.items() if metric.compares]
     for metric in run.metrics or ():
         check_choice("metrics", metric, [*METRICS, *own])
-        if metric in comparing and metric not in run.against:
-            fail(
-                f"metrics: {metric} compares two columns of the table; say which, as with against.{metric}="
-                "{algorithm: NAME} or {PARAMETER: VALUE}."
-            )
-    for metric in run.against:
-        check_choice("against", metric, comparing)
+        if metric in METRICS and METRICS[metric].compares and metric not in run.against:
+            expected = f"a baseline method in against.{metric}, {{algorithm: NAME}} or {{PARAMETER: VALUE}}"
+            fail(f"metrics: {metric}: expected {expected}, got none.")
     if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
-        fail(
-            f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given; the percentile "
-            "would decide the width. To use gamma, add kernel.percentile=null."
-        )
-
-
-def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Refuse a run whose parts do not go together, or that is too large.  Raises KlrBenchError.
-
-    `sweep` is that of the experiment, which also has algorithms that are not selected.
-    """
+        both = f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given"
+        fail(f"{both}. To use gamma, add kernel.percentile=null.")
     _check_left_out(run, sweep, searched)
-    _check_nested(run)
-    _check_against(run.against, sweep, run.algorithms, searched)
+    for stem, dataset in {} if run.selection.nested else run.datasets.items():
+        if not isinstance(dataset.split, Folds):
+            fail(f"selection.nested=false: expected datasets.{stem}.split.folds, over which to select, got none.")
+    _check_against(run, sweep, searched)
     _check_streams(run)
 
 
@@ -65,25 +56,11 @@ def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: S
                     check_choice(f"left_out.{dataset}.{stem}.{name}", str(value), [*map(str, swept)])
 
 
-def _check_nested(run: RunConfig) -> None:
-    """Refuse a selection that is not nested if a split has no folds for it."""
-    for stem, dataset in {} if run.selection.nested else run.datasets.items():
-        if not isinstance(dataset.split, Folds):
-            fail(
-                f"selection.nested=false: expected folds in datasets.{stem}.split, over which to select, got none. "
-                f"Give datasets.{stem}.split.folds, or leave selection.nested=true."
-            )
-
-
-def _check_against(
-    against: Mapping[str, Parameters],
-    sweep: Mapping[str, Parameters],
-    algorithms: Collection[str],
-    searched: Sequence[Path],
-) -> None:
+def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
     """Refuse a comparison with an algorithm that is not in the run, or by a parameter that no sweep varies."""
     varied = sorted({name for variants in sweep.values() for name in variants})
-    for metric, changes in against.items():
+    for metric, changes in run.against.items():
+        check_choice("against", metric, [name for name, known in METRICS.items() if known.compares])
         if not changes:
             refuse(f"against.{metric}", "{algorithm: NAME} or {PARAMETER: VALUE}", changes)
         for name, value in changes.items():
@@ -91,12 +68,10 @@ def _check_against(
             if name != "algorithm":
                 check_choice(where, name, varied)
                 values = [one for lists in sweep.values() if isinstance(lists.get(name), list) for one in lists[name]]
-                if value not in values:
-                    refuse(where, f"a value of its sweep, one of {', '.join(map(str, values))}", value)
-            elif value not in algorithms:
-                stem = parse_value(str, value, where)
+                check_choice(where, value, values)
+            elif value not in run.algorithms:
                 with located(where):
-                    config_files.find("algorithm", stem, searched)  # refuses a misspelt one
+                    config_files.find("algorithm", value, searched)  # refuses a misspelt one
 
 
 def _check_streams(run: RunConfig) -> None:
@@ -108,125 +83,96 @@ def _check_streams(run: RunConfig) -> None:
         swept = run.sweep.get(name, {})
         grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
         if (n_candidates := math.prod(map(len, grid.values()))) > 1:
-            fail(
-                f"algorithms.{name}.grid: {n_candidates} combinations of values to choose from, but the rows of the "
-                f"data set {stem} go by once. Add algorithms.{name}.grid=null, and give values one by one, as in "
-                f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or side by side by sweep.{name}."
-            )
+            values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or several by sweep.{name}"
+            got = f"{n_candidates} combinations of values to choose from, but the stream {stem} has no selection"
+            fail(f"algorithms.{name}.grid: {got}. Add algorithms.{name}.grid=null and {values}.")
     if run.trace.points:
-        fail(
-            f"trace.points={run.trace.points}: has no effect on the data set {stem}, a stream, which has a "
-            f"checkpoint for each window. Leave it out, and see datasets.{stem}.split.window."
-        )
+        points, window = f"trace.points={run.trace.points}", f"datasets.{stem}.split.window"
+        fail(f"{points}: has no effect on the stream {stem}, which has a checkpoint for each {window}. Leave it out.")
     if run.parallel.backend == "dask":
         fail(f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out.")
 
 
 KERNELS_OF = {
-    "kernel.percentile": ("rbf",),
-    "kernel.multiple": ("rbf",),
-    "kernel.gamma": ("rbf", "poly"),
-    "kernel.degree": ("poly",),
-    "kernel.coef0": ("poly",),
+    "percentile": ("rbf",),
+    "multiple": ("rbf",),
+    "gamma": ("rbf", "poly"),
+    "degree": ("poly",),
+    "coef0": ("poly",),
 }
-"""The kernels that a key is a parameter of."""
+"""The kernels that a parameter belongs to."""
 NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "results_dir", "figures", "metrics"}
-"""Keys of the command line beside which all keys of an experiment should have an effect."""
-OF_NESTED = ("selection.folds", "selection.max_examples")
-"""Keys that say which training rows a nested selection uses."""
+"""Keys of the command line that leave all keys of an experiment's file their effect."""
 
 
 def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: Sequence[Path]) -> None:
-    """Refuse the first key, if it is not null, that this run would not read.
+    """Refuse the first key, unless it is null, that this run would not read.
 
     `overrides` are the keys of the command line.  If they change nothing of what the experiment's own file says, such
     as its algorithms or its kernel, the keys of that file are checked as well.  Raises KlrBenchError.
     """
     if all(key in NEUTRAL or key.startswith("data.") for key in overrides):
         overrides = {*overrides, *_keys_of_file(config.experiment, searched)}
-    _check_own_kernels(config)
+    reasons = _reasons(config)
+    for key in sorted(overrides):
+        section, _, name = key.partition(".")
+        part = getattr(config, section, None)
+        value = getattr(part, name, None) if name else part
+        reason = _kernel_reason(name, config) if section == "kernel" else reasons.get(key) or reasons.get(section)
+        if reason and value is not None and key not in ("trace.points", "trace.rows"):
+            fail(f"{key}={value}: has no effect, because {reason}. Leave it out.")
+
+
+def _reasons(config: RunConfig) -> dict[str, str | None]:
+    """Return why keys and sections have no effect in this run, or None, by key."""
     backend, parallel = config.parallel.backend, config.parallel
     serial = "the backend is serial: one process" if backend == "serial" else None
     no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"
     own_cluster = "a cluster has the workers that it has" if parallel.address or parallel.scheduler_file else None
-    reasons = {
-        "trace.": None if config.trace.points else "trace.points=0, so no fit has checkpoints; add trace.points=20",
-        **({} if config.selection.nested else dict.fromkeys(OF_NESTED, "selection.nested is false")),
-        "selection.": None if _selects(config) else "nothing is selected: no learner has a grid of values",
-        "budget": None if _has_budgets(config) else "no learner of this run has a budget in its sweep",
-        "n_jobs": serial or own_cluster,
-        "parallel.spare_threads": serial or ("each worker of a cluster has one thread" if backend == "dask" else None),
-        "parallel.address": no_dask,
-        "parallel.scheduler_file": no_dask,
-    }
-    for key in sorted(overrides):
-        reason = _kernel_reason(key, config) if key.startswith("kernel.") else None
-        if key not in ("trace.points", "trace.rows"):
-            reason = reason or next((why for start, why in reasons.items() if why and key.startswith(start)), None)
-        if reason and _value(config, key) is not None:
-            fail(f"{key}={_value(config, key)}: has no effect, because {reason}. Leave it out.")
-
-
-def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
-    """Return the dotted keys that stand in the file of an experiment, without those that it takes from others."""
-    if experiment not in config_files.names("experiment", searched):
-        return []
-    content = config_files.read(config_files.find("experiment", experiment, searched))
-    sections = {key: value for key, value in content.items() if isinstance(value, Mapping)}
-    return [*content, *(f"{section}.{name}" for section, values in sections.items() for name in values)]
-
-
-def _has_budgets(config: RunConfig) -> bool:
-    return any("budget" in lists for lists in config.sweep.values())
-
-
-def _check_own_kernels(config: RunConfig) -> None:
-    """Refuse a kernel's parameter that stands in an estimator beside a kernel of another kind."""
-    for stem, algorithm in config.algorithms.items():
-        estimator = algorithm.estimator
-        kernels = {estimator.get("kernel"), *config.sweep.get(stem, {}).get("kernel", ())} - {None}
-        kernels |= set(algorithm.grid.get("kernel", ())) if kernels else set()
-        for name, value in estimator.items():
-            fitting = KERNELS_OF.get(f"kernel.{name}")
-            if fitting and value is not None and kernels and kernels <= set(KERNELS) - set(fitting):
-                fail(
-                    f"algorithms.{stem}.estimator.{name}={value}: has no effect, because it belongs to the kernel "
-                    f"{' or '.join(fitting)}, and the estimator has kernel={', '.join(sorted(kernels))}. Leave it out."
-                )
-
-
-def _kernel_reason(key: str, config: RunConfig) -> str | None:
-    if key == "kernel.multiple" and config.kernel.percentile is None:
-        return "it is a multiple of kernel.percentile, which is null"
-    kernels = {name for stem in config.algorithms for name in _kernels(stem, config)}
-    if not kernels:
-        return "no learner of this run has a kernel"
-    fitting = KERNELS_OF.get(key)
-    if fitting is None or kernels & set(fitting):
-        return None
-    return f"it belongs to the kernel {' or '.join(fitting)}, and this run has {', '.join(sorted(kernels))}"
-
-
-def _kernels(stem: str, config: RunConfig) -> list[Any]:
-    """Return the kernels that an algorithm is run with, if its constructor takes one or a parameter of one."""
-    algorithm = config.algorithms[stem]
-    if "kernel" not in instantiate.parameters(algorithm.estimator[instantiate.TARGET]):
-        return [config.kernel.kernel] if algorithm.kernel_parameters else []
-    own = algorithm.estimator.get("kernel") or config.kernel.kernel
-    listed: Mapping[str, list[Any]] = {**algorithm.grid, **config.sweep.get(stem, {})}
-    return [own, *listed.get("kernel", [])]
-
-
-def _selects(config: RunConfig) -> bool:
-    return any(
+    selects = any(
         len(values) > 1 and (name not in swept or LEFT_TO_SELECTION in swept[name])
         for stem, algorithm in config.algorithms.items()
         for swept in [config.sweep.get(stem, {})]
         for name, values in algorithm.grid.items()
     )
+    has_budgets = any("budget" in lists for lists in config.sweep.values())
+    not_nested = None if config.selection.nested else "selection.nested is false"
+    return {
+        "trace": None if config.trace.points else "trace.points=0, so no fit has checkpoints; add trace.points=20",
+        "selection.folds": not_nested,
+        "selection.max_examples": not_nested,
+        "selection": None if selects else "nothing is selected: no learner has a grid of values",
+        "budget": None if has_budgets else "no learner of this run has a budget in its sweep",
+        "n_jobs": serial or own_cluster,
+        "parallel.spare_threads": serial or ("each worker of a cluster has one thread" if backend == "dask" else None),
+        "parallel.address": no_dask,
+        "parallel.scheduler_file": no_dask,
+    }
 
 
-def _value(config: RunConfig, key: str) -> Any:
-    """Return the value of a dotted key of a section, or None."""
-    section, _, name = key.partition(".")
-    return getattr(getattr(config, section, None), name, None) if name else getattr(config, section, None)
+def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
+    """Return the dotted keys in the file of an experiment, without those that it takes from others."""
+    if experiment not in config_files.names("experiment", searched):
+        return []
+    content = config_files.read(config_files.find("experiment", experiment, searched))
+    sections = {key: value if isinstance(value, Mapping) else None for key, value in content.items()}
+    return [f"{key}.{name}" if name else key for key, names in sections.items() for name in names or ("",)]
+
+
+def _kernel_reason(name: str, config: RunConfig) -> str | None:
+    """Return why a parameter of the run's kernel has no effect, or None."""
+    if name == "multiple" and config.kernel.percentile is None:
+        return "it is a multiple of kernel.percentile, which is null"
+    kernels: set[Any] = set()
+    for stem, algorithm in config.algorithms.items():
+        if "kernel" in instantiate.parameters(algorithm.estimator[instantiate.TARGET]):
+            lists: Mapping[str, list[Any]] = {**algorithm.grid, **config.sweep.get(stem, {})}
+            kernels |= {algorithm.estimator.get("kernel") or config.kernel.kernel, *lists.get("kernel", [])}
+        elif algorithm.kernel_parameters:
+            kernels.add(config.kernel.kernel)
+    if not kernels:
+        return "no learner of this run has a kernel"
+    fitting = KERNELS_OF.get(name, ())
+    if not fitting or kernels & set(fitting):
+        return None
+    return f"it belongs to the kernel {' or '.join(fitting)}, not to {', '.join(sorted(kernels))}"

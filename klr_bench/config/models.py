@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path as PackagePath
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from klr_bench.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
 from klr_bench.files import expanded
 from klr_bench.instantiate import TARGET, Parameters
-from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, bare, between, hints_of, matching, some
+from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, between, matching, some
+from klr_bench.printing import announce_renaming
 
 Kernel = Literal["rbf", "poly", "linear"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
 EXECUTORS = PackagePath(__file__).parents[1] / "runner" / "executors"
 BACKENDS = tuple(sorted(path.stem for path in EXECUTORS.glob("[!_]*.py")))
 """The modules of runner/executors."""
-if TYPE_CHECKING:
-    Backend = str
-else:
-    Backend = Literal[BACKENDS]
 MAX_SEED = 2**32 - 1
+N_JOBS = {-1, *range(1, 1025)}
 MOST_FEATURES = 100_000_000
 """More would fill the memory of a learner, which has arrays of as many; a single wrong index can ask for them."""
 LEFT_TO_SELECTION = "cv"
@@ -33,6 +30,21 @@ GAMMAS = (1e-70, 1e70)
 """The range of gamma; in float32 its square root is then a number other than 0."""
 FILE = "file"
 """The format of a user's own file, which the section ``data`` describes."""
+
+
+def _renamed_backend(backend: Any) -> Any:
+    if backend not in ("processes", "loky"):
+        return backend
+    announce_renaming(f"parallel.backend={backend}", "parallel.backend=joblib")
+    return "joblib"
+
+
+def _renamed_target(call: Parameters) -> Parameters:
+    former = str(call[TARGET])
+    target = former.replace("klr_bench.experiment.data.", "klr_bench.datasets.")
+    if target != former:
+        announce_renaming(former, target)
+    return {**call, TARGET: target}
 
 
 def _is_path(path: str) -> bool:
@@ -45,29 +57,25 @@ def _is_inside(name: str) -> bool:
 
 
 def _is_shard(shard: str) -> bool:
-    numbers = [int(part) for part in shard.split("/") if part.isdecimal() and len(part) < 9]
-    return shard.count("/") == len(numbers) - 1 == 1 and 1 <= numbers[0] <= numbers[1]
-
-
-def _is_count(n_jobs: int) -> bool:
-    return n_jobs == -1 or 1 <= n_jobs <= 1024
+    numbers = [int(number) for number in re.findall(r"\d+", shard)]
+    return re.fullmatch(r"\d{1,9}/\d{1,9}", shard) is not None and 1 <= numbers[0] <= numbers[1]
 
 
 def _is_plain(value: Any) -> bool:
-    """Return True if a value may be that of a parameter; whether it may be infinite depends on the parameter."""
+    """Return True if some parameter may have the value; NaN and lists in lists are excluded."""
     if isinstance(value, list):
         return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
     return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
 
 
-def _has_target(call: Parameters) -> bool:
-    return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", str(call.get(TARGET))) is not None
-
-
-def _expanded(path: str) -> str:
+def _expanded(path: str) -> str | None:
     return str(expanded(path)) if path.startswith("~") else path
 
 
+if TYPE_CHECKING:
+    Backend = str
+else:
+    Backend = Annotated[Literal[BACKENDS], BeforeValidator(_renamed_backend)]
 Name = Annotated[str, matching("a name: letters, digits, and _ . + - behind the first", r"\w[\w.+-]{0,99}")]
 Path = Annotated[str, Check("a path", _is_path)]
 Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
@@ -83,11 +91,17 @@ Features = Annotated[int, between(1, MOST_FEATURES)]
 Bytes = Annotated[int, between(1, 2**62)]
 Budget = Annotated[int, between(1, MOST_ROWS)]
 Parameter = Annotated[Any, Check("a number, text, true, false, null, or a list of these", _is_plain)]
+TARGET_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 Call = Annotated[
-    dict[str, Parameter], Check(f"{TARGET}: the dotted name of a function, and its parameters", _has_target)
+    dict[str, Parameter],
+    Check(
+        f"{TARGET}: the dotted name of a function, and its parameters",
+        lambda call: TARGET_NAME.fullmatch(str(call.get(TARGET))) is not None,
+    ),
+    AfterValidator(_renamed_target),
 ]
 Columns = Annotated[dict[Text, Literal["number", "text", "leave_out"]], DISTINCT]
-"""What the columns of a user's table are, by their name, or their number from 1."""
+"""The kinds of the columns of a user's table, by their name, or their number from 1."""
 Sweep = dict[Name, dict[str, list[Parameter]]]
 """The values of swept parameters, by algorithm."""
 
@@ -152,7 +166,7 @@ class ParallelConfig(Model):
 
 
 class LabelsFile(Brief):
-    """A file of labels, beside the one of examples (idx)."""
+    """A file of labels, which belongs to a file of examples (idx)."""
 
     name: InsideCache
     sha256: Sha256 = "unknown"
@@ -186,7 +200,7 @@ class SourceConfig(Brief):
 
     @property
     def is_own_file(self) -> bool:
-        """Whether it is the user's own file, whose rows carry the name and the hash of the file."""
+        """True for the user's own file, whose records have the name and the hash of the file."""
         return self.format == FILE
 
 
@@ -230,7 +244,7 @@ class DatasetConfig(DatasetEntry):
 
     @property
     def is_stream(self) -> bool:
-        """Whether the rows are tested on and learned from chunk by chunk, and never held as a whole."""
+        """True if the rows are read chunk by chunk, tested on and then learned from."""
         return isinstance(self.split, Stream)
 
     def files(self) -> list[FileEntry]:
@@ -272,15 +286,15 @@ class AlgorithmConfig(AlgorithmEntry):
     selected_as: dict[str, Parameter] = Field(default_factory=dict)
 
 
-class RunSettings(Model):
-    """The keys of a run that need no names of other files."""
+class RunEntry(Model):
+    """A run as Hydra composes it."""
 
     name: Name
     experiment: str = ""
     title: Words = ""
     seed: Annotated[int, between(0, MAX_SEED)] = 0
     repeats: Annotated[int, between(1, 10_000)] = 5
-    n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one a core", _is_count)] | None = None
+    n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one a core", N_JOBS.__contains__)] | None = None
     shard: Annotated[str, Check("K/N with K from 1 to N, as in 1/4, or null for all cells", _is_shard)] | None = None
     force: bool = False
     results_dir: Folder = "results"
@@ -294,32 +308,24 @@ class RunSettings(Model):
     figures: list[str] | None = None
     metrics: Annotated[list[str], some("the metrics, or null")] | None = None
     against: dict[str, dict[str, Parameter]] = Field(default_factory=dict)
-
-
-class RunEntry(RunSettings):
-    """A run as Hydra composes it."""
-
     datasets: dict[Name, DatasetEntry] = Field(default_factory=dict)
     algorithms: dict[Name, AlgorithmEntry] = Field(default_factory=dict)
     sweep: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 
 
-class RunConfig(RunSettings):
+class RunConfig(RunEntry):
     """A run whose names are resolved: all that the runner reads."""
 
-    datasets: dict[Name, DatasetConfig] = Field(default_factory=dict)
-    algorithms: dict[Name, AlgorithmConfig] = Field(default_factory=dict)
+    datasets: dict[Name, DatasetConfig] = Field(default_factory=dict)  # type: ignore[assignment]
+    algorithms: dict[Name, AlgorithmConfig] = Field(default_factory=dict)  # type: ignore[assignment]
     sweep: Sweep = Field(default_factory=dict)
 
 
-def all_keys() -> list[str]:
+def all_keys(cls: type[Model] = RunConfig, where: str = "") -> list[str]:
     """Return the dotted names of all keys of the root file."""
-    return [key for key in _key_names(RunConfig, "") if key != "experiment"]
-
-
-def _key_names(cls: type[Model], where: str) -> Iterator[str]:
-    for name, hint in hints_of(cls).items():
-        if isinstance(bare(hint), type) and issubclass(bare(hint), Model):
-            yield from _key_names(bare(hint), f"{where}{name}.")
-        else:
-            yield f"{where}{name}"
+    keys = []
+    for name, field in cls.model_fields.items():
+        inner: Any = field.annotation
+        is_section = isinstance(inner, type) and issubclass(inner, Model)
+        keys += all_keys(inner, f"{where}{name}.") if is_section else [f"{where}{name}"]
+    return [key for key in keys if key != "experiment"]

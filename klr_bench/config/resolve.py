@@ -1,16 +1,14 @@
-"""The data sets, algorithms and swept values that a run selects."""
+"""The `RunConfig` of what Hydra composes: the data sets, algorithms and swept values that a run selects."""
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Collection, Mapping, Sequence
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from klr_bench import instantiate
 from klr_bench.config import locations as config_files
+from klr_bench.config.checks import check_run, check_unused_keys
 from klr_bench.config.datasets import check_generators, is_own_file, resolve_dataset, with_own_file
 from klr_bench.config.models import (
     LEFT_TO_SELECTION,
@@ -20,17 +18,75 @@ from klr_bench.config.models import (
     DatasetConfig,
     DatasetEntry,
     Parameter,
+    RunConfig,
+    RunEntry,
     Sweep,
 )
 from klr_bench.config.splitting import MOST_ROWS
-from klr_bench.errors import KlrBenchError, fail, located
+from klr_bench.errors import fail, located
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.instantiate import TARGET, Parameters
-from klr_bench.parsing import parse, parse_value, refuse, refuse_unknown
+from klr_bench.parsing import Plain, parse, parse_value, refuse, refuse_unknown
 from klr_bench.results.store import read_variant
-from klr_bench.results.variants import Variant
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 Entry = TypeVar("Entry", DatasetEntry, AlgorithmEntry)
+ESSENTIAL = {"dataset": "source", "algorithm": "estimator"}
+"""The key that each file of a group has."""
+OPEN = ("datasets", "algorithms", "sweep", "left_out", "against")
+"""Sections that are filled by name and may be null."""
+
+
+def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path] | None = None) -> RunConfig:
+    """Return the `RunConfig` of a composed configuration.
+
+    `overrides` are those of the command line, in Hydra's grammar: a value given there for a parameter of an
+    estimator takes that parameter out of the grid and the sweep.  `searched` are the folders with YAML files.
+    Raises KlrBenchError, and OmegaConf's exceptions for interpolations that lead nowhere.
+    """
+    from omegaconf import OmegaConf
+
+    plain: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    if plain.get("name") is None:
+        fail("experiment: expected one name. To run several: klr-bench run -m experiment=first,second")
+    return resolve_run(plain, override_keys(overrides), config_files.folders() if searched is None else searched)
+
+
+def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> RunConfig:
+    """Return the `RunConfig` of plain values; `overrides` are the dotted keys of the command line."""
+    plain = plain | {key: {} for key in OPEN if plain.get(key) is None}
+    if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
+        plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
+    entry = parse(RunEntry, plain)
+    algorithms = resolve_algorithms(entry.algorithms, overrides, searched)
+    datasets = resolve_datasets(entry.datasets, entry.data, overrides, searched)
+    if "budget" in overrides and not any("budget" in lists for lists in entry.sweep.values()):
+        fail(f"budget: the experiment {entry.name} has no learners with a budget in its sweep.")
+    sweep = resolve_references(entry.sweep, Path(entry.results_dir), datasets)
+    swept = resolve_sweep(sweep, algorithms, overrides, searched)
+    config = RunConfig(**dict(entry) | {"algorithms": algorithms, "datasets": datasets, "sweep": swept})
+    check_run(config, entry.sweep, searched)
+    check_unused_keys(config, overrides, searched)
+    return config
+
+
+def override_keys(overrides: Sequence[str]) -> set[str]:
+    """Return the dotted keys that the overrides set, and with ``~`` in front those that they delete.
+
+    A dict counts as its entries.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    def keys(key: str, value: Any) -> set[str]:
+        if not isinstance(value, dict):
+            return {key}
+        return {inner for name, entry in value.items() for inner in keys(f"{key}.{name}", entry)}
+
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    deleted = {f"~{override.key_or_group}" for override in parsed if override.is_delete()}
+    return deleted.union(*(keys(one.key_or_group, one.value()) for one in parsed if not one.is_delete()))
 
 
 def resolve_datasets(
@@ -42,24 +98,13 @@ def resolve_datasets(
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
     if settings and not own:
         key = f"data.{settings[0]}="
-        fail(
-            f"{key} is given, but the dataset is not file. Add experiment=own_file (or dataset=file), or leave {key} "
-            "out."
-        )
+        fail(f"{key} is given, but the dataset is not file. Add experiment=own_file (or dataset=file).")
     selected |= {stem: with_own_file(stem, selected[stem], data) for stem in own}
     datasets = {}
     for stem, entry in selected.items():
         datasets[stem] = resolve_dataset(stem, entry, searched, f"datasets.{stem}.", overrides)
         check_generators(datasets[stem], f"datasets.{stem}.")
     return datasets
-
-
-def resolve_algorithms(
-    entries: Mapping[str, AlgorithmEntry], overrides: Collection[str], searched: Sequence[Path]
-) -> dict[str, AlgorithmConfig]:
-    """Return the selected algorithms; parameters that are given one value are no longer in the grid."""
-    selected = _selected("algorithm", entries, overrides, searched)
-    return {stem: resolve_algorithm(stem, entry, overrides) for stem, entry in selected.items()}
 
 
 def resolve_sweep(
@@ -73,14 +118,12 @@ def resolve_sweep(
     for stem, variants in sweep.items():
         where = f"sweep.{stem}."
         if stem not in algorithms:
-            with located("sweep"):
-                path = config_files.find("algorithm", stem, searched)  # refuses a misspelt one
-            _refuse_unselected("algorithm", stem, where, overrides)
-            check_names(config_files.read(path)["estimator"], variants, where)
+            content = _unselected("algorithm", stem, where, "sweep", overrides, searched)
+            _check_names(content["estimator"], variants, where)
             continue
         estimator, grid = algorithms[stem].estimator, algorithms[stem].grid
-        check_names(estimator, variants, where)
-        lists = value_lists(stem, estimator, variants, where, overrides)
+        _check_names(estimator, variants, where)
+        lists = _value_lists(stem, estimator, variants, where, overrides)
         for name, values in lists.items():
             if LEFT_TO_SELECTION in values and name not in grid:
                 choices = f"algorithms.{stem}.grid.{name}"
@@ -98,128 +141,92 @@ def _selected(
     The others are changes that an experiment makes to files that are not selected.
     """
     selected: dict[str, Entry] = {}
+    essential = ESSENTIAL[group]
     for stem, entry in entries.items():
-        if _has_essence(entry):
+        where, value = f"{group}s.{stem}.", getattr(entry, essential)
+        if f"~{where}{essential}" in overrides:
+            fail(f"~{where}{essential}: a selected {group} needs its {essential}. To leave it out: ~{group}s.{stem}")
+        if TARGET in value if isinstance(value, dict) else value is not None:
             selected[stem] = entry
             continue
-        with located(f"{group}s"):
-            path = config_files.find(group, stem, searched)
-        content = config_files.read(path)
-        with located(path):
-            described = parse(type(entry), content)
-        if not _has_essence(described):
-            expected = "source: ..." if group == "dataset" else f"estimator: {{{TARGET}: ...}}"
-            fail(f"{path}: expected {expected}, got none.")
-        where, essential = f"{group}s.{stem}.", "source" if group == "dataset" else "estimator"
         if f"{where}{essential}" in overrides:
-            refuse(f"{where}{essential}", "keys and values", getattr(entry, essential))
-        _refuse_unselected(group, stem, where, overrides)
-        if isinstance(entry, AlgorithmEntry) and isinstance(described, AlgorithmEntry):
-            check_names(described.estimator or {}, entry.estimator or {}, f"{where}estimator.")
-            check_names(described.estimator or {}, entry.grid or {}, f"{where}grid.")
-        if isinstance(described, DatasetEntry) and not is_own_file(described):
-            merged = _merged(content, entry.model_dump(exclude_unset=True))
-            resolve_dataset(stem, parse(DatasetEntry, merged, where), searched, where)
+            refuse(f"{where}{essential}", "keys and values", value)
+        content = _unselected(group, stem, where, f"{group}s", overrides, searched)
+        if isinstance(entry, AlgorithmEntry):
+            _check_names(content[essential], entry.estimator or {}, f"{where}estimator.")
+            _check_names(content[essential], entry.grid or {}, f"{where}grid.")
     if not selected:
         known = ", ".join(config_files.names(group, searched))
         fail(f"no {group} is selected: expected {group}=<name> or {group}=[<name>,...]. Known: {known}.")
     return selected
 
 
-def _has_essence(entry: DatasetEntry | AlgorithmEntry) -> bool:
-    if isinstance(entry, DatasetEntry):
-        return entry.source is not None
-    return TARGET in (entry.estimator or {})
-
-
-def _merged(content: Any, changes: Any) -> Any:
-    """Return plain values with others on top of them, at all depths."""
-    if not isinstance(content, dict) or not isinstance(changes, dict):
-        return changes
-    return content | {key: _merged(content.get(key), value) for key, value in changes.items()}
-
-
-def _refuse_unselected(group: str, stem: str, where: str, overrides: Collection[str]) -> None:
-    """Refuse a key of the command line that is about something that is not selected."""
+def _unselected(
+    group: str, stem: str, where: str, section: str, overrides: Collection[str], searched: Sequence[Path]
+) -> dict[str, Any]:
+    """Return the content of a file that is not selected; refuse keys of the command line that are about it."""
+    with located(section):
+        path = config_files.find(group, stem, searched)
     changed = sorted(key for key in overrides if key.startswith(where))
     if changed:
         fail(f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...].")
+    content = config_files.read(path)
+    if ESSENTIAL[group] not in content:
+        fail(f"{path}: expected the key {ESSENTIAL[group]!r}, got none.")
+    return content
 
 
-def resolve_algorithm(stem: str, entry: AlgorithmEntry, overrides: Collection[str]) -> AlgorithmConfig:
-    """Return an algorithm; parameters that the command line, `overrides`, gives one value are no longer in the grid.
-
-    Raises KlrBenchError for a class, parameter or value that cannot be used.
-    """
-    where = f"algorithms.{stem}."
-    estimator, grid, selected_as = entry.estimator or {}, entry.grid or {}, entry.selected_as or {}
-    _check_target(estimator[TARGET], f"{where}estimator.{TARGET}")
-    _check_values(estimator, estimator, f"{where}estimator.")
-    check_names(estimator, grid, f"{where}grid.")
-    check_names(estimator, entry.kernel_parameters or (), f"{where}kernel_parameters.")
-    _check_selected_as(selected_as, estimator, grid, where)
-    resolved = {
-        "label": entry.label or stem,
-        "estimator": estimator,
-        "grid": value_lists(stem, estimator, grid, f"{where}grid.", overrides),
-        "selected_as": selected_as,
-    }
-    return AlgorithmConfig(**dict(entry) | resolved)
-
-
-def _check_selected_as(selected_as: Parameters, estimator: Parameters, grid: Parameters, where: str) -> None:
-    """Refuse parameters that cannot be used, have no effect, or are selected themselves."""
-    other = {**estimator, **selected_as}
-    _check_target(other[TARGET], f"{where}selected_as.{TARGET}")
-    _check_values(other, selected_as, f"{where}selected_as.")
-    for name in selected_as.keys() & grid.keys():
-        fail(f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out.")
-    if selected_as and not grid:
-        fail(f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out.")
+def resolve_algorithms(
+    entries: Mapping[str, AlgorithmEntry], overrides: Collection[str], searched: Sequence[Path]
+) -> dict[str, AlgorithmConfig]:
+    """Return the selected algorithms; parameters that are given one value are no longer in the grid."""
+    algorithms = {}
+    for stem, entry in _selected("algorithm", entries, overrides, searched).items():
+        where = f"algorithms.{stem}."
+        estimator, grid, selected_as = entry.estimator or {}, entry.grid or {}, entry.selected_as or {}
+        _check_estimator(estimator, estimator, f"{where}estimator.")
+        _check_estimator(estimator | selected_as, selected_as, f"{where}selected_as.")
+        _check_names(estimator, grid, f"{where}grid.")
+        _check_names(estimator, entry.kernel_parameters or (), f"{where}kernel_parameters.")
+        for name in selected_as.keys() & grid.keys():
+            fail(f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out.")
+        if selected_as and not grid:
+            fail(f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out.")
+        grid = _value_lists(stem, estimator, grid, f"{where}grid.", overrides)
+        resolved = {"label": entry.label or stem, "estimator": estimator, "grid": grid, "selected_as": selected_as}
+        algorithms[stem] = AlgorithmConfig(**dict(entry) | resolved)
+    return algorithms
 
 
-def _check_target(target: Any, key: str) -> None:
-    """Refuse a target that is not the dotted name of a class that can be called with parameters."""
-    try:
-        instantiate.parameters(parse_value(str, target, key))
-    except (ValueError, TypeError) as error:
-        fail(f"{key}: {target!r} cannot be called with parameters ({error}); expected the name of a class.")
-    except KlrBenchError as error:
-        where = key.removesuffix(TARGET) if str(error).startswith(TARGET) else f"{key}: "
-        fail(str(error) if str(error).startswith(key) else f"{where}{error}")
+def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:
+    """Refuse a class that is no classifier, parameters that it does not take, and values that they cannot have."""
+    target = parse_value(str, estimator[TARGET], f"{where}{TARGET}")
+    with located(where.rstrip(".")):
+        known = instantiate.parameters(target)
+    names = [name for name in values if name != TARGET]
+    _check_names(estimator, names, where)
+    for name in names:
+        _check_value(known.get(name, instantiate.Parameter()), values[name], f"{where}{name}")
 
 
-def check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
+def _check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
     """Refuse a name that is not a parameter of the estimator's constructor, or of a part of the estimator."""
     target = estimator[TARGET]
     known = instantiate.parameters(target)
     if any(parameter.any_name for parameter in known.values()):
         return
-    nested = {name for name in names if instantiate.is_nested(name, known)}
-    if nested and not instantiate.takes_nested(target):
-        nested = set()
-    refuse_unknown([name for name in names if name not in nested], known, where)
-
-
-def _check_values(estimator: Parameters, values: Parameters, where: str) -> None:
-    """Refuse parameters that the estimator's constructor does not take, and values that they cannot have."""
-    names = [name for name in values if name != TARGET]
-    check_names(estimator, names, where)
-    known = instantiate.parameters(estimator[TARGET])
-    for name in names:
-        _check_value(known.get(name, instantiate.Parameter()), values[name], f"{where}{name}")
+    nested = instantiate.takes_nested(instantiate.locate(target))
+    refuse_unknown([name for name in names if not (nested and instantiate.is_nested(name, known))], known, where)
 
 
 def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
-    """Refuse infinity, true and false for a parameter that is not declared to take them: they are numbers to Python."""
-    for number in value if isinstance(value, list) else [value]:
-        if declared.number and not declared.boolean and isinstance(number, bool):
-            refuse(key, "a number", number)
-        if isinstance(number, float) and math.isinf(number) and number not in declared.infinite:
-            refuse(key, "a finite number", number)
+    """Refuse infinity, true and false for a parameter that is not declared to take them."""
+    for one in value if isinstance(value, list) else [value]:
+        if expected := declared.expected(one):
+            refuse(key, expected, one)
 
 
-def value_lists(
+def _value_lists(
     stem: str, estimator: Parameters, lists: Parameters, where: str, overrides: Collection[str]
 ) -> dict[str, list[Any]]:
     """Return the lists of values without repetitions, and without parameters that are given one value."""
@@ -261,40 +268,28 @@ def resolve_references(
 
 
 def _support_vectors(setting: str, source: str, results: Path, datasets: list[str]) -> list[int]:
+    import pandas as pd
+
     experiment, _, algorithm = source.partition("/")
     if len(datasets) != 1:
         fail(f"{setting}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}.")
     path = results / experiment / "records.csv"
-    again = f"klr-bench run experiment={experiment}"
+    again = f"Make it with: klr-bench run experiment={experiment}"
     try:
         with regular(path, LARGEST_CSV) as file:
-            rows = list(csv.DictReader(TextIOWrapper(file, encoding="utf-8", newline="")))
+            rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+        names = rows["algorithm"] + " on " + rows["dataset"]
+        fits = rows[(names == f"{algorithm} on {datasets[0]}") & (rows["status"] == "ok")]
+        n_support = pd.to_numeric(fits["n_support"])
+        means = n_support.groupby(fits["variant"]).mean()
+        variants = sorted(means.index, key=lambda variant: read_variant(variant).order())
     except OSError:
-        fail(f"{setting}: no records in {path}. Make them with: {again}")
-    except (csv.Error, ValueError) as error:
-        fail(f"{setting}: {path}: expected a CSV file, got something else ({error}). Rebuild it with: {again}")
-    if not algorithm:
-        known = ", ".join(sorted({f"{PREFIX}{experiment}/{row.get('algorithm')}" for row in rows})) or "no records"
-        fail(f"{setting}: expected {PREFIX}<experiment>/<algorithm>; {path} has {known}.")
-    counts: dict[Variant, list[float]] = {}
-    for number, row in enumerate(rows, 1):
-        if (row.get("dataset"), row.get("algorithm"), row.get("status")) == (datasets[0], algorithm, "ok"):
-            try:
-                counts.setdefault(read_variant(row["variant"]), []).append(_count(row["n_support"]))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                fail(
-                    f"{setting}: {path}: row {number}: expected a variant and n_support, got {error}. "
-                    f"Rebuild it with: {again}"
-                )
-    if not counts:
-        known = ", ".join(sorted({f"{row.get('algorithm')} on {row.get('dataset')}" for row in rows})) or "nothing"
-        fail(f"{setting}: {path} has no finished fits of {algorithm} on {datasets[0]}; it has {known}.")
-    return [round(sum(counts[variant]) / len(counts[variant])) for variant in sorted(counts, key=Variant.order)]
-
-
-def _count(text: str) -> float:
-    count = float(text)
-    if not 1 <= count <= MOST_ROWS:
-        message = f"n_support={text}"
-        raise ValueError(message)
-    return count
+        fail(f"{setting}: no records in {path}. {again}")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        fail(f"{setting}: {path}: expected the records of a run, got something else ({error}). {again}")
+    if not n_support.between(1, MOST_ROWS).all():
+        fail(f"{setting}: {path}: n_support: expected from 1 to {MOST_ROWS}, got {[*n_support]!r:.200}. {again}")
+    if not variants:
+        expected = f"{PREFIX}<experiment>/<algorithm> with finished fits on {datasets[0]}"
+        fail(f"{setting}: expected {expected}; {path} has {', '.join(sorted(set(names))) or 'none'}.")
+    return [round(means[variant]) for variant in variants]

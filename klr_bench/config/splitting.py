@@ -1,4 +1,4 @@
-"""How a data set is split into rows to train on and rows to test on; the first key of a model selects it.
+"""How a data set is split into training and test rows; the first key of a model selects it.
 
 `klr_bench.datasets.splits` makes the split.
 """
@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Annotated, Any, Literal, get_args
 
 from klr_bench.errors import fail
-from klr_bench.parsing import Brief, Check, Text, Yes, between, hints_of, parse, parse_value, refuse, refuse_unknown
+from klr_bench.parsing import Brief, Check, Text, Yes, between, parse, refuse, refuse_unknown
 
 MOST_ROWS = 10**9
 MOST_RUNS = 10**6
@@ -100,34 +100,21 @@ EXAMPLE = (
 def parse_split(values: Any, where: str = "split", overrides: Collection[str] = ()) -> SplitSpec:
     """Return the split that a mapping describes; keys that are null count as left out.
 
-    `overrides` are the dotted keys of the command line: if two splits are described, the message is about the other.
-    Raises KlrBenchError for two splits at once, for none, and for a key that the split does not have.
+    `overrides` are the dotted keys of the command line: a message about keys of two splits is about these keys.
+    Raises KlrBenchError.
     """
     if not isinstance(values, dict):
         refuse(where, f"one of {EXAMPLE}", values)
-    hints = {key: hint for spec in SPLITS for key, hint in hints_of(spec).items()}
-    refuse_unknown(values, hints, f"{where}.")
-    keys = {key: parse_value(hints[key], value, f"{where}.{key}") for key, value in values.items() if value is not None}
-    specs = {next(iter(hints_of(spec))): spec for spec in SPLITS if spec is not Subset}
-    first, *others = [key for key in specs if key in keys] or (["n_train"] if set(keys) == {"n_train"} else [""])
-    if not first:
+    refuse_unknown(values, {key for spec in SPLITS for key in spec.model_fields}, f"{where}.")
+    keys = {key: value for key, value in values.items() if value is not None}
+    specs = {next(iter(spec.model_fields)): spec for spec in SPLITS if spec is not Subset or set(keys) == {"n_train"}}
+    first = next((key for key in specs if key in keys), None)
+    if first is None:
         refuse(where, f"one of {EXAMPLE}", values)
-    if others:
-        wanted = next((key for key in (first, *others) if f"{where}.{key}" in overrides), others[-1])
-        other = next(key for key in (first, *others) if key != wanted)
-        fail(
-            f"{where}.{wanted}={_shown(keys[wanted])}: there is {other}={_shown(keys[other])} already, which splits in "
-            f"another way; to split by {wanted} add {where}.{other}=null."
-        )
-    spec = specs.get(first, Subset)
-    for key in keys:
-        if key not in hints_of(spec):
-            fail(
-                f"{where}.{key}={keys[key]}: has no effect beside {first}={_shown(keys[first])}, which splits in "
-                f"another way; leave it out, or take the other out with {where}.{first}=null."
-            )
-    return parse(spec, keys, f"{where}.")
-
-
-def _shown(value: Any) -> str:
-    return "true" if value is True else str(value)
+    unfit = [key for key in keys if key not in specs[first].model_fields]
+    if unfit:
+        wanted = next((key for key in keys if f"{where}.{key}" in overrides), unfit[-1])
+        other = first if wanted in unfit else unfit[0]
+        values = {key: "true" if keys[key] is True else keys[key] for key in (wanted, other)}
+        fail(f"{where}.{wanted}={values[wanted]}: there is {other}={values[other]} already; add {where}.{other}=null.")
+    return parse(specs[first], keys, f"{where}.")

@@ -1,4 +1,4 @@
-"""The time and the memory of a fit: checkpoints with the clock stopped while they are evaluated, and a child process.
+"""The time and the memory of a fit: checkpoints during which the clock is paused, and fits in a child process.
 
 A child process fits an estimator that has a time limit but takes no callback to stop it.
 """
@@ -19,15 +19,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from klr_bench import protocols
 from klr_bench.errors import memory_limit, raised
-from klr_bench.protocols import FIRST
 
 
 class Checkpoint(NamedTuple):
-    """One number of a classifier that is still being fitted."""
+    """A metric of a classifier during its fit."""
 
     t: int
-    """What the estimator counts: examples, or iterations."""
+    """Number of examples or iterations, as the estimator counts."""
     elapsed_s: float
     """Seconds of fitting until then."""
     metric: str
@@ -42,8 +42,8 @@ class Clock:
     Parameters
     ----------
     last : the largest t that the fit is expected to reach
-    points : number of checkpoints until then, 0 for none; beyond it they go on in the same way
-    evaluate : function from the estimator to numbers by name
+    points : number of checkpoints until then, 0 for none; further ones have the same spacing
+    evaluate : function from the estimator to values by name
     time_limit_s : seconds of fitting after which the fit is stopped, or None
     spacing : "even", or "log": from t = `first` on, unless even spacing starts earlier
     now : function that returns the time in seconds
@@ -56,7 +56,7 @@ class Clock:
         evaluate: Callable[[Any], Mapping[str, float]],
         time_limit_s: float | None = None,
         spacing: str = "even",
-        first: int = FIRST,
+        first: int = protocols.FIRST,
         now: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.checkpoints: list[Checkpoint] = []
@@ -77,12 +77,12 @@ class Clock:
         return self._now() - self._started - self._paused
 
     def end(self, estimator: Any, t: int) -> None:
-        """Evaluate where a watched fit has ended, unless its last checkpoint was there."""
+        """Evaluate at the end of a fit with checkpoints, unless its last checkpoint was there."""
         if self.checkpoints and self.checkpoints[-1].t < t:
             self._keep(estimator, t, self.elapsed())
 
     def __call__(self, estimator: Any, t: int) -> bool:
-        """Evaluate if a checkpoint has been reached; return True where the time is up."""
+        """Evaluate if a checkpoint has been reached; return True if the time is up."""
         elapsed = self.elapsed()
         if t >= self._due * (1 - 1e-9):
             while self._due * (1 - 1e-9) <= t:
@@ -111,8 +111,10 @@ class KilledError(Exception):
     """The child process of a fit ended without a result."""
 
     def __init__(self, status: int) -> None:
+        names = {-number: number.name for number in signal.Signals}
         memory = "; it may need more memory" if status == -signal.SIGKILL else ""
-        super().__init__(f"the process of the fit ended ({exit_reason(status)}){memory}.{memory_limit()}")
+        reason = names.get(status, f"exit status {status}")
+        super().__init__(f"the process of the fit ended ({reason}){memory}.{memory_limit()}")
 
 
 class Fitted(NamedTuple):
@@ -144,49 +146,34 @@ def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     return result  # type: ignore[no-any-return]
 
 
-def exit_reason(status: int) -> str:
-    """Return the name of the signal that ended a process, or its exit status."""
-    if status >= 0:
-        return f"exit status {status}"
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"
-
-
 def main() -> None:
-    """Read a fit from standard input, run it and write the result to standard output."""
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the estimator prints goes to standard error
-    estimator, X, y, time_limit_s = pickle.load(sys.stdin.buffer)
-    with output:
-        output.write(_result(estimator, X, y, time_limit_s))
+    """Read a fit from standard input, run it and write the Fitted or the exception to standard output, pickled."""
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)  # what the estimator prints goes to standard error
+        try:
+            output.write(pickle.dumps(_fit(*pickle.load(sys.stdin.buffer))))
+        except Exception as error:
+            try:
+                pickled = pickle.dumps(error)
+                pickle.loads(pickled)
+            except Exception:  # an exception with arguments that cannot be pickled
+                pickled = pickle.dumps(RuntimeError(raised(error)))
+            output.write(pickled)
 
 
-def _result(estimator: Any, X: Any, y: Any, time_limit_s: float) -> bytes:
-    """Return the pickled Fitted, or the pickled exception of the fit."""
+def _fit(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     import scipy.sparse as sp
     from threadpoolctl import threadpool_limits
 
-    from klr_bench import protocols
-
-    try:
-        with threadpool_limits(1):
-            protocols.warm_up(estimator, sparse=sp.issparse(X))
-            reset_peak_memory()
-            signal.setitimer(signal.ITIMER_REAL, time_limit_s)  # SIGALRM ends the process, whatever it does
-            started = time.perf_counter()
-            estimator.fit(X, y)
-            seconds = time.perf_counter() - started
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        return pickle.dumps(Fitted(estimator, seconds, peak_memory_mb()))
-    except Exception as error:
-        try:
-            pickled = pickle.dumps(error)
-            pickle.loads(pickled)
-        except Exception:  # an exception with arguments that cannot be pickled
-            return pickle.dumps(RuntimeError(raised(error)))
-        return pickled
+    with threadpool_limits(1):
+        protocols.warm_up(estimator, sparse=sp.issparse(X))
+        reset_peak_memory()
+        signal.setitimer(signal.ITIMER_REAL, time_limit_s)  # SIGALRM ends the process, whatever it does
+        started = time.perf_counter()
+        estimator.fit(X, y)
+        seconds = time.perf_counter() - started
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return Fitted(estimator, seconds, peak_memory_mb())
 
 
 def reset_peak_memory() -> None:
@@ -198,8 +185,7 @@ def reset_peak_memory() -> None:
 def peak_memory_mb() -> float:
     """Return the largest resident memory of this process in MB: since the reset on Linux, else since its start."""
     with suppress(OSError):
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        if found:
-            return int(found[1]) / 1024
+        if peak_kb := re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()):
+            return int(peak_kb[1]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)

@@ -1,8 +1,7 @@
-"""How the metrics of predictions are computed: one function for each, of the same name.
+"""The metrics of predictions, one function each.
 
-The cache key of a cell holds the code of the functions that it measures, and nothing of `labels`, which says how
-metrics are named and printed.  A function takes `klr_bench.metrics.predictions.Predictions`, and returns
-None if these lack what it needs.
+Their code is part of the cache key of a cell; the titles and formats in `labels` are not.  A function takes
+`klr_bench.metrics.predictions.Predictions`, and returns None if these lack what it needs.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ def balanced_accuracy(predictions: Predictions) -> float:
 
 
 def f1(predictions: Predictions) -> float:
-    """Return 2 tp / (2 tp + fp + fn) of the positive class, 0 where all three are 0; of more classes their mean."""
+    """Return 2 tp / (2 tp + fp + fn) of the positive class, 0 if all three are 0; of more classes the mean."""
     labels = predictions.classes if len(predictions.classes) > 2 else predictions.classes[1:]
-    found = [(predictions.predicted == label, predictions.y == label) for label in labels]
-    counts = [(int((theirs & ours).sum()), int(theirs.sum() + ours.sum())) for theirs, ours in found]
-    return sum(2 * both / either if either else 0.0 for both, either in counts) / len(labels)
+    pairs = [(predictions.predicted == label, predictions.y == label) for label in labels]
+    counts = [(int((predicted & actual).sum()), int(predicted.sum() + actual.sum())) for predicted, actual in pairs]
+    return sum(2 * both / total if total else 0.0 for both, total in counts) / len(labels)
 
 
 def log_loss(predictions: Predictions) -> float | None:
@@ -47,7 +46,7 @@ def log_loss(predictions: Predictions) -> float | None:
 
 
 def brier(predictions: Predictions) -> float | None:
-    """Return the mean of (P(+1|x) - [y = +1])^2; of more than two classes sum_k (P(k|x) - [y = k])^2, up to 2."""
+    """Return the mean of (P(+1|x) - [y = +1])^2; with more than two classes of sum_k (P(k|x) - [y = k])^2."""
     probabilities = predictions.probabilities
     if probabilities is None:
         return None
@@ -61,9 +60,9 @@ def brier(predictions: Predictions) -> float | None:
 def ece(predictions: Predictions) -> float | None:
     """Return the expected calibration error, sum_b (n_b / n) |positive_b - predicted_b|.
 
-    The bins b are 15, of equal width, of the predicted probability of the positive class: n_b rows with the share
-    positive_b of positive ones and the mean probability predicted_b.  Of more than two classes the probability is that
-    of the predicted class, and positive are the rows that are predicted right.
+    The predicted probability of the positive class has 15 bins b of equal width: n_b rows with the share positive_b of
+    positive rows and the mean probability predicted_b.  With more than two classes the probability is that of the
+    predicted class, and positive are the rows that are classified correctly.
     """
     bins = predictions.bins
     rows = sum(n for _, n, _, _ in bins)
@@ -71,9 +70,9 @@ def ece(predictions: Predictions) -> float | None:
 
 
 def auc(predictions: Predictions) -> float | None:
-    """Return the area under the ROC curve; None where y has one class only.
+    """Return the area under the ROC curve, or None if y has one class only.
 
-    Of more than two classes it is the mean over those that y has, each against the rest.
+    With more than two classes it is the mean over the classes in y, each against the rest.
     """
     if predictions.scores is None or predictions.y.min() == predictions.y.max():
         return None
@@ -85,8 +84,8 @@ def auc(predictions: Predictions) -> float | None:
 def average_precision(predictions: Predictions) -> float | None:
     """Return sum_k (r_k - r_(k-1)) p_k over the thresholds k, with the precision p_k and the recall r_k at each.
 
-    None where y has no positive row.  Of more than two classes it is the mean over those that y has, each against the
-    rest.
+    It is None if y has no positive row.  With more than two classes it is the mean over the classes in y, each against
+    the rest.
     """
     from sklearn.metrics import average_precision_score
 
@@ -99,5 +98,5 @@ def _mean(predictions: Predictions, of_ranks: Callable[[Any, Any], float]) -> fl
     if scores is None:
         return None
     pairs = zip(predictions.truth.T[-scores.shape[1] :], scores.T, strict=True)
-    found = [float(of_ranks(truth, score)) for truth, score in pairs if truth.any()]
-    return sum(found) / len(found) if found else None
+    values = [float(of_ranks(truth, score)) for truth, score in pairs if truth.any()]
+    return sum(values) / len(values) if values else None

@@ -25,16 +25,19 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from klr_bench.errors import fail, nearest, raised
 from klr_bench.metrics import compute
 from klr_bench.metrics.metric import Metric
+from klr_bench.parsing import refuse_first
 
 if TYPE_CHECKING:
     from klr_bench.metrics.predictions import Predictions
 
 
 MOST = 1e10
-"""Of seconds, three hundred years, and of megabytes."""
+"""The largest number of seconds (three hundred years) and of megabytes."""
 
 CATALOGUE = (
     Metric("accuracy", "Accuracy", "percent", "higher", usual=True, low=0, high=1, of=compute.accuracy),
@@ -42,7 +45,7 @@ CATALOGUE = (
     Metric("balanced_accuracy", "Balanced accuracy", "percent", "higher", low=0, high=1, of=compute.balanced_accuracy),
     Metric("f1", "F1", "percent", "higher", low=0, high=1, of=compute.f1),
     Metric("last_accuracy", "Last accuracy", "percent", "higher", usual=True, low=0, high=1),
-    # Of the training rows, each before the learner has seen it.
+    # Predictions for training rows before the learner has seen them.
     Metric("mistake_rate", "Mistakes", "percent", "lower", low=0, high=1),
     Metric("log_loss", "Log loss", "", "lower", usual=True, low=0, of=compute.log_loss),
     Metric("brier", "Brier score", "", "lower", low=0, high=2, of=compute.brier),
@@ -50,7 +53,7 @@ CATALOGUE = (
     Metric("auc", "AUC", "", "higher", low=0, high=1, of=compute.auc),
     Metric("average_precision", "Average precision", "", "higher", low=0, high=1, of=compute.average_precision),
     Metric("sparsity", "Sparsity", "percent", "higher", usual=True, low=0, high=1),
-    # The papers print no spread of these: it is that of the sparsity, which carries the mark.
+    # The papers print the spread of the sparsity instead, which has the mark.
     Metric("n_support", "Support vectors", "count", "lower", "", usual=True, whole=True, low=0),
     Metric("last_n_support", "Last support vectors", "count", "lower", "", whole=True, low=0),
     Metric("n_updates", "Updates", "count", "", "", whole=True, low=0),
@@ -65,9 +68,9 @@ CATALOGUE = (
     Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
-    # Of the logistic losses at the training rows, each before the learner has seen the row.
+    # Sums over training rows before the learner has seen them, of the logistic loss and of its upper bound.
     Metric("cumulative_loss", "Cumulative loss", "", "lower", "", low=0),
-    Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),  # of Auxiliary's upper bound h of that loss
+    Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),
     Metric("norm", "Norm of f", "", "", "", low=0),
     Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # the largest over pairs of rows
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
@@ -114,22 +117,24 @@ def _load(path: Path) -> Metric:
     """Run a file and return its METRIC.  Raises KlrBenchError if it has none, or one that does not fit the file."""
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
+    except ValidationError as error:
+        values = {error["loc"][0]: error["input"] for error in error.errors()}
+        refuse_first(error, values, f"{path}: METRIC", f"{path}: METRIC.")
     except (Exception, SystemExit) as error:
         fail(f"{path}: running it raised {raised(error)}")
     if not isinstance(metric, Metric):
         fail(f"{path}: expected METRIC = Metric(...), got {reprlib.repr(metric)}.")
-    metric.checked(str(path))
     if metric.name != path.stem:
         fail(f"{path}: METRIC.name: expected {path.stem!r}, the name of the file, got {metric.name!r}.")
-    if not callable(metric.of):
-        fail(f"{path}: METRIC.of: expected a function of Predictions, got {metric.of!r}.")
+    if metric.of is None:
+        fail(f"{path}: METRIC.of: expected a function of Predictions, got None.")
     if not metric.stored or metric.compares:
         fail(f"{path}: METRIC: `stored` and `compares` are for metrics that a report makes; leave them out.")
     return replace(metric, of=naming_errors(metric.name, metric.of))
 
 
 def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Predictions], float | None]:
-    """Return a function whose errors name the metric, also that it returned no number."""
+    """Return a function whose errors name the metric, also if it returns no number."""
 
     def value(predictions: Predictions) -> float | None:
         try:
@@ -139,7 +144,7 @@ def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Pred
         if result is None:
             return None
         if not isinstance(result, Real) or isinstance(result, bool) or math.isinf(result):
-            fail(f"metric {name}: its function is to return a finite number or None, got {reprlib.repr(result)}.")
+            fail(f"metric {name}: expected a finite number or None from its function, got {reprlib.repr(result)}.")
         return float(result)
 
     return value

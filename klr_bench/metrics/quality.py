@@ -1,4 +1,4 @@
-"""What a fitted classifier is worth on held-out data, and how sparse it is: numbers by names of the catalogue."""
+"""Metrics of a fitted classifier by name: its predictions on held-out data, and its sparsity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from klr_bench.metrics.predictions import Bin, predict
 
 Metrics = dict[str, float | int]
 PAIRED = 1000
-"""Rows whose pairs tell how far approximate kernel features are from the kernel."""
+"""Rows over whose pairs the error of approximate kernel features is measured."""
 
 
 def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = ()) -> tuple[Metrics, float, list[Bin]]:
@@ -40,7 +40,7 @@ def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = (
 
 
 def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
-    """Return what a checkpoint keeps of a classifier: metrics of its predictions, and what it reports of itself."""
+    """Return what a checkpoint stores: metrics of the predictions, and values that the estimator reports."""
     predictions = predict(estimator, X, y)
     metrics = [METRICS[name] for name in protocols.watched(estimator)]
     values = {metric.name: metric.of(predictions) for metric in metrics if metric.of is not None}
@@ -48,37 +48,31 @@ def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
 
 
 def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = None) -> Metrics:
-    """Return what an estimator says of its fit to `n_train` rows: sizes, iterations, objective, selected features.
+    """Return the metrics of a fit to `n_train` rows: sizes, iterations, objective, selected features.
 
     `relevant_found` is the share of the `relevant` features, if they are known, that is among the selected ones.
     """
     summary = protocols.summary(estimator, n_train)
     where = f"{type(estimator).__name__}.summary()"
+    metrics: Metrics = {}
     for name, value in summary.items():
         if name not in METRICS:
             fail(f"{where}: unknown metric {name!r}.{nearest(name, METRICS)}")
-        if not _possible(METRICS[name], value):
-            fail(f"{where}: {name}: expected {METRICS[name].range}, got {value!r:.100}.")
-    metrics: Metrics = {name: int(n) if METRICS[name].whole else float(n) for name, n in summary.items()}
-    chosen = protocols.selected_features(estimator)
-    if chosen is not None:
-        metrics["n_selected"] = len(chosen)
+        metric = METRICS[name]
+        is_nan = isinstance(value, Real) and math.isnan(value) and not metric.whole
+        if not is_nan and not (isinstance(value, Real) and metric.possible(value)):
+            fail(f"{where}: {name}: expected {metric.range}, got {value!r:.100}.")
+        metrics[name] = int(value) if metric.whole else float(value)
+    selected = protocols.selected_features(estimator)
+    if selected is not None:
+        metrics["n_selected"] = len(selected)
         if relevant is not None:
-            metrics["relevant_found"] = float(np.mean(np.isin(relevant, chosen)))
+            metrics["relevant_found"] = float(np.mean(np.isin(relevant, selected)))
     return metrics
 
 
-def _possible(metric: Metric, value: Any) -> bool:
-    """Return True for a possible value of a metric; NaN is one unless the metric is a count."""
-    possible = isinstance(value, Real) and metric.possible(value)  # type: ignore[arg-type]
-    return possible or (isinstance(value, Real) and math.isnan(value) and not metric.whole)
-
-
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
-    """Return the accuracy and the size of the last classifier of an estimator that is the average of many.
-
-    Nothing for any other estimator.
-    """
+    """Return the accuracy and the size of the last classifier of an averaged estimator, nothing for another one."""
     classifier = protocols.last_classifier(estimator)
     if classifier is None:
         return {}
@@ -87,9 +81,6 @@ def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
 
 
 def approximation(estimator: Any, X: Any) -> Metrics:
-    """Return the error of an estimator's approximate kernel features, over all pairs of the first rows of X (n, d).
-
-    Nothing for an estimator without such features.
-    """
-    error = protocols.kernel_error(estimator, X[:PAIRED])
-    return {} if error is None else {"kernel_error": error}
+    """Return the error of an estimator's approximate kernel features, if it has any, over pairs of rows of X (n, d)."""
+    error = protocols.call(estimator, "kernel_error", X[:PAIRED])
+    return {} if error is None else {"kernel_error": float(error)}

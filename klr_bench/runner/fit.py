@@ -46,7 +46,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
         kernel = resolve_kernel(cell.kernel, X, seed)
         estimator = make(resolve_gamma(chosen, X), kernel, seed)
         protocols.warm_up(estimator, sparse=sp.issparse(X))
-        estimator = protocols.rehearsed(estimator, X, y)
+        estimator = protocols.call(estimator, "rehearse", X, y, default=estimator)
         reset_peak_memory()
         load = machine.load()
         last_step, first_step = protocols.steps(estimator, len(y))
@@ -59,7 +59,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
             is_watched = takes_callback and (cell.trace.points or cell.time_limit_s)
             estimator.fit(X, y, **({"callback": clock} if is_watched else {}))
             fit_time, memory = clock.elapsed(), peak_memory_mb()
-        end = protocols.ended_at(estimator)
+        end = protocols.call(estimator, "ended_at")
         if end is not None:
             clock.end(estimator, end)
         processor = machine.processor()

@@ -81,7 +81,7 @@ def tested(predictions: Predictions) -> Tested:
 def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> Tested:
     """Return the result of decision values for labels -1 and +1."""
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
-    logistic = protocols.predict_proba(estimator) is not None
+    logistic = protocols.declares(estimator, "predict_proba")
     return Tested(len(y), n_right, float(np.logaddexp(0.0, -y * decision).sum()) if logistic else None)
 
 

@@ -81,7 +81,7 @@ def score_fold(
             "(selection.folds=), or data with more rows of each class."
         )
     built = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
-    estimators = [protocols.for_rows(estimator, len(data.y_train)) for estimator in built]
+    estimators = [protocols.call(estimator, "for_rows", len(data.y_train), default=estimator) for estimator in built]
     metric = find_metric(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     scores: dict[int, Score] = {}
@@ -138,7 +138,7 @@ def group_scores(
         else:
             alone = fit_in_child(alone, X, y, time_limit_s).estimator
         return [None] if clock and clock.timed_out else [score_of(metric, predict(alone, X_test, y_test))]
-    fitted = protocols.fit_together(estimators, X, y, clock)
+    fitted = estimators[0].fit_together(estimators, X, y, clock)
     if clock and clock.timed_out:
         return [None] * len(estimators)
     decisions = fitted.decision_function(X_test)

@@ -55,12 +55,12 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
         key = f"datasets.{cell.source.stem}.split"
         if not protocols.declares(learner, "partial_fit"):
             fail(f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from.")
-        if protocols.grows(learner) and not split.unbounded:
+        if getattr(learner, "grows", False) and not split.unbounded:
             fail(
                 f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
                 f"budget_oskl, or add {key}.unbounded=true."
             )
-        if split.test == "rows" and not protocols.scores_rows(learner):
+        if split.test == "rows" and not protocols.declares(learner, "partial_fit_scores"):
             fail(
                 f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
                 f"algorithm=[...], or test all learners with {key}.test=chunks."

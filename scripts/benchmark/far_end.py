@@ -21,7 +21,7 @@ from rich.console import Console
 
 from klr_bench import runner
 from klr_bench.config import locations as config_files
-from klr_bench.config.compose import validate
+from klr_bench.config.resolve import validate
 from klr_bench.results.record import CellFile, Record
 from klr_bench.results.store import Store
 

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 import klr_bench
 from klr_bench import protocols
 from klr_bench.config import locations as config_files
-from klr_bench.config.compose import resolve_run
+from klr_bench.config.resolve import resolve_run
 from klr_bench.datasets.splits import Prepared, Split, prepare
 from klr_bench.errors import KlrBenchError
 from klr_bench.instantiate import build

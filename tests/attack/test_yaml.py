@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from klr_bench.cli import main
 from klr_bench.config import locations as config_files
-from klr_bench.report.manifest import read_manifest
-from klr_bench.report.papers.reading import read_paper
-from klr_bench.results.store import Store
-from klr_bench.yaml_file import DEEPEST, LARGEST, LONGEST, MOST_NODES, read_yaml
+from klr_bench.yaml_file import DEEPEST, LARGEST, MOST_NODES, read_yaml
 from tests.attack.promise import refused, rejected
 
 TENS = "[" + ", ".join(["*a{0}"] * 10) + "]"
 NESTED = "".join(f"a{n}: &a{n} {TENS.format(n - 1)}\n" for n in range(1, 12))
 MERGED = "".join(f"a{n}: &a{n} {{<<: {TENS.format(n - 1)}}}\n" for n in range(1, 12))
-SCALARS = f"at most {LONGEST:,} characters"
 COUNT = f"at most {MOST_NODES:,} values"
 DEPTH = f"at most {DEEPEST} lists and mappings"
 SIZE = f"at most {LARGEST:,} bytes"
@@ -33,103 +25,32 @@ BOMBS: dict[str, tuple[bytes, str]] = {
     "aliases of lists": (f"a0: &a0 [1]\n{NESTED}".encode(), COUNT),
     "aliases of merged keys": (f"a0: &a0 {{x: 1}}\n{MERGED}".encode(), COUNT),
     "an alias of itself": (b"a: &a [*a]", "inside itself"),
-    "an alias of what is around it": (b"a: &a {b: [{c: *a}]}", "inside itself"),
     "an alias of nothing": (b"a: *a", REASON),
     "a hundred thousand brackets": (b"a: " + b"[" * 10**5, DEPTH),
-    "a hundred thousand braces": (b"{a: " * 10**5, DEPTH),
     "a hundred thousand dashes": (b"- " * 10**5, DEPTH),
-    "a hundred thousand questions": (b"? " * 10**5, DEPTH),
     "deep indentation": ("".join(f"{' ' * n}a:\n" for n in range(500)).encode(), DEPTH),
-    "a long value": (b"a: " + b"x" * (LONGEST + 1), SCALARS),
-    "a long folded value": (b"a: >\n" + b"  x\n" * LONGEST, SCALARS),
-    "a long key": (b'? "' + b"x" * (LONGEST + 1) + b'"\n: 1', SCALARS),
     "a value of megabytes": (b"a: " + b"x" * LARGEST, SIZE),
-    "half a million keys": ("".join(f"k{n}: 1\n" for n in range(5 * 10**5)).encode(), SIZE),
     "many keys": ("".join(f"{n}: 1\n" for n in range(MOST_NODES)).encode(), COUNT),
     "several documents": (b"a: 1\n---\nb: 2\n", REASON),
     "a key twice": (b"a: 1\na: 2\n", TWICE),
-    "a key inside twice": (b"b: {a: 1, a: 2}\n", TWICE),
-    "a number and the same number": (b"1: a\n1.0: b\n", TWICE),
     "a list for a key": (b"? [a]\n: 1", REASON),
     "latin-1": (b"a: \xe9", REASON),
-    "utf-16": ("a: 1".encode("utf-16"), REASON),
-    "zeros": (b"a: \0", REASON),
     "an escape character": (b"a: \x1b[31m", REASON),
-    "half of a surrogate": (b"a: \xed\xa0\x80", REASON),
-    "digits without end": (b"a: " + b"9" * 5000, REASON),
     "hexadecimal digits without end": (b"a: 0x" + b"f" * 5000, REASON),
-    "minutes without end": (b"a: 1" + b":59" * 2000, REASON),
-    "no such day": (b"a: 2020-13-45", REASON),
-    "no merge": (b"<<: 5", REASON),
-    "a value sign": (b"a: =", REASON),
-    "another version": (b"%YAML 9.9\n---\na: 1", REASON),
     "an open quote": (b'a: "b', REASON),
     **{
         f"the tag {tag.decode()}": (b"a: " + tag, TAGS)
-        for tag in (
-            b"!!python/object/apply:os.system ['touch ran']",
-            b"!!python/object/new:os.system ['touch ran']",
-            b"!!python/name:os.system",
-            b"!own x",
-            b"! x",
-            b"!!bool x",
-            b"!!int ''",
-            b"!!binary aGk=",
-            b"!!set {a}",
-            b"!!timestamp x",
-            b"!!str 5",
-        )
+        for tag in (b"!!python/object/apply:os.system ['touch ran']", b"!own x", b"! x", b"!!str 5")
     },
 }
-NO_FILES: dict[str, Callable[[Path], object]] = {
-    "got a named pipe": os.mkfifo,
-    "got a folder": Path.mkdir,
-    "got a device": lambda path: path.symlink_to("/dev/zero"),
-    "got a link that leads to itself": lambda path: path.symlink_to(path),
-    "got none": lambda path: None,
-}
-
-
-def read_paper_file(path: Path) -> object:
-    path.rename(path.with_name("paper.yaml"))
-    return read_paper(path.parent, config_files.folders())
-
-
-def read_manifest_file(path: Path) -> object:
-    path.rename(path.with_name("manifest.yaml"))
-    return read_manifest(path.parent)
-
-
-READERS = (read_paper_file, read_manifest_file)
-"""Readers of files that come from elsewhere."""
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_is_refused(tmp_path: Path, bomb: str) -> None:
-    """A run writes a damaged manifest anew: it does not need the labels of the runs before it."""
     content, expected = BOMBS[bomb]
-    for read in READERS:
-        path = tmp_path / "bomb.yaml"
-        path.write_bytes(content)
-        rejected(partial(read, path), ".yaml: ", expected)
-    assert Store(tmp_path).read_manifest() == {}
-    assert not Path("ran").exists()
-
-
-@pytest.mark.parametrize("read", READERS)
-@pytest.mark.parametrize("size", [10**8, 10**10])
-def test_a_file_without_end_is_not_read(tmp_path: Path, read: Callable[[Path], object], size: int) -> None:
     path = tmp_path / "bomb.yaml"
-    path.write_bytes(b"a: 1\n")
-    os.truncate(path, size)
-    rejected(lambda: read(path), ".yaml: ", SIZE, f"{size:,}")
-
-
-@pytest.mark.parametrize("got", NO_FILES)
-def test_what_is_no_file_is_named(tmp_path: Path, got: str) -> None:
-    path = tmp_path / "own.yaml"
-    NO_FILES[got](path)
-    rejected(lambda: read_yaml(path), "own.yaml: expected ", got)
+    path.write_bytes(content)
+    rejected(lambda: read_yaml(path), f"{path}: ", expected)
 
 
 def test_a_bomb_needs_little_memory_and_time(tmp_path: Path) -> None:
@@ -150,43 +71,18 @@ def test_a_bomb_needs_little_memory_and_time(tmp_path: Path) -> None:
 # Mistakes in a user's own files
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of a user's configs."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    for group in (*config_files.GROUPS, "source"):
-        (tmp_path / "configs" / group).mkdir(parents=True)
-    return tmp_path / "configs"
-
-
-MISTAKES = ("a key twice", "a number and the same number", "several documents", "an open quote", "latin-1")
-
-
 @pytest.mark.parametrize("group", sorted({*config_files.GROUPS, *config_files.KINDS}))
-def test_a_mistake_is_found_before_anything_else_reads_it(own: Path, group: str) -> None:
-    relative = Path(group) / "mine.yaml"
-    header = config_files.package_header(relative) or "#"
-    for mistake in MISTAKES:
-        (own / relative).write_bytes(header.encode() + b"\n" + BOMBS[mistake][0])
-        rejected(lambda: config_files.check_own(config_files.folders()), f"{group}/mine.yaml: ", "expected ")
-
-
-@pytest.mark.parametrize("verb", [["run", "--dry-run"], ["data", "list"], ["list"]])
-def test_every_verb_refuses_a_mistake(own: Path, capsys: pytest.CaptureFixture[str], verb: list[str]) -> None:
-    (own / "dataset" / "mine.yaml").write_bytes(b"# @package datasets.mine\n" + BOMBS["a key twice"][0])
-    refused(capsys, verb, "dataset/mine.yaml", TWICE)
-
-
-def test_a_mistake_in_a_folder_of_configs_that_is_named(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = own.parent / "more" / "experiment" / "mine.yaml"
+def test_a_mistake_in_a_file_of_the_user_is_found_before_anything_else_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], group: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "configs" / group / "mine.yaml"
     path.parent.mkdir(parents=True)
-    path.write_bytes(b"# @package _global_\n" + BOMBS["a key twice"][0])
-    refused(capsys, ["run", "--config-dir=more", "--dry-run"], "mine.yaml")
-
-
-def test_a_file_as_long_as_one_may_be_is_read_and_shown(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = own / "dataset" / "mine.yaml"
-    path.write_text("# @package datasets.mine\nlabel: [/b] \x85\n" + "# x\n" * 1000, encoding="utf-8")
-    assert main(["show", "dataset", "mine"]) == 0
-    assert "[/b] \\x85" in capsys.readouterr().out
+    header = config_files.package_header(Path(group) / "mine.yaml") or "#"
+    for mistake in ("a key twice", "several documents", "an open quote", "latin-1"):
+        path.write_bytes(header.encode() + b"\n" + BOMBS[mistake][0])
+        refused(capsys, ["run", "--dry-run"], f"{group}/mine.yaml: ", "expected ")
+    refused(capsys, ["run", "--config-dir=configs", "--dry-run"], "mine.yaml")
+    path.unlink()
+    path.mkdir()
+    refused(capsys, ["data", "list"], f"{group}/mine.yaml: expected a regular file, got a folder")

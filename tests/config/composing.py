@@ -8,10 +8,10 @@ from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from klr_bench.cli.overrides import prepare
+from klr_bench.cli.arguments import prepare
 from klr_bench.config import locations as config_files
-from klr_bench.config.compose import validate
 from klr_bench.config.models import DatasetConfig, RunConfig
+from klr_bench.config.resolve import validate
 from klr_bench.parsing import Model
 
 AnyModel = TypeVar("AnyModel", bound=Model)

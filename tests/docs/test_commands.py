@@ -110,7 +110,7 @@ def test_from_a_file_to_a_table_and_a_page(tmp_path: Path, reader: Reader) -> No
     ]
     assert float(line[line.index("±") - 1]) > 73.6  # the share of customers who stay
     assert "AuxiliaryKLR()" in (tmp_path / "customers.html").read_text(encoding="utf-8")
-    assert "data.scale" in printed["klr-bench report experiment=own_file against=minmax"]
+    assert "data.scale" in printed["klr-bench report experiment=own_file compare=minmax"]
     assert printed["python use.py"].startswith("[")
 
 
@@ -119,10 +119,6 @@ def settings() -> list[str]:
     table = (DOCS / "your_data.md").read_text(encoding="utf-8").split("| you want | add |\n")[1].split("\n\n")[0]
     found = [setting for row in table.splitlines()[1:] for setting in re.findall(r"`([^`]*=[^`]*)`", row)]
     return [setting for setting in found if not setting.startswith("klr-bench")]
-
-
-def test_the_table_of_settings_is_found() -> None:
-    assert len(settings()) >= 10
 
 
 @pytest.mark.parametrize("setting", settings())

@@ -419,12 +419,12 @@ def test_the_command_compares_a_name_a_path_and_two_results_folders(
     first, second = make("one/demo", fits()), make("one/other", fits(OTHERS, version="b"))
     third = make("two,three/demo", fits(OTHERS, version="b"))
     where = f"results_dir={tmp_path / 'one'}"
-    assert command("experiment=demo", where, "against=other", "format=terminal,md,tex,csv") == 0
+    assert command("experiment=demo", where, "compare=other", "format=terminal,md,tex,csv") == 0
     out = capsys.readouterr().out
     assert "demo (A) against other (B)" in out
     assert sorted(path.name for path in (first / "report").iterdir()) == ["against.csv", "against.md", "against.tex"]
     assert str(first / "report" / "against.md") in out
-    assert command("experiment=demo", where, f"against={second}", "format=md", f"output={tmp_path / 'o'}") == 0
+    assert command("experiment=demo", where, f"compare={second}", "format=md", f"output={tmp_path / 'o'}") == 0
     assert (tmp_path / "o" / "against.md").is_file()
     assert command("experiment=demo", f"results_dir={third.parent}", "format=csv") == 0, "a folder with a comma"
     third.parent.rename(tmp_path / "two")
@@ -440,19 +440,19 @@ def test_bad_input_has_one_clear_message(make: Make, tmp_path: Path, capsys: pyt
     make("one/sizes", [fit(("nc", "budget=3"), 0, 0.5), fit(("nc", "budget=4"), 0, 0.5)])
     where = f"results_dir={tmp_path / 'one'}"
     for arguments, said in (
-        ([where, "against=demo"], "against itself"),
-        ([where, f"against={tmp_path}/one/../one/demo"], "against itself"),
-        ([where, "against=rinks"], "Did you mean 'rings'?"),
-        ([where, f"against={tmp_path / 'one'}/"], "expected the folder of one experiment, got one of several"),
-        ([where, "against=rings"], "they share no data set: the first has magic, the second rings."),
-        ([where, "against=pegasos"], "they share no algorithm on magic: the first has nc, oskl, the second pegasos."),
-        ([where, "against=sizes"], "they share no variant on magic: the first has Baseline"),
-        ([f"{where},{tmp_path}", "against=rings"], "both name the other run"),
+        ([where, "compare=demo"], "against itself"),
+        ([where, f"compare={tmp_path}/one/../one/demo"], "against itself"),
+        ([where, "compare=rinks"], "Did you mean 'rings'?"),
+        ([where, f"compare={tmp_path / 'one'}/"], "expected the folder of one experiment, got one of several"),
+        ([where, "compare=rings"], "they share no data set: the first has magic, the second rings."),
+        ([where, "compare=pegasos"], "they share no algorithm on magic: the first has nc, oskl, the second pegasos."),
+        ([where, "compare=sizes"], "they share no variant on magic: the first has Baseline"),
+        ([f"{where},{tmp_path}", "compare=rings"], "both name the other run"),
         ([f"{where},{tmp_path},{tmp_path}/x"], "expected one folder, or two as in results_dir=X,Y, got 3"),
-        ([where, "against=rings", "table=3"], "table: has no effect beside against=rings"),
-        ([where, "against=rings", "format=pdf"], "format=pdf: has no effect beside against=rings"),
-        ([where, "against=rings", "format=word"], "format=word: expected some of"),
-        ([where, "against=rings", "columns=aux"], "columns"),
+        ([where, "compare=rings", "table=3"], "table=3: has no effect with compare=rings"),
+        ([where, "compare=rings", "format=pdf"], "format=pdf: has no effect with compare=rings"),
+        ([where, "compare=rings", "format=word"], "format=word: expected some of"),
+        ([where, "compare=rings", "columns=aux"], "columns"),
     ):
         assert command("experiment=demo", *arguments) == 2, arguments
         message = capsys.readouterr().err
@@ -463,8 +463,8 @@ def test_bad_input_has_one_clear_message(make: Make, tmp_path: Path, capsys: pyt
 def test_the_other_run_is_completed(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make("results/demo", fits())
     monkeypatch.chdir(tmp_path)
-    line = "klr-bench report experiment=x against=de"
-    assert complete(line, len(line)) == ["against=demo "]
+    line = "klr-bench report experiment=x compare=de"
+    assert complete(line, len(line)) == ["compare=demo "]
 
 
 def test_a_real_run_equals_itself_and_differs_from_other_seeds(tmp_path: Path) -> None:

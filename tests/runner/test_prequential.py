@@ -312,7 +312,7 @@ def test_a_report_and_its_figures(place, capsys):
         (["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.average=true", f"{SPLIT}test=rows"], CANNOT_SAY),
         (["algorithm=[projectron]", "algorithms.projectron.grid=null", f"{SPLIT}test=rows"], CANNOT_SAY),
         ([*OSKL, f"{SPLIT}test=cells"], "split.test"),
-        (["algorithm=[oskl]"], "combinations of values to choose from, but the rows of the data set stream go by once"),
+        (["algorithm=[oskl]"], "combinations of values to choose from, but the stream stream has no selection"),
         ([*OSKL, "trace.points=10"], "has no effect on the data set stream"),
         ([*OSKL, f"{SPLIT}window=50"], "at least as many rows as a chunk has, 100"),
         ([*OSKL, "data.test_size=0.2"], "data.test_size=0.2: has no effect on a stream"),

@@ -61,7 +61,7 @@ class OnlineKernelClassifier(OnlineClassifier):
     n_jobs: int | None = parameter(None, *JOBS)
 
     grows = True
-    """The support vectors do: see `klr_bench.protocols`."""
+    """With the support vectors: see `klr_bench.protocols`."""
     _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
 
     @checked_decision

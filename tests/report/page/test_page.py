@@ -156,7 +156,7 @@ def test_a_page_compares_every_two_lines_where_it_is_asked_to() -> None:
 
 def test_two_runs_side_by_side_are_a_page(tmp_path: Path) -> None:
     target = tmp_path / "both.html"
-    words = ["report", "experiment=budget_all", "against=budget_magic", f"results_dir={REFERENCE}", "format=html"]
+    words = ["report", "experiment=budget_all", "compare=budget_magic", f"results_dir={REFERENCE}", "format=html"]
     assert main([*words, f"output={target}"]) == 0
     assert "equal numbers in all 24 cells" in target.read_text(encoding="utf-8")
 

@@ -1,44 +1,24 @@
-"""Mistakes on the command line of a run: odd words, flags and values.
-
-The runner stands still; all before it is real.
-"""
+"""Mistakes on the command line of a run: odd words, flags and values."""
 
 from __future__ import annotations
 
-import logging
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from klr_bench import runner
 from klr_bench.cli import main
 from tests.attack.promise import files_in, refused
+from tests.cli.conftest import Runner
 from tests.conftest import needs_proc
 
 pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(autouse=True)
-def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
-    """Run in an empty folder with a runner that computes nothing; return the configurations that it was given."""
-    configs: list[Any] = []
-
-    def stand_in(config: Any, **_: Any) -> Any:
-        configs.append(config)
-        return SimpleNamespace(n_failed=0, score=None)
-
-    monkeypatch.setattr(runner, "run", stand_in)
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # --info adds one that writes to this stdout,
-    monkeypatch.setattr(logging.getLogger(), "level", logging.WARNING)  # and asks for every detail
-    logging.getLogger().manager._clear_cache()  # type: ignore[attr-defined]
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
-    monkeypatch.chdir(tmp_path)
-    return configs
+def configs(stub: Runner) -> list[Any]:
+    """Return the configurations that run."""
+    return stub.configs
 
 
 REFUSED = [
@@ -49,18 +29,17 @@ REFUSED = [
     *(([word], "cannot read") for word in ("repeats=[1", "repeats={1", "title='", "title=${", "title=" + "[" * 3900)),
     *(([f"title={word}"], "title: ") for word in ("${nowhere}", "${title}", "${oc.env:NOT_SET}")),
     # names of files
-    *(([f"algorithm={name}"], "") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}")),
+    *(([f"algorithm={name}"], "expected a name of configs/") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}")),
     *(([f"{group}=5"], "expected a name") for group in ("dataset", "parallel", "algorithm", "experiment")),
     # keys, with the one that is meant
-    (["parallel.wrokers=5"], "Known: parallel.backend, parallel.spare_threads, parallel.address"),
+    (["parallel.wrokers=5"], "Known: parallel.address, parallel.backend, parallel.scheduler_file"),
     (["algoritms.nc.estimator.eta=5"], "Did you mean 'algorithms.nc.estimator.eta'?"),
     (["dataset.moons.split=5"], "Did you mean 'datasets.moons.split'?"),
     (["~dataset"], "~dataset: this key cannot be taken out."),
-    (["algorithms.nc.estimator=5"], "algorithms.nc.estimator: expected keys and values or null, got 5."),
+    (["algorithms.nc.estimator=5"], "algorithms.nc.estimator: expected keys and values, got 5."),
     # values out of range
     (["repeats=99999999999"], "repeats: expected from 1 to 10000"),
     (["kernel.percentile=null", "kernel.gamma=1e308"], "kernel.gamma: expected from 1e-70 to 1e+70, or null"),
-    (["algorithms.nc.estimator.kernel=linear", "algorithms.nc.estimator.gamma=1"], "has no effect, because it belongs"),
     # settings of Hydra
     (["--config-dir", "/nonexistent"], "not found"),
     *(([word], "") for word in ("hydra.nope=5", "hydra/launcher=nope", "hydra.mode=NOPE")),
@@ -70,12 +49,12 @@ REFUSED = [
 
 @pytest.mark.parametrize(("arguments", "parts"), REFUSED, ids=lambda value: str(value)[:60] if value else "any")
 def test_an_odd_command_line_is_refused(
-    arguments: list[str], parts: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, still: list[Any]
+    arguments: list[str], parts: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, configs: list[Any]
 ) -> None:
     before = files_in(tmp_path)
     error = refused(capsys, ["run", *arguments])
     assert any(part in error for part in parts.split("|")), error
-    assert still == []
+    assert configs == []
     assert files_in(tmp_path) == before
 
 
@@ -83,7 +62,13 @@ def test_an_odd_command_line_is_refused(
     "arguments",
     [
         *(["-m", "hydra.sweep.dir=made", "seed=range(1,3)", "hydra/launcher=basic"], ["hydra.run.dir=made"]),
-        *(["--mul"], ["--info", "plugins"], ["title=${oc.env:HOME}"], ["repeats=${oc.decode:'2'}"]),
+        *(
+            ["--mul"],
+            ["--info", "plugins"],
+            ["--cfg", "hydra", "-p", "hydra.run"],
+            ["title=${oc.env:HOME}"],
+            ["repeats=${oc.decode:'2'}"],
+        ),
         *(["-m", "dataset=glob(moon*)"], ["title='a, b (c) [d]'"], ["~algorithms.nc"], ["~sweep.oskl"]),
     ],
     ids=str,
@@ -96,10 +81,8 @@ def test_what_is_promised_of_hydra_works(arguments: list[str], capsys: pytest.Ca
     ("lines", "part"),
     [
         ("hydra: null", "hydra: expected keys and values, got None."),
-        ("hydra: 5", "hydra: expected keys and values, got 5."),
         ("algorithms: [nc]", "algorithms: expected keys and values, got ['nc']."),
-        ("kernel: rbf", "kernel: expected keys and values, got 'rbf'."),
-        ("defaults: [mine, _self_]", "an entry of `defaults` that leads back to its own file"),
+        ("defaults: [mine, _self_]", "a `defaults` entry leads back to its own file"),
     ],
 )
 def test_an_experiment_that_cannot_be_merged_is_refused(
@@ -115,7 +98,7 @@ def test_an_experiment_that_cannot_be_merged_is_refused(
 @pytest.mark.parametrize(
     ("flags", "status"), [([], 2), (["-m"], 0), (["hydra.mode=MULTIRUN"], 0), (["seed=1,2"], 2)], ids=str
 )
-def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: Path, still: list[Any]) -> None:
+def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: Path, configs: list[Any]) -> None:
     """A choice may be missing until the sweep makes it."""
     folder = tmp_path / "configs" / "experiment"
     folder.mkdir(parents=True)
@@ -124,4 +107,4 @@ def test_what_only_a_sweep_may_choose(flags: list[str], status: int, tmp_path: P
     )
     words = ["dataset=moons,digits"] if status == 0 else []
     assert main(["run", "experiment=mine", *flags, *words]) == status
-    assert [[*config.datasets] for config in still] == ([["moons"], ["digits"]] if status == 0 else [])
+    assert [[*config.datasets] for config in configs] == ([["moons"], ["digits"]] if status == 0 else [])

@@ -1,0 +1,205 @@
+"""The arguments of the command line: words and key=value of all verbs, and those of ``run`` as Hydra gets them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from klr_bench.errors import fail, nearest
+from klr_bench.files import expanded
+from klr_bench.printing import announce_renaming
+
+RENAMED = {"against": "compare"}
+"""Present keys by the former ones."""
+OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
+OWN_KEYS = ("paper", "watch")
+"""Keys of klr-bench that are no part of the configuration."""
+HYDRA_FLAGS = (
+    *("--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--multirun", "--package", "--resolve", "--run"),
+    *("--shell-completion", "--version"),
+)
+"""Hydra's flags, except those that would change the root of the configuration, configs/config.yaml."""
+VALUED_FLAGS = ("--cfg", "--config-dir", "--info", "--package", "-c", "-cd", "-i", "-p")
+SHORT_FLAGS = ("-c", "-cd", "-h", "-i", "-m", "-p", "-r", "-sc")
+LONGEST_NAME = 100
+"""Characters of the name of a run."""
+AROUND = " '\"[](){}"
+"""Characters around a value that are left out of the name of a run."""
+LITERAL_KEYS = (
+    *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive"),
+    *("results_dir", "hydra.sweep.dir", "hydra.run.dir"),
+)
+LITERAL = re.compile(rf"(\+{{0,2}}(?:{'|'.join(map(re.escape, LITERAL_KEYS))}))=(.*)", re.DOTALL)
+"""Values that are taken literally; Hydra's lexer refuses blanks, commas, ~ and ? outside quotes."""
+OPEN_KEY = re.compile(r"(?:(?:algorithms|datasets|sweep|against)\.[^=]+|sweep|against)=")
+"""Keys that may be set whether or not a YAML file lists them; the configuration refuses unknown ones."""
+NO_NAME = re.compile(
+    r"\+{0,2}(experiment|dataset|algorithm|parallel)=\s*"
+    r"(null|\S+\.yaml|(?:.*[^$])?\{.*|.*\[\s*\[.*|\[(?:.*,)?\s*(?:null|\d+)\s*(?:,.*)?\])?\s*",
+    re.IGNORECASE,
+)
+"""Choices of files that are no names, such as nothing, null, a path, {nc: 1}, [[nc]] or [5]."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments for Hydra, and klr-bench's own flags."""
+
+    hydra: list[str]
+    quiet: bool
+    dry_run: bool
+    watch: bool
+    paper: str
+    """The name of a paper whose experiments are run, or nothing."""
+
+
+def prepare(arguments: Sequence[str]) -> Arguments:
+    """Return klr-bench's own flags, and the rest in Hydra's grammar."""
+    words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
+    watch, words = _taken_out("watch", words)
+    paper, words = _taken_out("paper", words)
+    if paper is not None:
+        words = _with_experiments(paper, words)
+    rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
+    pairs = sorted(pairwise(["", *rest]), key=lambda pair: _is_override(*pair))
+    rest = [word for _, word in pairs]  # Hydra's parser refuses an override after a flag after an override
+    dry_run = "--dry-run" in words
+    quiet = "--quiet" in words or (dry_run and bool(paper))  # the cells of a paper are counted, not listed
+    in_page = is_true("watch", {"watch": watch} if watch is not None else {})
+    return Arguments(rest, quiet=quiet, dry_run=dry_run, watch=in_page, paper=paper or "")
+
+
+def _whole_flag(argument: str) -> str:
+    """Return a flag with its whole name; refuse one that is unknown, or the beginning of several."""
+    flag, equals, value = argument.partition("=")
+    if flag in SHORT_FLAGS and not equals:
+        return flag
+    known = OWN_FLAGS + HYDRA_FLAGS
+    meant = [flag] if flag in known else [name for name in known if name.startswith(flag)]
+    if not flag.startswith("--") or len(meant) != 1:
+        fail(f"unknown flag {flag!r}.{nearest(flag, known)}")
+    return meant[0] + equals + value
+
+
+def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the value of a key, or None, and the other words."""
+    values = [word.partition("=")[2] for word in words if word.startswith(f"{key}=")]
+    if len(values) > 1:
+        fail(f"{key}: expected it once, got {values[0]!r} and {values[1]!r}.")
+    return values[0] if values else None, [word for word in words if not word.startswith(f"{key}=")]
+
+
+def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
+    """Return the words with a sweep over the experiments of a paper."""
+    from klr_bench.report.papers.reading import experiments_of
+
+    chosen = next((word for word in words if word.startswith("experiment=")), None)
+    if chosen:
+        fail(f"paper={paper} and {chosen} are both given; leave one of them out.")
+    many = [] if {"-m", "--multirun"} & set(words) else ["--multirun"]
+    return [*many, *words, f"experiment={','.join(experiments_of(paper))}"]
+
+
+def _is_override(previous: str, argument: str) -> bool:
+    """Return False for a flag, and for the value of the flag before it."""
+    return not argument.startswith("-") and ("=" in argument or previous not in VALUED_FLAGS)
+
+
+def _rewrite(argument: str) -> str:
+    literal = LITERAL.fullmatch(argument)
+    if literal:
+        key, value = literal.groups()
+        quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "'\""
+        return argument if value == "null" or quoted else f"{key}={quote(value)}"
+    no_name = NO_NAME.fullmatch(argument)
+    if no_name:
+        group = no_name[1].lower()
+        example = f", or a list of names such as {group}=[a,b]" if group in ("dataset", "algorithm") else ""
+        got = no_name[2] if no_name[2] and no_name[2].lower() != "null" else "none"
+        fail(f"{group}: expected a name of configs/{group}{example}, got {got}. See klr-bench list.")
+    return f"++{argument}" if OPEN_KEY.match(argument) else argument
+
+
+def quote(text: str) -> str:
+    """Return the text as a quoted string of Hydra's override grammar.
+
+    A backslash is doubled only before a quote and at the end: elsewhere Hydra takes it literally.
+    """
+    escaped = re.sub(r"(\\*)('|\Z)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text)
+    return f"'{escaped}'"
+
+
+def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
+    """Return the keys that have the same value in all jobs of a sweep; raises what Hydra's parser raises."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    words = [word for previous, word in pairwise(["", *arguments]) if _is_override(previous, word)]
+    overrides = OverridesParser.create().parse_overrides(words)
+    return frozenset(override.key_or_group for override in overrides if not override.is_sweep_override())
+
+
+def config_dirs(arguments: Sequence[str]) -> list[Path]:
+    """Return the folders that ``--config-dir`` names, whose files Hydra composes as well."""
+    following = [word for flag, word in pairwise(arguments) if flag in ("--config-dir", "-cd")]
+    joined = [word.removeprefix("--config-dir=") for word in arguments if word.startswith("--config-dir=")]
+    return [Path(folder) for folder in (*following, *joined)]
+
+
+def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> str:
+    """Return the name of one job of a sweep with the values that distinguish it, as in oskl_magic-seed-2.
+
+    `overrides` are those of the job, `fixed` the keys that all jobs have in common.  The name of its experiment
+    distinguishes it already; names on the command line stay unchanged.
+    """
+    values = [override.lstrip("+~").partition("=") for override in overrides]
+    if any(key == "name" for key, _, _ in values):
+        return name
+    alike = {*fixed, "experiment", "results_dir"}
+    parts = [f"{key}-{value.strip(AROUND)}" for key, _, value in values if key not in alike]
+    plain = re.sub(r"[^\w.+-]+", "-", "-".join([name, *parts]))
+    if len(plain) <= LONGEST_NAME:
+        return plain
+    return f"{plain[: LONGEST_NAME - 9]}-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+
+
+def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the bare words, and the values of key=value; refuse a key that is not among `keys`."""
+    words: list[str] = []
+    values: dict[str, str] = {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if RENAMED.get(key) in keys:
+            announce_renaming(f"{key}=", f"{RENAMED[key]}=")
+            key = RENAMED[key]
+        if equals or key.startswith("-"):
+            if key not in keys:
+                fail(f"unknown key {key!r}.{nearest(key.lstrip('-'), keys)}")
+            if not equals or not value:
+                fail(f"{key}: expected {key}=<value>, got none.")
+            if key in values:
+                fail(f"{key}: expected it once, got {values[key]!r} and {value!r}.")
+            values[key] = str(expanded(value)) if value.startswith("~") else value
+        else:
+            words.append(argument)
+    return words, values
+
+
+def items(key: str, value: str) -> list[str]:
+    """Return the items of ``a,b`` or ``[a,b]``; refuse an empty list."""
+    bare = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    items = [item.strip() for item in bare.split(",") if item.strip()]
+    if not items:
+        fail(f"{key}: expected some names, as in {key}=a,b, got {value!r}.")
+    return list(dict.fromkeys(items))
+
+
+def is_true(key: str, values: Mapping[str, str]) -> bool:
+    """Return the value of a key that is true or false, false if it is not given."""
+    value = values.get(key, "false")
+    if value not in ("true", "false"):
+        fail(f"{key}: expected true or false, got {value!r}.")
+    return value == "true"
