@@ -1,7 +1,8 @@
-"""Every two lines of an experiment compared: on each data set over the repeats, and over all data sets."""
+"""Every two methods of an experiment compared, on each data set over the repeats, and over all data sets."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,31 +11,25 @@ from itertools import combinations
 import numpy as np
 
 from klr_bench.metrics.metric import Metric
+from klr_bench.printing import no_formula
+from klr_bench.report.labels import NONE, UNITS, counted, line_label
 from klr_bench.report.manifest import Column
-from klr_bench.report.significance import LEVEL, MOST_LINES, Marks, Pair, Sample, is_marked, pairs, samples
+from klr_bench.report.render.document import Document, Grid, right_aligned
+from klr_bench.report.significance import LEVEL, MOST_LINES, ROPE, Marks, Pair, is_marked, pairs, samples
 from klr_bench.report.statistics import across
-from klr_bench.report.statistics.paired import Array, correlated_t
 from klr_bench.report.table import Block, Line, Table
+from klr_bench.report.writing import csv_text
 
-ROPE = 0.01
-"""Mean differences of rates of at most one percentage point count as equivalent; other metrics have no such region."""
 MOST_METHODS = 30
-"""Lines that are compared over data sets."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Two lines on one data set: the mean of first minus second, in the unit of records.csv; NaN for what is not known.
-
-    `worse`, `equivalent` and `better` are the probabilities that the first is so, in the direction of the metric.
-    """
-
-    first: Column
-    second: Column
-    pair: Pair
-    worse: float
-    equivalent: float
-    better: float
+"""Methods that are compared over data sets."""
+LEAST_DATA_SETS = 6
+"""The smallest two-sided p-value of Wilcoxon's test on n data sets is 2 / 2^n: 0.06 for five, 0.03 for six."""
+MOST_PAIRS = 120
+"""Pairs that a grid lists; of more pairs those with the best method are listed."""
+CSV_COLUMNS = (
+    *("test", "dataset", "metric", "algorithm", "variant", "other_algorithm", "other_variant", "n", "difference"),
+    *("low", "high", "p", "p_holm", "worse", "equivalent", "better", "rank", "other_rank", "statistic"),
+)
 
 
 @dataclass(frozen=True)
@@ -43,67 +38,48 @@ class OnDataset:
 
     block: Block
     metric: Metric
-    pairs: Sequence[Compared]
+    pairs: Sequence[Pair]
     marks: Marks
 
 
 @dataclass(frozen=True)
 class OverDatasets:
-    """Lines compared over data sets for one metric, the best average rank first; without them where `missing` says why.
+    """Methods compared over data sets for one metric, the best average rank first; none if `missing` says why.
 
-    `groups` are numbers of lines that are not distinguishable from each other by Wilcoxon's test with Holm.
+    `groups` are places of methods that are not distinguishable from each other by Wilcoxon's test with Holm.
     """
 
     metric: Metric
     n: int
+    missing: str
+    left_out: Sequence[Line]
     lines: Sequence[Line] = ()
     ranks: Sequence[float] = ()
     friedman: across.Friedman | None = None
     wilcoxon: across.Pairwise | None = None
     groups: Sequence[Sequence[int]] = ()
-    nemenyi: float = math.nan
-    left_out: Sequence[Line] = ()
-    missing: str = ""
 
 
-def chosen_metrics(table: Table, asked: Sequence[str] | None) -> list[Metric]:
-    """Return those of the asked metrics that have a best, else the first of the table that has one."""
-    found = [metric for metric in table.shown.values() if is_marked(metric)]
-    return found if asked else found[:1]
+def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
+    """Return the metrics of the table that have a best; unless some were asked for, the first one only."""
+    marked = [metric for metric in table.shown.values() if is_marked(metric)]
+    return marked if names else marked[:1]
 
 
 def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
-    """Return the pairs of each data set on which some line has the metric."""
+    """Return the pairs of each data set on which some method has the metric."""
     found = []
     for block in table.blocks:
-        columns, resampled = [line.column for line in block.lines], block.resampled
-        of_block = samples(block.groups, columns, metric.name, resampled=resampled, by=table.columns)
-        made = [pair for sample in of_block if len(sample.columns) <= MOST_LINES for pair in _pairs(sample, metric)]
+        columns = [line.column for line in block.lines]
+        of_block = samples(block.groups, columns, metric.name, resampled=block.resampled, by=table.columns)
+        compared = [pair for one in of_block if len(one.columns) <= MOST_LINES for pair in pairs(one, metric)]
         if of_block:
-            found.append(OnDataset(block, metric, made, block.marks.get(metric.name, Marks(corrected=resampled))))
+            found.append(OnDataset(block, metric, compared, block.marks.get(metric.name, Marks())))
     return found
 
 
-def _pairs(sample: Sample, metric: Metric) -> list[Compared]:
-    if len(sample.columns) < 2:
-        return []
-    found = pairs(sample)
-    first, second = [pair.first for pair in found], [pair.second for pair in found]
-    sign = 1 if metric.better == "higher" else -1
-    ratio = np.maximum(sample.ratio[first], sample.ratio[second])
-    with np.errstate(invalid="ignore", over="ignore"):
-        differences: Array = sign * (sample.values[first] - sample.values[second])
-        correlation = np.where(np.isfinite(ratio), ratio / (1 + ratio), 0.0)
-    shares = correlated_t(differences, correlation, ROPE if metric.unit == "percent" else 0.0)
-    known = np.where(np.isnan([pair.p for pair in found]), np.nan, shares)
-    return [
-        Compared(sample.columns[pair.first], sample.columns[pair.second], pair, *of_pair)
-        for pair, of_pair in zip(found, known.T.tolist(), strict=True)
-    ]
-
-
 def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
-    """Compare the lines that have a mean of the metric on every data set, by these means."""
+    """Compare the methods that have a mean of the metric on every data set, by these means."""
     means: dict[Column, dict[str, float]] = {}
     lines: dict[Column, Line] = {}
     for block in table.blocks:
@@ -112,32 +88,178 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
             mean = line.entries[metric.name].mean if line.n_ok else None
             if mean is not None and math.isfinite(mean):
                 means.setdefault(line.column, {})[block.dataset] = mean
-    data_sets = {dataset for found in means.values() for dataset in found}
-    compared = [column for column, found in means.items() if len(found) == len(data_sets)]
+    data_sets = sorted({dataset for of_line in means.values() for dataset in of_line})
+    compared = [column for column, of_line in means.items() if len(of_line) == len(data_sets)]
     left_out = [line for column, line in lines.items() if column not in compared]
-    missing = across.missing(len(data_sets), len(compared))
-    if not missing and len(compared) > MOST_METHODS:
-        missing = f"{len(compared):,} lines; at most {MOST_METHODS} are compared over data sets"
+    n, k, missing = len(data_sets), len(compared), ""
+    if not 2 <= k <= MOST_METHODS:
+        missing = f"{counted(k, 'method')} with a value on each data set; expected 2 to {MOST_METHODS}"
+    elif n < LEAST_DATA_SETS:
+        missing = f"{counted(n, 'data set')}; a comparison over data sets needs at least {LEAST_DATA_SETS}"
     if missing:
-        return OverDatasets(metric, len(data_sets), left_out=left_out, missing=missing)
+        return OverDatasets(metric, n, missing, left_out)
     sign = 1 if metric.better == "higher" else -1
-    scores = sign * np.array([[means[column][dataset] for column in compared] for dataset in sorted(data_sets)])
+    scores = sign * np.array([[means[column][dataset] for column in compared] for dataset in data_sets])
     order = np.argsort(across.ranks(scores), kind="stable")
     scores = scores[:, order]
     ranks, wilcoxon = across.ranks(scores), across.wilcoxon(scores)
     return OverDatasets(
         metric,
-        len(data_sets),
+        n,
+        missing,
+        left_out,
         [lines[compared[place]] for place in order],
         ranks.tolist(),
         across.friedman(scores),
         wilcoxon,
         across.groups(ranks, wilcoxon.p_holm >= 1 - LEVEL),
-        across.nemenyi(len(order), len(data_sets), LEVEL),
-        left_out,
     )
 
 
-def pairs_of(found: OverDatasets) -> list[tuple[int, int]]:
-    """Return the numbers of every two lines that are compared over data sets."""
-    return list(combinations(range(len(found.lines)), 2))
+def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> Document:
+    """Return the texts of all comparisons."""
+    grids = [_pairs_grid(found) for found in data_sets]
+    for found in over:
+        grids += [] if found.missing else [_ranks_grid(found), _wilcoxon_grid(found)]
+    sentences = _caption(data_sets) + [sentence for found in over for sentence in _over_sentences(found)]
+    nothing = "No metric of this table has a direction, so that nothing is compared."
+    return Document(f"{table.title or table.experiment}: comparisons", grids, sentences or [nothing])
+
+
+def _pairs_grid(found: OnDataset) -> Grid:
+    labels = {line.column: line_label(line) for line in found.block.lines}
+    is_rate = found.metric.unit == "percent"
+    points = " (points)" if is_rate else UNITS[found.metric.unit].head
+    header = [f"{found.block.label}: {found.metric.title.lower()}", "repeats", f"difference{points}"]
+    header += [f"interval ({100 * LEVEL:.0f} %)", "p", "p Holm", "P worse", *["P equivalent"] * is_rate, "P better"]
+    listed, notes = list(found.pairs), []
+    if found.marks.missing:
+        notes.append(f"not compared with the best: {found.marks.missing}")
+    if len(listed) > MOST_PAIRS:
+        best = {column for column, mark in found.marks.lines.items() if mark.place == "best"}
+        listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
+        notes.append(f"{len(found.pairs):,} pairs, of which those with the best method are listed; format=csv has all")
+    rows = []
+    for pair in listed:
+        difference, low, high = (_difference(value, found.metric) for value in (pair.difference, pair.low, pair.high))
+        shares = [pair.worse, *[pair.equivalent] * is_rate, pair.better]
+        row = [f"{labels[pair.first]} - {labels[pair.second]}", str(pair.n), difference]
+        row += [NONE if NONE in (low, high) else f"{low} to {high}", _p(pair.p), _p(pair.p_holm)]
+        rows.append(row + [NONE if math.isnan(share) else f"{share:.2f}" for share in shares])
+    return right_aligned(header, rows, notes, break_heads=True)
+
+
+def _difference(value: float, metric: Metric) -> str:
+    if not math.isfinite(value):
+        return NONE
+    text = f"{value * UNITS[metric.unit].scale:{'+.2f' if metric.unit == 'percent' else '+.3g'}}"
+    return text if float(text) else text[1:]  # no "-0.00"
+
+
+def _p(value: float) -> str:
+    return NONE if math.isnan(value) else "<0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def _ranks_grid(found: OverDatasets) -> Grid:
+    letters = [
+        "".join(chr(ord("a") + number % 26) for number, group in enumerate(found.groups) if place in group)
+        for place in range(len(found.lines))
+    ]
+    rows = [
+        [line_label(line), f"{rank:.2f}", group or NONE]
+        for line, rank, group in zip(found.lines, found.ranks, letters, strict=True)
+    ]
+    header = [f"{found.n} data sets: {found.metric.title.lower()}", "average rank", "group"]
+    return right_aligned(header, rows, break_heads=True)
+
+
+def _wilcoxon_grid(found: OverDatasets) -> Grid:
+    assert found.wilcoxon is not None
+    places = list(combinations(range(len(found.lines)), 2))
+    rows = [
+        [f"{line_label(found.lines[i])} - {line_label(found.lines[j])}", *(_p(part[i, j]) for part in found.wilcoxon)]
+        for i, j in places[:MOST_PAIRS]
+    ]
+    more = f"{len(places):,} pairs, of which the first {MOST_PAIRS} are listed; format=csv has all"
+    header = [f"{found.n} data sets: {found.metric.title.lower()}", "p", "p Holm"]
+    return right_aligned(header, rows, [more] if len(places) > MOST_PAIRS else [], break_heads=True)
+
+
+def _caption(data_sets: Sequence[OnDataset]) -> list[str]:
+    if not any(found.pairs for found in data_sets):
+        return []
+    sentences = ["difference: the mean over the repeats that both methods have, first minus second."]
+    tested = [found for found in data_sets if any(not math.isnan(pair.p) for pair in found.pairs)]
+    if tested:
+        sentences.append(
+            "interval and p: of a paired t test, two-sided; p Holm: adjusted over all pairs of a data set, or of a "
+            "column if the columns of the table are values of a parameter."
+        )
+    if any(found.block.resampled for found in tested):
+        sentences.append(
+            "If repeats split the same set again and are dependent, the variance is that of Nadeau and Bengio."
+        )
+    if not all(found.block.resampled for found in tested):
+        sentences.append(
+            "If repeats differ in the order of the rows and the seed alone, the test does not hold for other rows."
+        )
+    if any(found.metric.unit == "percent" for found in tested):
+        sentences.append(
+            "P: the probability that the first method is worse than, equivalent to, or better than the second, by the "
+            f"Bayesian correlated t test; equivalent: at most {100 * ROPE:g} percentage point apart."
+        )
+    return sentences
+
+
+def _over_sentences(found: OverDatasets) -> list[str]:
+    name, k = found.metric.title.lower(), len(found.lines)
+    if found.missing:
+        return [f"Over data sets nothing is compared for {name}: {found.missing}."]
+    assert found.friedman is not None
+    sentences = [
+        f"Over data sets, {name}: rank 1 is the best; methods that share a letter are not distinguishable at "
+        f"{100 * (1 - LEVEL):.0f} % by Wilcoxon's signed-rank test of their means, adjusted by Holm over all pairs. "
+        f"Nemenyi's critical difference of two average ranks is {across.nemenyi(k, found.n, LEVEL):.2f}."
+    ]
+    if not math.isnan(found.friedman.p):
+        sentences.append(
+            f"Friedman's test that all methods are the same: chi^2 = {found.friedman.statistic:.2f} with {k - 1} "
+            f"degrees of freedom, p {'' if found.friedman.p < 1e-4 else '= '}{_p(found.friedman.p)}."
+        )
+    least = across.smallest_p(found.n, k)
+    if least >= 1 - LEVEL:
+        sentences.append(
+            f"With {found.n} data sets and {counted(k * (k - 1) // 2, 'pair')} no p-value after Holm can be below "
+            f"{least:.2g}: no pair is distinguishable, whatever the results are; add data sets or leave methods out."
+        )
+    if found.left_out:
+        names = ", ".join(line_label(line) for line in found.left_out)
+        sentences.append(f"Left out, because they have no value on some data set: {names}.")
+    return sentences
+
+
+def statistics_csv(data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> str:
+    """Return all comparisons as CSV, with all digits, in the units of records.csv."""
+    rows: list[dict[str, object]] = []
+    for data_set in data_sets:
+        where = {"test": "paired_t", "dataset": no_formula(data_set.block.dataset), "metric": data_set.metric.name}
+        rows += [where | pair._asdict() | _names(pair.first, pair.second) for pair in data_set.pairs]
+    for found in over:
+        if found.friedman is None or found.wilcoxon is None:
+            continue
+        metric = {"metric": found.metric.name, "n": found.n}
+        rows.append({"test": "friedman", **metric, "p": found.friedman.p, "statistic": found.friedman.statistic})
+        for i, j in combinations(range(len(found.lines)), 2):
+            p = {"p": found.wilcoxon.p[i, j], "p_holm": found.wilcoxon.p_holm[i, j]}
+            ranks = {"rank": found.ranks[i], "other_rank": found.ranks[j]}
+            rows.append(
+                {"test": "wilcoxon", **metric, **p, **ranks, **_names(found.lines[i].column, found.lines[j].column)}
+            )
+    values = [[row.get(name) for name in CSV_COLUMNS] for row in rows]
+    return csv_text(CSV_COLUMNS, [[None if value != value else value for value in row] for row in values])
+
+
+def _names(first: Column, second: Column) -> dict[str, object]:
+    names = ("algorithm", "variant", "other_algorithm", "other_variant")
+    parts = [part for name, variant in (first, second) for part in (no_formula(name), json.dumps(dict(variant)))]
+    return dict(zip(names, parts, strict=True))
