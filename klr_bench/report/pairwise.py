@@ -14,11 +14,10 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.printing import no_formula
 from klr_bench.report.labels import NONE, UNITS, counted, line_label
 from klr_bench.report.manifest import Column
-from klr_bench.report.render.document import Document, Grid, right_aligned
+from klr_bench.report.render.document import Document, Grid, aligned
 from klr_bench.report.significance import LEVEL, MOST_LINES, ROPE, Marks, Pair, is_marked, pairs, samples
 from klr_bench.report.statistics import across
 from klr_bench.report.table import Block, Line, Table
-from klr_bench.report.writing import csv_text
 
 MOST_METHODS = 30
 """Methods that are compared over data sets."""
@@ -34,12 +33,11 @@ CSV_COLUMNS = (
 
 @dataclass(frozen=True)
 class OnDataset:
-    """All pairs on one data set for one metric, and the marks, which say what is missing."""
+    """All pairs on one data set for one metric."""
 
     block: Block
     metric: Metric
     pairs: Sequence[Pair]
-    marks: Marks
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
         of_block = samples(block.groups, columns, metric.name, resampled=block.resampled, by=table.columns)
         compared = [pair for one in of_block if len(one.columns) <= MOST_LINES for pair in pairs(one, metric)]
         if of_block:
-            found.append(OnDataset(block, metric, compared, block.marks.get(metric.name, Marks())))
+            found.append(OnDataset(block, metric, compared))
     return found
 
 
@@ -118,9 +116,7 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
 
 def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> Document:
     """Return the texts of all comparisons."""
-    grids = [_pairs_grid(found) for found in data_sets]
-    for found in over:
-        grids += [] if found.missing else [_ranks_grid(found), _wilcoxon_grid(found)]
+    grids = [_pairs_grid(found) for found in data_sets] + [grid for found in over for grid in _over_grids(found)]
     sentences = _caption(data_sets) + [sentence for found in over for sentence in _over_sentences(found)]
     nothing = "No metric of this table has a direction, so that nothing is compared."
     return Document(f"{table.title or table.experiment}: comparisons", grids, sentences or [nothing])
@@ -132,11 +128,10 @@ def _pairs_grid(found: OnDataset) -> Grid:
     points = " (points)" if is_rate else UNITS[found.metric.unit].head
     header = [f"{found.block.label}: {found.metric.title.lower()}", "repeats", f"difference{points}"]
     header += [f"interval ({100 * LEVEL:.0f} %)", "p", "p Holm", "P worse", *["P equivalent"] * is_rate, "P better"]
-    listed, notes = list(found.pairs), []
-    if found.marks.missing:
-        notes.append(f"not compared with the best: {found.marks.missing}")
+    listed, marks = list(found.pairs), found.block.marks.get(found.metric.name, Marks())
+    notes = [f"not compared with the best: {marks.missing}"] if marks.missing else []
     if len(listed) > MOST_PAIRS:
-        best = {column for column, mark in found.marks.lines.items() if mark.place == "best"}
+        best = {column for column, mark in marks.lines.items() if mark.place == "best"}
         listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
         notes.append(f"{len(found.pairs):,} pairs, of which those with the best method are listed; format=csv has all")
     rows = []
@@ -146,7 +141,7 @@ def _pairs_grid(found: OnDataset) -> Grid:
         row = [f"{labels[pair.first]} - {labels[pair.second]}", str(pair.n), difference]
         row += [NONE if NONE in (low, high) else f"{low} to {high}", _p(pair.p), _p(pair.p_holm)]
         rows.append(row + [NONE if math.isnan(share) else f"{share:.2f}" for share in shares])
-    return right_aligned(header, rows, notes, break_heads=True)
+    return aligned(header, rows, notes)
 
 
 def _difference(value: float, metric: Metric) -> str:
@@ -160,55 +155,40 @@ def _p(value: float) -> str:
     return NONE if math.isnan(value) else "<0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-def _ranks_grid(found: OverDatasets) -> Grid:
+def _over_grids(found: OverDatasets) -> list[Grid]:
+    if found.wilcoxon is None:
+        return []
+    head, labels = f"{found.n} data sets: {found.metric.title.lower()}", [line_label(line) for line in found.lines]
     letters = [
         "".join(chr(ord("a") + number % 26) for number, group in enumerate(found.groups) if place in group)
-        for place in range(len(found.lines))
+        for place in range(len(labels))
     ]
-    rows = [
-        [line_label(line), f"{rank:.2f}", group or NONE]
-        for line, rank, group in zip(found.lines, found.ranks, letters, strict=True)
+    ranks = [
+        [label, f"{rank:.2f}", group or NONE] for label, rank, group in zip(labels, found.ranks, letters, strict=True)
     ]
-    header = [f"{found.n} data sets: {found.metric.title.lower()}", "average rank", "group"]
-    return right_aligned(header, rows, break_heads=True)
-
-
-def _wilcoxon_grid(found: OverDatasets) -> Grid:
-    assert found.wilcoxon is not None
-    places = list(combinations(range(len(found.lines)), 2))
+    places = list(combinations(range(len(labels)), 2))
     rows = [
-        [f"{line_label(found.lines[i])} - {line_label(found.lines[j])}", *(_p(part[i, j]) for part in found.wilcoxon)]
-        for i, j in places[:MOST_PAIRS]
+        [f"{labels[i]} - {labels[j]}", *(_p(part[i, j]) for part in found.wilcoxon)] for i, j in places[:MOST_PAIRS]
     ]
     more = f"{len(places):,} pairs, of which the first {MOST_PAIRS} are listed; format=csv has all"
-    header = [f"{found.n} data sets: {found.metric.title.lower()}", "p", "p Holm"]
-    return right_aligned(header, rows, [more] if len(places) > MOST_PAIRS else [], break_heads=True)
+    notes = [more] if len(places) > MOST_PAIRS else []
+    return [aligned([head, "average rank", "group"], ranks), aligned([head, "p", "p Holm"], rows, notes)]
 
 
 def _caption(data_sets: Sequence[OnDataset]) -> list[str]:
     if not any(found.pairs for found in data_sets):
         return []
-    sentences = ["difference: the mean over the repeats that both methods have, first minus second."]
-    tested = [found for found in data_sets if any(not math.isnan(pair.p) for pair in found.pairs)]
-    if tested:
-        sentences.append(
-            "interval and p: of a paired t test, two-sided; p Holm: adjusted over all pairs of a data set, or of a "
-            "column if the columns of the table are values of a parameter."
-        )
-    if any(found.block.resampled for found in tested):
-        sentences.append(
-            "If repeats split the same set again and are dependent, the variance is that of Nadeau and Bengio."
-        )
-    if not all(found.block.resampled for found in tested):
-        sentences.append(
-            "If repeats differ in the order of the rows and the seed alone, the test does not hold for other rows."
-        )
-    if any(found.metric.unit == "percent" for found in tested):
-        sentences.append(
-            "P: the probability that the first method is worse than, equivalent to, or better than the second, by the "
-            f"Bayesian correlated t test; equivalent: at most {100 * ROPE:g} percentage point apart."
-        )
-    return sentences
+    difference = "difference: the mean over the repeats that both methods have, first minus second."
+    if all(math.isnan(pair.p) for found in data_sets for pair in found.pairs):
+        return [difference]
+    return [
+        difference,
+        "interval and p: of a paired t test, with the variance of Nadeau and Bengio if repeats split the same set "
+        "again; if they differ in the order of the rows and the seed alone, it does not hold for other rows. p Holm: "
+        "adjusted over all pairs of a data set, or of a column if the columns of the table are values of a parameter.",
+        "P: the probability that the first method is worse than, equivalent to, or better than the second, by the "
+        f"Bayesian correlated t test; equivalent: rates at most {100 * ROPE:g} percentage point apart.",
+    ]
 
 
 def _over_sentences(found: OverDatasets) -> list[str]:
@@ -240,6 +220,8 @@ def _over_sentences(found: OverDatasets) -> list[str]:
 
 def statistics_csv(data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> str:
     """Return all comparisons as CSV, with all digits, in the units of records.csv."""
+    import pandas as pd
+
     rows: list[dict[str, object]] = []
     for data_set in data_sets:
         where = {"test": "paired_t", "dataset": no_formula(data_set.block.dataset), "metric": data_set.metric.name}
@@ -250,16 +232,14 @@ def statistics_csv(data_sets: Sequence[OnDataset], over: Sequence[OverDatasets])
         metric = {"metric": found.metric.name, "n": found.n}
         rows.append({"test": "friedman", **metric, "p": found.friedman.p, "statistic": found.friedman.statistic})
         for i, j in combinations(range(len(found.lines)), 2):
-            p = {"p": found.wilcoxon.p[i, j], "p_holm": found.wilcoxon.p_holm[i, j]}
-            ranks = {"rank": found.ranks[i], "other_rank": found.ranks[j]}
-            rows.append(
-                {"test": "wilcoxon", **metric, **p, **ranks, **_names(found.lines[i].column, found.lines[j].column)}
-            )
-    values = [[row.get(name) for name in CSV_COLUMNS] for row in rows]
-    return csv_text(CSV_COLUMNS, [[None if value != value else value for value in row] for row in values])
+            values = {"p": found.wilcoxon.p[i, j], "p_holm": found.wilcoxon.p_holm[i, j]}
+            values |= {"rank": found.ranks[i], "other_rank": found.ranks[j]}
+            names = _names(found.lines[i].column, found.lines[j].column)
+            rows.append({"test": "wilcoxon", **metric, **values, **names})
+    return pd.DataFrame(rows, columns=list(CSV_COLUMNS)).to_csv(index=False)
 
 
 def _names(first: Column, second: Column) -> dict[str, object]:
-    names = ("algorithm", "variant", "other_algorithm", "other_variant")
-    parts = [part for name, variant in (first, second) for part in (no_formula(name), json.dumps(dict(variant)))]
-    return dict(zip(names, parts, strict=True))
+    sides = ("", first), ("other_", second)
+    names: dict[str, object] = {f"{side}algorithm": no_formula(algorithm) for side, (algorithm, _) in sides}
+    return names | {f"{side}variant": json.dumps(dict(variant)) for side, (_, variant) in sides}

@@ -120,23 +120,22 @@ def samples(
     groups: Groups, columns: Sequence[Column], name: str, *, resampled: bool, by: str | None = None
 ) -> list[Sample]:
     """Return the values of a metric, one sample per value of the parameter `by`, of the methods that have some."""
-    found: dict[Any, list[Column]] = {}
+    found: dict[Any, dict[Column, list[Row]]] = {}
     for column in columns:
-        if any(not math.isnan(row.get(name, math.nan)) for row in _successful(groups, column)):
-            found.setdefault(column[1].get(by) if by else None, []).append(column)
-    return [_sample(groups, columns, name, resampled=resampled) for columns in found.values()]
+        rows = [
+            row for row in groups.get(column, ()) if row["status"] == "ok" and not math.isnan(row.get(name, math.nan))
+        ]
+        if rows:
+            found.setdefault(column[1].get(by) if by else None, {})[column] = rows
+    return [_sample(methods, name, resampled=resampled) for methods in found.values()]
 
 
-def _successful(groups: Groups, column: Column) -> list[Row]:
-    return [row for row in groups.get(column, ()) if row["status"] == "ok"]
-
-
-def _sample(groups: Groups, columns: Sequence[Column], name: str, *, resampled: bool) -> Sample:
-    rows = [_successful(groups, column) for column in columns]
-    by_repeat = [{(str(row.get("seed")), row["repeat"]): row.get(name, math.nan) for row in side} for side in rows]
+def _sample(methods: Mapping[Column, Sequence[Row]], name: str, *, resampled: bool) -> Sample:
+    by_repeat = [{(str(row.get("seed")), row["repeat"]): row[name] for row in rows} for rows in methods.values()]
     repeats = dict.fromkeys(repeat for values in by_repeat for repeat in values)
     values = np.array([[values.get(repeat, math.nan) for repeat in repeats] for values in by_repeat])
-    return Sample(columns, values, np.array([max(map(split_ratio, side)) if resampled else 0.0 for side in rows]))
+    ratio = [max(map(split_ratio, rows)) if resampled else 0.0 for rows in methods.values()]
+    return Sample(list(methods), values, np.array(ratio))
 
 
 def split_ratio(row: Row) -> float:

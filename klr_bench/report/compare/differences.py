@@ -7,14 +7,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from klr_bench.errors import shown
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.compare.runs import Pairing, Run, cells_of_both, flat
 from klr_bench.report.labels import NONE, listed
-from klr_bench.report.measured import UNKNOWN, Row, conditions_of
+from klr_bench.report.measured import conditions_of
 from klr_bench.results.merge import ROUNDING
 from klr_bench.results.record import COLUMNS, FINISHED
 
@@ -46,7 +46,10 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
     """Return the settings that differ, those of the configuration later, and those without an effect last."""
     one, other = (flat(run.content) for run in (first, second))
     hidden = []
-    pairs = {"seed": (_seeds(first), _seeds(second)), "machine of the records": (_machines(first), _machines(second))}
+    seeds = [{f"{row['seed']:g}" for row in run.rows} for run in (first, second)]
+    machines = [{", ".join(filter(None, one)) for one in conditions_of(run.rows).machines} for run in (first, second)]
+    names = {"seed": seeds, "machine of the records": machines}
+    pairs = {name: ("; ".join(sorted(ours)), "; ".join(sorted(theirs))) for name, (ours, theirs) in names.items()}
     for section, other_section in SECTIONS.items():
         ours, theirs = (getattr(run.manifest.config, section) for run in (first, second))
         alone = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
@@ -63,32 +66,20 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
     return sorted(found, key=lambda setting: not setting.has_effect)
 
 
-def _seeds(run: Run) -> str:
-    return "; ".join(sorted({f"{row['seed']:g}" for row in _rows(run)}))
-
-
-def _machines(run: Run) -> str:
-    machines = conditions_of(_rows(run)).machines - {UNKNOWN}
-    return "; ".join(sorted(", ".join(filter(None, machine)) for machine in machines)) or NONE
-
-
-def _rows(run: Run) -> list[Row]:
-    return [row for rows in run.methods.values() for row in rows.values()]
-
-
 def _text(value: Any) -> str:
     """Return a value as YAML has it on one line, a dash if it is missing or empty."""
     if value is None or value in ([], {}):
         return NONE
+    if isinstance(value, float):
+        return f"{value:.9g}"
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _cut(first: str, second: str) -> tuple[str, str]:
     """Cut two texts at the end, and at the start if they differ late only."""
-    if max(len(first), len(second)) > LONGEST:
-        common = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
-        if common > LONGEST // 2:
-            first, second = (f"...{text[common - 10 :]}" for text in (first, second))
+    common = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
+    if max(len(first), len(second)) > LONGEST and common > LONGEST // 2:
+        first, second = (f"...{text[common - 10 :]}" for text in (first, second))
     return shown(first, LONGEST), shown(second, LONGEST)
 
 
@@ -107,7 +98,7 @@ def parameter_differences(
         both = sorted(rows.keys() & others.keys()) if pairings[method[0]].kind == "paired" else []
         params = [[side[repeat]["params"] for repeat in both or side] for side in (rows, others)]
         for name in dict.fromkeys(name for side in params for values in side for name in values):
-            ours, theirs = ([_value_text(values.get(name)) for values in side] for side in params)
+            ours, theirs = ([_text(values.get(name)) for values in side] for side in params)
             if ours != theirs if both else set(ours) != set(theirs):
                 texts = (listed(list(dict.fromkeys(side)), most=3) for side in (ours, theirs))
                 one, other = (shown(text, LONGEST) for text in texts)
@@ -115,28 +106,25 @@ def parameter_differences(
     return found
 
 
-def _value_text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else _text(value)
-
-
-@dataclass(frozen=True)
+@dataclass
 class Cells:
     """The cells of two runs; a cell is (data set, algorithm, variant, repeat)."""
 
-    n_both: int
-    n_equal_keys: int
-    n_equal_numbers: int
-    """Cells of both whose numbers are equal up to rounding, except times and memory."""
-    n_timeouts: int
-    """Cells with equal keys and different numbers that a time limit ended: they depend on the speed of the machine."""
-    conflicts: Sequence[list[str]]
-    """Method, repeat, metric and both values of cells with equal keys and different numbers."""
-    discrepancies: Mapping[str, int]
-    """By metric, or "status": the cells with equal seed, data and split in which it differs."""
     unmatched: tuple[Mapping[str, int], Mapping[str, int]]
     """For each run, the numbers of cells that the other run does not have, by method or data set."""
     measured: tuple[Sequence[str], Sequence[str]]
     """For each run, the metrics that the other run has not measured."""
+    n_both: int = 0
+    n_equal_keys: int = 0
+    n_equal_numbers: int = 0
+    """Cells of both whose numbers are equal up to rounding, except times and memory."""
+    conflicts: list[list[str]] = field(default_factory=list)
+    """Method, repeat, metric and both values of cells with equal keys and different numbers.
+
+    Without those that a time limit ended, because they depend on the speed of the machine.
+    """
+    discrepancies: Counter[str] = field(default_factory=Counter)
+    """By metric, or "status": the cells with equal seed, data and split in which it differs."""
 
     @property
     def equal(self) -> bool:
@@ -148,34 +136,22 @@ class Cells:
 def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> Cells:
     """Return which cells are in both runs or in one only, and which ones are equal."""
     ours, theirs = _measured(first), _measured(second)
-    n_both = n_equal_keys = n_equal_numbers = n_timeouts = 0
-    conflicts: list[list[str]] = []
-    discrepancies: Counter[str] = Counter()
+    unmatched = _unmatched(first, second), _unmatched(second, first)
+    cells = Cells(unmatched, (sorted(ours - theirs), sorted(theirs - ours)))
     for method, repeat, one, other in cells_of_both(first, second):
-        n_both += 1
         equal_keys, same_status = one["key"] == other["key"], one["status"] == other["status"]
-        n_equal_keys += equal_keys
         names = sorted(ours & theirs) if one["status"] in FINISHED else []
         different = [name for name in names if not is_equal(one[name], other[name])] if same_status else ["status"]
-        n_equal_numbers += not different
+        cells.n_both += 1
+        cells.n_equal_keys += equal_keys
+        cells.n_equal_numbers += not different
         if pairings[method[0]].kind == "paired":
-            discrepancies.update(different)
-        if different and equal_keys and "timeout" in (one["status"], other["status"]):
-            n_timeouts += 1
-        elif different and equal_keys and same_status:
+            cells.discrepancies.update(different)
+        if different and equal_keys and same_status and one["status"] != "timeout":
             name = different[0]
             values = f"{one[name]:.6g}", f"{other[name]:.6g}"
-            conflicts.append([first.label(method), str(repeat), shown(name), *values])
-    return Cells(
-        n_both,
-        n_equal_keys,
-        n_equal_numbers,
-        n_timeouts,
-        conflicts,
-        discrepancies,
-        (_unmatched(first, second), _unmatched(second, first)),
-        (sorted(ours - theirs), sorted(theirs - ours)),
-    )
+            cells.conflicts.append([first.label(method), str(repeat), shown(name), *values])
+    return cells
 
 
 def is_machine_metric(metric: Metric | None) -> bool:

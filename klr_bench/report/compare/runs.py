@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,11 +57,25 @@ class Run:
             methods.setdefault((row["dataset"], (row["algorithm"], row["variant"])), {})[int(row["repeat"])] = row
         return methods
 
+    @property
+    def rows(self) -> list[Row]:
+        """All records."""
+        return [row for rows in self.methods.values() for row in rows.values()]
+
+    def counting(self, method: MethodKey) -> dict[int, Row]:
+        """Return the repeats of a method that enter its mean: the successful ones, else those at a time limit."""
+        rows = self.methods[method]
+        successful = {repeat: row for repeat, row in rows.items() if row["status"] == "ok"}
+        return successful or {repeat: row for repeat, row in rows.items() if row["status"] == "timeout"}
+
+    def method_label(self, method: MethodKey) -> str:
+        """Return the print name of a method: "OSKL G=4"."""
+        algorithm, variant = method[1]
+        return column_label(self.manifest.algorithm_label(algorithm), variant)
+
     def label(self, method: MethodKey) -> str:
         """Return the print name of a method on a data set: "OSKL G=4 on MAGIC"."""
-        dataset, (algorithm, variant) = method
-        label = column_label(self.manifest.algorithm_label(algorithm), variant)
-        return f"{label} on {self.manifest.dataset_label(dataset)}"
+        return f"{self.method_label(method)} on {self.manifest.dataset_label(method[0])}"
 
     def split(self, dataset: str) -> SplitSpec | None:
         """Return how a data set is split, or None if the manifest does not say it."""
@@ -91,24 +104,16 @@ def flat(value: Any, path: str = "") -> dict[str, Any]:
     return {key: inner for part in parts for key, inner in part.items()}
 
 
-def read_two(first: Path, second: Path) -> tuple[Run, Run]:
+def read_two(first: Path, second: Path) -> list[Run]:
     """Return two runs.  Raises KlrBenchError for a folder without results, and if both are the same folder."""
-    names = [first.name, second.name] if first.name != second.name else [str(first), str(second)]
-    one, other = (_read(shown(name), folder) for name, folder in zip(names, (first, second), strict=True))
     if first.resolve() == second.resolve():
         fail(f"{shown(first)}: expected two runs to compare, got the same folder twice.")
-    return one, other
-
-
-def _read(name: str, folder: Path) -> Run:
-    inside = sorted(path.parent for path in folder.glob("*/records.csv"))
-    if inside and not os.path.lexists(folder / "records.csv"):
-        fail(f"{folder}: expected the folder of one experiment, got one of several. Try {inside[0]}.")
-    results = read_results(folder)
-    content = read_yaml(folder / "manifest.yaml")
-    return Run(
-        name, folder, results, upgraded_manifest(content) if results.manifest.schema_version == 1 else dict(content)
-    )
+    runs = []
+    for folder in (first, second):
+        results, content = read_results(folder), read_yaml(folder / "manifest.yaml")
+        content = upgraded_manifest(content) if results.manifest.schema_version == 1 else content
+        runs.append(Run(shown(folder.name if first.name != second.name else folder), folder, results, content))
+    return runs
 
 
 class Pairing(NamedTuple):
@@ -133,24 +138,20 @@ def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
     resampled = any(isinstance(split, RESAMPLING) for split in splits)
     pairs = [(one, other) for method, _, one, other in cells_of_both(first, second) if method[0] == dataset]
     seeds = [(one["seed"], other["seed"]) for one, other in pairs]
-    because = ""
-    if not pairs:
-        because = "no repeat is in both"
-    elif any(math.isnan(seed) for pair in seeds for seed in pair):
-        because = "not all records have a seed"
-    elif any(one != other for one, other in seeds):
-        because = "the seeds differ"
-    elif splits[0] != splits[1]:
-        because = "the splits differ"
-    elif first.row_settings(dataset) != second.row_settings(dataset):
-        because = "the data differ"
-    elif any(one[size] != two[size] for one, two in pairs for size in SIZES if one[size] > 0 and two[size] > 0):
-        because = "the numbers of rows or columns differ"
+    reasons = {
+        "no repeat is in both": not pairs,
+        "not all records have a seed": any(math.isnan(seed) for pair in seeds for seed in pair),
+        "the seeds differ": any(one != other for one, other in seeds),
+        "the splits differ": splits[0] != splits[1],
+        "the data differ": first.row_settings(dataset) != second.row_settings(dataset),
+        "the numbers of rows or columns differ": any(
+            one[size] != two[size] for one, two in pairs for size in SIZES if one[size] > 0 and two[size] > 0
+        ),
+    }
+    because = next((reason for reason, applies in reasons.items() if applies), "")
     if because:
         return Pairing("unpaired", because, resampled)
-    commits = {(run.content.get("git_commit"), str(run.content.get("changed") or "")) for run in (first, second)}
-    same_code = len(commits) == 1 and not any(changed or not commit for commit, changed in commits)
-    proved = same_code or any(one["key"] == other["key"] for one, other in pairs)
+    proved = any(one["key"] == other["key"] for one, other in pairs)
     return Pairing("paired", "seed, data and split are equal", resampled, proved)
 
 

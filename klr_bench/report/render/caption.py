@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.labels import along_path, line_label, listed, path_label, path_of
+from klr_bench.report.labels import line_label, listed
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.papers.verdicts import mark_sentences
 from klr_bench.report.render.document import ALIKE, BEST
 from klr_bench.report.significance import LEVEL
 from klr_bench.report.table import Block, Table
 
-SMALLEST_SHARE = 5e-4
-"""The smallest difference of two shares that is printed."""
 FACTS = {
     "n_train": "{} training rows",
     "n_test": "{} test rows",
@@ -36,7 +32,8 @@ def caption(table: Table) -> list[str]:
     counts = "" if table.columns else " (ok: successful repeats / requested repeats)"
     spread = f"Mean ± standard deviation over the repeats{counts}."
     sentences = [spread if any(line.n_ok > 1 for line in lines) else "One repeat, so no standard deviation."]
-    sentences += _sources(table)
+    is_compared = any(not one.stand_in for one in table.matches)
+    sentences += _sources(table, is_compared=is_compared)
     sentences += _best(table)
     sentences += [
         f"{block.label} stands in for the paper's {block.stands_for}: the paper's numbers are of other data, so there "
@@ -45,10 +42,9 @@ def caption(table: Table) -> list[str]:
         if block.stands_for and block.matches
     ]
     if any(line.timed_out for line in lines):
-        sentences.append("If no repeat ended within its time limit, the numbers are those at the limit.")
-    sentences += map(_most_relevant, table.blocks)
+        sentences.append("Where no repeat ended within its time limit, the numbers are those at the limit.")
     if table.shown.keys() & TIMES:
-        sentences += _times(table)
+        sentences += _times(table, is_compared=is_compared)
     sentences += [sentence for name, sentence in SENTENCES.items() if name in table.shown]
     for name, baseline in table.baselines.items():
         if name in table.shown:
@@ -75,11 +71,7 @@ def failures_of(block: Block) -> list[str]:
     return sentences
 
 
-def _is_compared(table: Table) -> bool:
-    return any(not one.stand_in for one in table.matches)
-
-
-def _sources(table: Table) -> list[str]:
+def _sources(table: Table, *, is_compared: bool) -> list[str]:
     """Return which tables the published numbers are from, and what the differences and their marks mean."""
     if not table.sources or not table.matches:
         return []
@@ -87,7 +79,7 @@ def _sources(table: Table) -> list[str]:
         f"{source.name}, {'table' if len(source.tables) == 1 else 'tables'} {' and '.join(source.tables)}"
         for source in table.sources
     )
-    if not _is_compared(table):
+    if not is_compared:
         return [f"paper: {papers}."]
     unit_of = "row" if table.columns else "column"
     said = f"paper: {papers}. diff: our value minus the paper's, in the unit of the {unit_of}."
@@ -121,11 +113,10 @@ def _best(table: Table) -> list[str]:
     return [f"{best}{test if is_tested else ''}.", *(f"Not compared with the best: {reason}." for reason in reasons)]
 
 
-def _times(table: Table) -> list[str]:
+def _times(table: Table, *, is_compared: bool) -> list[str]:
     """Return where the times were measured, and which of them cannot be compared with the others."""
-    compared = _is_compared(table)
     usual = table.machine if table.measured_on == UNKNOWN else _machine_name(table.measured_on)
-    ratio = "; ratio: the paper's time, on its own machine, divided by ours" if compared else ""
+    ratio = "; ratio: the paper's time, on its own machine, divided by ours" if is_compared else ""
     sentences = [f"Training times were measured on {usual}{ratio}."] if usual else []
     elsewhere, busy = [], []
     for block in table.blocks:
@@ -135,14 +126,14 @@ def _times(table: Table) -> list[str]:
                 elsewhere.append(f"{name} ({', '.join(sorted(map(_machine_name, others)))})")
             if line.conditions.busy:
                 busy.append(f"{name} ({100 * (line.conditions.load or 0.0):.0f} %)")
-    end = "cannot be compared with the others" + (" and have no ratio" if compared else "")
     if elsewhere:
-        sentences.append(f"Times of other machines {end}: {listed(elsewhere)}.")
+        end = "; they have no ratio" if is_compared else ""
+        which = "Times of different machines, which cannot be compared with the others"
+        sentences.append(f"{which}{end}: {listed(elsewhere)}.")
     if busy:
-        share = f"{100 * BUSY:.0f} %"
-        sentences.append(
-            f"Times of fits at whose start others used more than {share} of the machine {end}: {listed(busy)}."
-        )
+        end = " and have no ratio" if is_compared else ""
+        which = f"Others used more than {100 * BUSY:.0f} % of the machine when fits began: {listed(busy)}"
+        sentences.append(f"{which}; these times cannot be compared{end}.")
     return sentences
 
 
@@ -158,33 +149,3 @@ def _sizes(block: Block) -> str:
     published = [(fact.metric, f"{int(fact.mean):,}" if fact.mean.isdigit() else fact.mean) for fact in block.facts]
     theirs = ", ".join(FACTS[name].format(size) for name, size in published)
     return f"{block.label}: {ours}. Table {block.facts[0].table} says of {block.facts[0].label}: {theirs}."
-
-
-def _most_relevant(block: Block) -> str:
-    """Return at which points of other methods the first method finds fewer relevant features with as many features.
-
-    The share that the first method finds is interpolated linearly between its points.
-    """
-    lines = [line for line in block.lines if along_path([line], "relevant_found")]
-    if not lines:
-        return ""
-    first = path_of(lines[0])
-    own = along_path([line for line in lines if path_of(line) == first], "relevant_found")
-    sizes, shares, _ = zip(*own, strict=True)
-    fewer: dict[str, list[str]] = {}
-    n_points = 0
-    for line in lines:
-        ((size, share, _),) = along_path([line], "relevant_found")
-        if path_of(line) != first and sizes[0] <= size <= sizes[-1]:
-            n_points += 1
-            ours = float(np.interp(size, sizes, shares))
-            if share - ours >= SMALLEST_SHARE:
-                text = f"{size:.0f} ({100 * share:.1f} against {100 * ours:.1f} %)"
-                fewer.setdefault(path_label(line), []).append(text)
-    count = sum(map(len, fewer.values()))
-    where = "; ".join(f"{label} at {', '.join(places)}" for label, places in fewer.items())
-    return (
-        f"{block.label}: the other methods have {n_points} points from {sizes[0]:.0f} to {sizes[-1]:.0f} features. "
-        f"With the same number of features, {path_label(lines[0])} finds at least as many of the relevant ones as "
-        f"{n_points - count} of these points, and fewer than {count}{f': {where}' if where else ''}."
-    )

@@ -48,18 +48,15 @@ class Document:
     caption: Sequence[str]
 
 
-def right_aligned(
-    header: list[str], rows: Sequence[list[str]], notes: Sequence[str] = (), *, break_heads: bool = False
+def aligned(
+    header: list[str], rows: Sequence[list[str]], notes: Sequence[str] = (), papers: Sequence[int] = ()
 ) -> Grid:
-    """Return a grid with right-aligned columns after the first; `break_heads`: heads have two lines."""
-    heads = [[header[0]], *(head.split(" ", 1) if break_heads else [head] for head in header[1:])]
-    widths = [max(map(len, [*texts, *head])) for head, *texts in zip(heads, *rows, strict=True)]
-    padded = [[row[0], *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
-    return Grid(header, padded, notes=notes)
+    """Return a grid whose columns after the first are padded to one width, with plus-minus signs below each other."""
+    columns = [_padded(texts, head) for head, *texts in list(zip(header, *rows, strict=True))[1:]]
+    return Grid(header, [[row[0], *texts] for row, *texts in zip(rows, *columns, strict=True)], papers, notes)
 
 
-def aligned(column: Sequence[str], head: str) -> list[str]:
-    """Return the texts of a column padded to one width, so that their plus-minus signs are below each other."""
+def _padded(column: Sequence[str], head: str) -> list[str]:
     marked = [text.rstrip().endswith((BEST, ALIKE)) for text in column]
     if any(marked):
         pairs = zip(column, marked, strict=True)

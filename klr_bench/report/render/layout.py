@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -22,10 +21,9 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.printing import no_formula
 from klr_bench.report.labels import NONE, PLUS_MINUS, UNITS, column_label, line_label, number, three_digits, title_of
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.model import Printed
 from klr_bench.report.papers.verdicts import mark_of, marks_of
 from klr_bench.report.render.caption import caption, failures_of
-from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned, right_aligned
+from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned
 from klr_bench.report.significance import Mark
 from klr_bench.report.table import Block, Line, Table
 from klr_bench.report.writing import csv_text
@@ -50,30 +48,29 @@ def document(table: Table) -> Document:
 
 
 def _plain(block: Block, causes: Causes) -> Grid:
-    """Lay out a block with a column per metric, whose numbers are aligned at their plus-minus signs."""
+    """Lay out a block with a column per metric."""
+    header, rows, papers = [block.label, "ok"], list[list[str]](), list[int]()
     is_compared = any(not one.stand_in for one in block.matches)
-    published = [any(metric.name in line.matches for metric in block.metrics) for line in block.lines]
-    columns = [("ok", [(f"{line.n_ok}/{line.n_repeats}", "") for line in block.lines])]
+    differences = {
+        metric.name: _with_marks([_comparison(line.matches.get(metric.name), metric, causes) for line in block.lines])
+        for metric in block.metrics
+        if is_compared and metric.compared
+    }
     for metric in block.metrics:
-        matches = [line.matches.get(metric.name) for line in block.lines]
-        ours = [_measured(block, line, metric) for line in block.lines]
-        columns.append((title_of(metric), list(zip(ours, [_published(one, metric) for one in matches], strict=True))))
-        if is_compared and metric.compared:
-            texts = _with_marks([_comparison(one, metric, causes) for one in matches])
-            columns.append((COMPARISONS[metric.compared], [(text, "") for text in texts]))
-    names: list[str] = []
-    papers: list[int] = []
-    for line, is_published in zip(block.lines, published, strict=True):
-        names.append(line_label(line))
-        if is_published:
-            papers.append(len(names))
-            names.append("  paper")
-    texts_of = []
-    for head, pairs in columns:
-        texts = [text for pair, two in zip(pairs, published, strict=True) for text in pair[: 1 + two]]
-        texts_of.append(aligned(texts, head))
-    rows = [list(row) for row in zip(names, *texts_of, strict=True)]
-    return Grid([block.label, *(head for head, _ in columns)], rows, papers, failures_of(block))
+        header += [title_of(metric), *([COMPARISONS[metric.compared]] if metric.name in differences else [])]
+    for place, line in enumerate(block.lines):
+        ours, paper = [line_label(line), f"{line.n_ok}/{line.n_repeats}"], ["  paper", ""]
+        for metric in block.metrics:
+            ours.append(_measured(block, line, metric))
+            paper.append(_published(line.matches.get(metric.name), metric))
+            if metric.name in differences:
+                ours.append(differences[metric.name][place])
+                paper.append("")
+        rows.append(ours)
+        if any(metric.name in line.matches for metric in block.metrics):
+            papers.append(len(rows))
+            rows.append(paper)
+    return aligned(header, rows, failures_of(block), papers)
 
 
 def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
@@ -102,7 +99,7 @@ def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
             papers += range(len(rows), len(rows) + len(below))
             rows += below
     header = [block.label, *(f"{parameter}={value_text(value)}" for value in order)]
-    return replace(right_aligned(header, rows, failures_of(block)), papers=papers)
+    return aligned(header, rows, failures_of(block), papers)
 
 
 def _mark(block: Block, line: Line, metric: Metric) -> Mark | None:
@@ -116,15 +113,13 @@ def _measured(block: Block, line: Line, metric: Metric) -> str:
 
 
 def _published(match: Match | None, metric: Metric) -> str:
-    return NONE if match is None else as_published(match.printed, metric)
-
-
-def as_published(line: Printed, metric: Metric) -> str:
     """Return a published number as the paper prints it; a fraction as percent if ours are percents."""
-    numbers = [number for number in (line.mean, line.std) if number]
+    if match is None:
+        return NONE
+    numbers = [number for number in (match.printed.mean, match.printed.std) if number]
     if metric.unit == "count":
         numbers[0] = f"{Decimal(numbers[0]):,}"
-    elif metric.unit == "percent" and line.unit == "fraction":
+    elif metric.unit == "percent" and match.printed.unit == "fraction":
         numbers = [f"{Decimal(number).scaleb(2):f}" for number in numbers]
     return PLUS_MINUS.join(numbers)
 

@@ -34,13 +34,11 @@ def show_all(documents: Iterable[Document], console: Console) -> None:
 
 def show(document: Document, console: Console) -> None:
     """Print a document, wide enough for all numbers if the width is not limited."""
-    from rich.text import Text
-
     width, left_out, unlimited = console.width, dict[str, None](), is_unlimited(console)
     page_width = max(PLAIN_WIDTH, width) if unlimited else width
     try:
         console.width = page_width
-        console.print(Text(_encodable(document.title, console), style="bold"))
+        console.print(_text(document.title, console, "bold"))
         for whole in document.grids[:MOST_GRIDS]:
             console.print()
             grid = _fitting(whole, page_width)
@@ -50,14 +48,14 @@ def show(document: Document, console: Console) -> None:
             console.width = page_width
             left_out |= dict.fromkeys(head for head in whole.header if head not in grid.header)
             for note in whole.notes:
-                console.print(Text(_encodable(f"! {note}", console), style="yellow"))
+                console.print(_text(f"! {note}", console, "yellow"))
         console.print()
         more = len(document.grids) - MOST_GRIDS
         if more > 0:
             console.print(f"{more:,} more tables are left out here. format=md writes all.")
         narrow = f"Left out, because the terminal is too narrow: {', '.join(left_out)}. format=md shows all columns."
         for line in [*document.caption, *([narrow] if left_out else [])]:
-            console.print(Text(_encodable(line, console), style="dim"))
+            console.print(_text(line, console, "dim"))
     finally:
         console.width = width
 
@@ -83,31 +81,31 @@ def _widths(grid: Grid) -> list[int]:
 def _rich_table(grid: Grid, console: Console) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
-    from rich.text import Text
 
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, head in enumerate(grid.header):
         # Heads of two words have two lines: the numbers decide how wide a column is.
         text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
-        title = Text(_encodable(text, console), style="bold", justify="right" if number else "left")
+        title = _text(text, console, "bold")
+        title.justify = "right" if number else "left"
         table.add_column(title, overflow="fold")
     for number, row in enumerate(grid.rows):
-        texts = [Text(_encodable(row[0], console)), *(_styled(text, console) for text in row[1:])]
+        texts = [_text(row[0], console), *(_styled(text, console) for text in row[1:])]
         table.add_row(*texts, style="dim" if number in grid.papers else "")
     return table
 
 
 def _styled(text: str, console: Console) -> Text:
+    parts = [_text(part, console, STYLES.get(part.rstrip()[-1:], "")) for part in text.split(SEPARATOR)]
+    return _text(SEPARATOR, console).join(parts)
+
+
+def _text(text: str, console: Console, style: str = "") -> Text:
+    """Return a text in the characters that a console can write."""
     from rich.text import Text
 
-    parts = [Text(_encodable(part, console), STYLES.get(part.rstrip()[-1:], "")) for part in text.split(SEPARATOR)]
-    return Text(SEPARATOR).join(parts)
-
-
-def _encodable(text: str, console: Console) -> str:
-    """Return a text in the characters that a console can write."""
-    if console.encoding.startswith("utf"):
-        return text
-    for sign, plain in PLAIN.items():
-        text = text.replace(sign, plain)
-    return text.encode(console.encoding, "backslashreplace").decode(console.encoding)
+    if not console.encoding.startswith("utf"):
+        for sign, plain in PLAIN.items():
+            text = text.replace(sign, plain)
+        text = text.encode(console.encoding, "backslashreplace").decode(console.encoding)
+    return Text(text, style)

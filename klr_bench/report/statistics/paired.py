@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from scipy.special import stdtr, stdtrit
 
 Array = NDArray[np.float64]
@@ -82,14 +81,6 @@ def holm(p_values: ArrayLike) -> Array:
     adjusted = np.full(p.shape, np.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
-
-
-def welch_interval(first: Array, second: Array, level: float = 0.95) -> Interval:
-    """Return Welch's t interval of mean(first) - mean(second), whose lengths and spreads may differ."""
-    test = stats.ttest_ind(first, second, equal_var=False)
-    low, high = test.confidence_interval(level)
-    n = np.array(min(len(first), len(second)))
-    return Interval(n, np.asarray(first.mean() - second.mean()), low, high, test.pvalue)
 
 
 def _moments(differences: ArrayLike, ratio: ArrayLike) -> tuple[NDArray[np.int64], Array, Array]:

@@ -63,8 +63,7 @@ def test_friedman_is_that_of_scipy(scores: np.ndarray) -> None:
         assert found == pytest.approx((len(scores), expected.statistic, expected.pvalue), abs=1e-9)
 
 
-@pytest.mark.exhaustive
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000), st.integers(6, 15), st.integers(2, 5))
 def test_wilcoxon_with_holm_is_that_of_scikit_posthocs(seed: int, n: int, k: int) -> None:
     scores = np.random.default_rng(seed).normal(size=(n, k)) + 0.4 * np.arange(k)
@@ -77,21 +76,9 @@ def test_wilcoxon_with_holm_is_that_of_scikit_posthocs(seed: int, n: int, k: int
     np.testing.assert_allclose(found.p_holm, adjusted, atol=1e-9)
 
 
-def test_nemenyi_is_that_of_scikit_posthocs() -> None:
-    """Two methods whose ranks differ by the critical difference have p = 0.05 there."""
-    scores = np.random.default_rng(0).normal(size=(12, 5)) + 0.5 * np.arange(5)
-    p = scikit_posthocs.posthoc_nemenyi_friedman(scores).to_numpy()
-    ranks = across.ranks(scores)
-    apart = np.abs(ranks[:, None] - ranks)
-    for level in (0.5, 0.9, 0.95, 0.99):
-        np.testing.assert_array_equal(apart > across.nemenyi(5, 12, level), p < 1 - level)
-    level = 1 - p[0, 4]
-    assert across.nemenyi(5, 12, level) == pytest.approx(apart[0, 4], abs=1e-6)
-
-
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(SCORES, st.randoms())
-def test_neither_the_order_of_the_data_sets_nor_that_of_the_methods_matters(scores: np.ndarray, random) -> None:
+def test_the_order_of_data_sets_and_methods_does_not_matter(scores: np.ndarray, random) -> None:
     rows, columns = (random.sample(range(size), size) for size in scores.shape)
     moved = scores[rows][:, columns]
     np.testing.assert_allclose(across.ranks(moved), across.ranks(scores)[columns])
