@@ -60,8 +60,7 @@ class Marks:
     """Why some methods, or all, were not compared with the best; empty if all were."""
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """A metric of methods that are compared: `values` (methods, repeats), NaN if a value is missing.
 
     `ratio`, (methods,), is n_test / n_train if each repeat splits the same set again, 0 if it does not, and infinite if

@@ -173,7 +173,7 @@ def test_pairs_have_the_same_data_and_split(make: Make, first: Any, second: Any,
     ("ours", "theirs", "datasets", "outcome", "reason"),
     [
         (ACCURACIES, OTHERS, {}, Outcome.SPLIT, "a manifest does not say how the data are split"),
-        (ACCURACIES[:2], OTHERS[:2], CONFIG["datasets"], Outcome.FEW, "a test needs 3 repeats in both runs; run with"),
+        (ACCURACIES[:2], OTHERS[:2], CONFIG["datasets"], Outcome.FEW, "fewer than 3 repeats in a run; use repeats=3"),
         ((0.5, 0.75, 1.0), (0.25, 0.5, 0.75), CONFIG["datasets"], Outcome.CONSTANT, "the same difference in each"),
     ],
 )
@@ -346,7 +346,7 @@ def test_the_command_compares_a_name_a_path_and_two_results_folders(
         ("against=demo", "the same folder twice"),
         ("against={one}/../one/demo", "the same folder twice"),
         ("against=rinks", "Did you mean 'rings'?"),
-        ("against=rings", "The first has Baseline on MAGIC, "),
+        ("against=rings", "expected two runs with a method in common, got Baseline on MAGIC, "),
         ("results_dir={one},{one}/.. against=rings", "both name the other run"),
         ("results_dir={one},{one}/..,{one}/x", "expected one folder, or two as in results_dir=X,Y, got 3"),
         ("against=rings table=3", "table: has no effect"),

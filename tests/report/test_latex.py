@@ -71,7 +71,6 @@ def test_columns_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.Cap
         (["columns=acuracy"], "Did you mean 'accuracy'?"),
         (["columns=objective"], "no record of oskl_magic has objective"),
         (["format=tex", "orientation=colum"], "Did you mean 'column'?"),
-        (["format=tex", "label=tab one"], "expected letters, digits"),
         (["caption=MAGIC"], "add tex to format="),
     ):
         assert main([*arguments, *wrong]) == 2

@@ -153,7 +153,7 @@ def test_what_cannot_be_compared_has_a_reason(tmp_path: Path, records: list[Reco
     assert {mark.p for mark in found} == {None}
     sentences = caption(built)
     assert "‡ (bold): the best mean of a column." in sentences
-    assert any(line.startswith(f"Not compared with the best: {reason}") for line in sentences)
+    assert any(line.startswith(f"Not compared with the best on Moons: {reason}") for line in sentences)
 
 
 def test_only_repeats_that_succeeded_for_both_are_compared(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_only_repeats_that_succeeded_for_both_are_compared(tmp_path: Path) -> No
     assert found["nc"].difference == pytest.approx(0.0012)
     assert (found["oskl"].place, found["oskl"].p) == ("", None)
     reason = "1 of 2 methods (2 repeats in common; a comparison needs at least 3)"
-    assert f"Not compared with the best: {reason}." in caption(built)
+    assert f"Not compared with the best on Moons: {reason}." in caption(built)
 
 
 def test_in_a_table_of_parameter_values_methods_are_compared_in_their_column(tmp_path: Path) -> None:

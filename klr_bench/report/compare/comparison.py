@@ -111,28 +111,25 @@ def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> 
         check_choice("columns", name, one.manifest.metrics | other.manifest.metrics)
     shared = [method for method in one.methods if method in other.methods]
     if not shared:
-        names = [shown(listed([run.label(method) for method in run.methods]), 300) for run in (one, other)]
-        fail(
-            f"{one.name}, {other.name}: expected two runs with a data set, an algorithm and its variant in common. "
-            f"The first has {names[0]}. The second has {names[1]}."
-        )
+        has = [shown(listed([run.label(method) for method in run.methods]), 300) for run in (one, other)]
+        fail(f"{one.name}, {other.name}: expected two runs with a method in common, got {has[0]}; and {has[1]}.")
     pairings = {dataset: pairing_of(dataset, one, other) for dataset, _ in shared}
     order = [*one.manifest.config.datasets, *sorted(pairings)]
     shared.sort(key=lambda method: (order.index(method[0]), one.manifest.order(method[1])))
     numbers: list[Number] = []
     times_differ = {}
     for method in shared:
-        pairing, ours, theirs = pairings[method[0]], one.counting(method), other.counting(method)
-        both = ours.keys() & theirs.keys()
+        pairing, sides = pairings[method[0]], [one.counting(method), other.counting(method)]
+        both = sides[0].keys() & sides[1].keys()
         if pairing.kind != "unpaired" and both:
-            ours, theirs = ({n: row for n, row in rows.items() if n in both} for rows in (ours, theirs))
-        reason = times_differ[method] = _why_times_differ(conditions_of(ours.values()), conditions_of(theirs.values()))
+            sides = [{n: row for n, row in rows.items() if n in both} for rows in sides]
+        reason = times_differ[method] = _why_times_differ(*(conditions_of(rows.values()) for rows in sides))
         for metric in _metrics(one, other, columns):
-            numbers.append(_number(method, metric, ours, theirs, pairing, comparable=not reason))
+            numbers.append(_number(method, metric, sides, pairing, comparable=not reason))
     numbers = [number for number in numbers if number.first.n or number.second.n]
     tested = [number for number in numbers if number.p_raw is not None]
-    for name in {number.metric.name for number in tested}:
-        of_metric = [number for number in tested if number.metric.name == name]
+    for metric in dict.fromkeys(number.metric for number in tested):
+        of_metric = [number for number in tested if number.metric == metric]
         for number, p in zip(of_metric, holm(np.array([one.p_raw for one in of_metric])).tolist(), strict=True):
             number.p = p
     return Comparison(
@@ -156,10 +153,10 @@ def report_comparison(
     columns: Sequence[str] | None = None,
     output: Path | None = None,
 ) -> list[Path]:
-    """Show what differs between two results folders, results/<experiment>, and write its files; return their paths.
+    """Show what differs between two results folders, and write its files; return their paths.
 
-    `formats` are some of FORMATS, without pdf; `columns` the metrics that are compared, the usual ones if None;
-    `output` the folder of against.md, against.tex and against.csv (<first>/report).  Raises KlrBenchError as `compare`.
+    `formats` are some of FORMATS, without pdf; `output` is the folder of against.md, against.tex and against.csv, by
+    default <first>/report.  Raises KlrBenchError as `compare`.
     """
     check_formats(formats)
 
@@ -195,23 +192,17 @@ def _why_times_differ(first: Conditions, second: Conditions) -> str:
 
 
 def _number(
-    method: MethodKey,
-    metric: Metric,
-    ours: Mapping[int, Row],
-    theirs: Mapping[int, Row],
-    pairing: Pairing,
-    *,
-    comparable: bool,
+    method: MethodKey, metric: Metric, rows: Sequence[Mapping[int, Row]], pairing: Pairing, *, comparable: bool
 ) -> Number:
     sides = [
-        {n: value for n, row in sorted(rows.items()) if not math.isnan(value := row.get(metric.name, math.nan))}
-        for rows in (ours, theirs)
+        {n: value for n, row in sorted(side.items()) if not math.isnan(value := row.get(metric.name, math.nan))}
+        for side in rows
     ]
     both = [n for n in sides[0] if n in sides[1]]
     ratio = 0.0
     if pairing.kind == "paired" and both:
         sides = [{n: side[n] for n in both} for side in sides]
-        ratio = float(np.mean([split_ratio(ours[n]) for n in both])) if pairing.resampled else 0.0
+        ratio = float(np.mean([split_ratio(rows[0][n]) for n in both])) if pairing.resampled else 0.0
     one, other = (np.array([*side.values()]) for side in sides)
     number = Number(method, metric, Entry.of(one), Entry.of(other))
     if number.first.mean is None or number.second.mean is None or (pairing.kind == "paired" and not both):

@@ -46,8 +46,9 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
     """Return the settings that differ, those of the configuration later, and those without an effect last."""
     one, other = (flat(run.content) for run in (first, second))
     hidden = []
-    seeds = [{f"{row['seed']:g}" for row in run.rows} for run in (first, second)]
-    machines = [{", ".join(filter(None, one)) for one in conditions_of(run.rows).machines} for run in (first, second)]
+    records = [[row for rows in run.methods.values() for row in rows.values()] for run in (first, second)]
+    seeds = [{f"{row['seed']:g}" for row in rows} for rows in records]
+    machines = [{", ".join(filter(None, machine)) for machine in conditions_of(rows).machines} for rows in records]
     names = {"seed": seeds, "machine of the records": machines}
     pairs = {name: ("; ".join(sorted(ours)), "; ".join(sorted(theirs))) for name, (ours, theirs) in names.items()}
     for section, other_section in SECTIONS.items():

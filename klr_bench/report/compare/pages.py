@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from klr_bench.errors import shown
 from klr_bench.printing import no_formula
@@ -101,8 +102,8 @@ def _settings(two: Comparison) -> Grid:
 def _cell_sentences(two: Comparison) -> list[str]:
     cells, said, partly = two.cells, [], []
     if cells.conflicts:
-        others = [one.key for one in two.settings if one.key.startswith(("versions.", "machine"))]
-        also = f" Also different: {listed(others)}." if others else ""
+        keys = [one.key for one in two.settings if one.key.startswith(("versions.", "machine"))]
+        also = f" Also different: {listed(keys)}." if keys else ""
         said.append(
             f"Not reproducible: {len(cells.conflicts):,} of {counted(cells.n_equal_keys, 'cell')} with equal keys have "
             f"different numbers, although equal keys mean equal data, split, parameters, seed and code.{also}"
@@ -112,11 +113,10 @@ def _cell_sentences(two: Comparison) -> list[str]:
         f"seed and code), {cells.n_equal_numbers:,} with equal numbers (except times and memory)."
     )
     in_tables = {one.metric.name for one in two.numbers}
-    hidden = [
-        f"{shown(name)} ({counted(n, 'cell')})" for name, n in cells.discrepancies.items() if name not in in_tables
-    ]
-    if hidden:
-        said.append(f"Different with equal seed, data and split, but not in the tables: {listed(hidden)}.")
+    others = {shown(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
+    if others:
+        counts = listed([f"{name} ({counted(count, 'cell')})" for name, count in others.items()])
+        said.append(f"Different with equal seed, data and split, but not in the tables: {counts}.")
     for side, unmatched, measured in zip(SIDES, cells.unmatched, cells.measured, strict=True):
         if unmatched:
             names = shown(listed([f"{name} ({count:,})" for name, count in unmatched.items()]), 500)
@@ -143,9 +143,7 @@ def _test_sentences(two: Comparison) -> list[str]:
 
 def _test(one: Number, pairing: Pairing) -> str:
     if one.outcome is Outcome.FEW:
-        return (
-            f"No p-value (a test needs {LEAST_REPEATS} repeats in both runs; run with repeats={LEAST_REPEATS} or more)"
-        )
+        return f"No p-value (fewer than {LEAST_REPEATS} repeats in a run; use repeats={LEAST_REPEATS} or more)"
     if one.outcome is not Outcome.TESTED:
         return f"No p-value ({pairing.because if pairing.kind == 'unknown' else one.outcome.value})"
     if pairing.kind == "unpaired":
@@ -175,15 +173,13 @@ def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list
       Baseline               5  85.4 ± 0.5  85.0 ± 0.5  +0.44  0.275           no
       OSKL G=1               5  84.9 ± 0.4  84.9 ± 0.3  +0.02  0.901           no
     """
-    grids: dict[str, dict[str, list[list[str]]]] = {}
+    groups: dict[str, dict[str, list[list[str]]]] = {}
     for one in numbers:
         if one.outcome is not Outcome.EQUAL:
-            groups = grids.setdefault(_dataset(two, one), {})
-            rows = groups.setdefault(title_of(one.metric), [[title_of(one.metric), *("" for _ in heads)]])
+            titles = groups.setdefault(_dataset(two, one), {})
+            rows = titles.setdefault(title_of(one.metric), [[title_of(one.metric), *("" for _ in heads)]])
             rows.append([f"  {two.first.method_label(one.method)}", *_texts(one)[: len(heads)]])
-    return [
-        aligned([label, *heads], [row for rows in groups.values() for row in rows]) for label, groups in grids.items()
-    ]
+    return [aligned([label, *heads], [*chain.from_iterable(titles.values())]) for label, titles in groups.items()]
 
 
 def _texts(one: Number) -> list[str]:

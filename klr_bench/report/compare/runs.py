@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from klr_bench.config.splitting import RESAMPLING, SplitSpec
+from klr_bench.config.splitting import RESAMPLING
 from klr_bench.errors import fail, shown
 from klr_bench.report.labels import column_label
 from klr_bench.report.load import Results, read_results
@@ -37,13 +37,10 @@ class Run:
     """The name of its folder, or the path if both folders have the same name."""
     folder: Path
     results: Results
+    manifest: Manifest
+    """The part of the manifest that a report reads."""
     content: Mapping[str, Any]
-    """The manifest, as plain values of schema version 2."""
-
-    @property
-    def manifest(self) -> Manifest:
-        """The part of the manifest that a report reads."""
-        return self.results.manifest
+    """The whole manifest, as plain values of schema version 2."""
 
     @cached_property
     def methods(self) -> dict[MethodKey, dict[int, Row]]:
@@ -56,11 +53,6 @@ class Run:
         for row in records.to_dict("records"):
             methods.setdefault((row["dataset"], (row["algorithm"], row["variant"])), {})[int(row["repeat"])] = row
         return methods
-
-    @property
-    def rows(self) -> list[Row]:
-        """All records."""
-        return [row for rows in self.methods.values() for row in rows.values()]
 
     def counting(self, method: MethodKey) -> dict[int, Row]:
         """Return the repeats of a method that enter its mean: the successful ones, else those at a time limit."""
@@ -77,21 +69,13 @@ class Run:
         """Return the print name of a method on a data set: "OSKL G=4 on MAGIC"."""
         return f"{self.method_label(method)} on {self.manifest.dataset_label(method[0])}"
 
-    def split(self, dataset: str) -> SplitSpec | None:
-        """Return how a data set is split, or None if the manifest does not say it."""
-        asked = self.manifest.asked(dataset)
-        return None if asked is None or isinstance(asked.split, str) else asked.split
-
     def row_settings(self, dataset: str) -> dict[str, str]:
         """Return the settings on which the rows of a data set depend; in schema version 1 it holds its source."""
         datasets = self.content["config"].get("datasets") or {}
         settings = flat(datasets.get(self.manifest.configured_name(dataset)))
-        present = {key.removeprefix("source."): str(value) for key, value in settings.items() if value is not None}
-        return {
-            key: value
-            for key, value in present.items()
-            if key.partition(".")[0] in ROW_KEYS and key.rpartition(".")[2] not in FILE_KEYS and value != "False"
-        }
+        present = {key.removeprefix("source."): value for key, value in settings.items() if value not in (None, False)}
+        keys = [key for key in present if key.partition(".")[0] in ROW_KEYS and key.rpartition(".")[2] not in FILE_KEYS]
+        return {key: str(present[key]) for key in keys}
 
 
 def flat(value: Any, path: str = "") -> dict[str, Any]:
@@ -112,7 +96,8 @@ def read_two(first: Path, second: Path) -> list[Run]:
     for folder in (first, second):
         results, content = read_results(folder), read_yaml(folder / "manifest.yaml")
         content = upgraded_manifest(content) if results.manifest.schema_version == 1 else content
-        runs.append(Run(shown(folder.name if first.name != second.name else folder), folder, results, content))
+        name = shown(folder.name if first.name != second.name else folder)
+        runs.append(Run(name, folder, results, results.manifest, content))
     return runs
 
 
@@ -132,8 +117,8 @@ def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
 
     Equal keys prove it; otherwise it is assumed that both versions split in the same way.
     """
-    splits = [run.split(dataset) for run in (first, second)]
-    if None in splits:
+    splits = [getattr(run.manifest.asked(dataset), "split", None) for run in (first, second)]
+    if any(split is None or isinstance(split, str) for split in splits):
         return Pairing("unknown", "a manifest does not say how the data are split")
     resampled = any(isinstance(split, RESAMPLING) for split in splits)
     pairs = [(one, other) for method, _, one, other in cells_of_both(first, second) if method[0] == dataset]

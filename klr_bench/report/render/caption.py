@@ -106,11 +106,8 @@ def _best(table: Table) -> list[str]:
         "methods. Times are not marked"
     )
     is_tested = any(mark.p is not None for _, marks in found for mark in marks.lines.values())
-    reasons = [
-        reason if len(labels) == len(table.blocks) else f"{reason} (on {', '.join(labels)})"
-        for reason, labels in missing.items()
-    ]
-    return [f"{best}{test if is_tested else ''}.", *(f"Not compared with the best: {reason}." for reason in reasons)]
+    reasons = [f"Not compared with the best on {', '.join(labels)}: {reason}." for reason, labels in missing.items()]
+    return [f"{best}{test if is_tested else ''}.", *reasons]
 
 
 def _times(table: Table, *, is_compared: bool) -> list[str]:

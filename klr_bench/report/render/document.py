@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from klr_bench.errors import fail
 from klr_bench.parsing import check_choice
 from klr_bench.report.labels import PLUS_MINUS
 from klr_bench.report.writing import ORIENTATIONS
@@ -15,7 +14,6 @@ BEST, ALIKE = "‡", "†"
 """Marks of the best number of a column, and of those that are not distinguishable from it."""
 PREAMBLE = r"\usepackage{booktabs}\usepackage{graphicx}\usepackage{rotating}\usepackage[T1]{fontenc}"
 """What the LaTeX of a table needs."""
-LABEL = re.compile(r"[A-Za-z0-9:._-]+")
 TEX_ESCAPES = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -116,8 +114,6 @@ class Placing:
 
     def __post_init__(self) -> None:
         check_choice("orientation", self.orientation, ORIENTATIONS)
-        if self.label is not None and not LABEL.fullmatch(self.label):
-            fail(f"label: expected letters, digits, and : . _ - as in tab:magic, got {self.label!r}.")
 
 
 def latex(document: Document, placing: Placing | None = None) -> str:

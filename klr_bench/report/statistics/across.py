@@ -88,18 +88,11 @@ def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int
     """
     order = np.argsort(np.asarray(average_ranks), kind="stable")
     near = [set(np.flatnonzero(row).tolist()) - {place} for place, row in enumerate(alike[order][:, order])]
-    cliques: list[list[int]] = []
-
-    def grow(group: set[int], candidates: set[int], done: set[int]) -> None:  # Bron and Kerbosch, with a pivot
-        if not candidates and not done and len(group) > 1:
-            cliques.append(sorted(group))
-        pivot = max(candidates | done, key=lambda place: len(near[place] & candidates), default=None)
-        for place in sorted(candidates - near[pivot]) if pivot is not None else ():
-            grow(group | {place}, candidates & near[place], done & near[place])
-            candidates, done = candidates - {place}, done | {place}
-
-    grow(set(), set(range(len(near))), set())
-    return [tuple(int(order[place]) for place in clique) for clique in sorted(cliques)]
+    cliques: set[frozenset[int]] = {frozenset()}
+    for place, neighbors in enumerate(near):
+        larger = cliques | {(clique & neighbors) | {place} for clique in cliques}
+        cliques = {one for one in larger if not any(one < other for other in larger)}
+    return [tuple(int(order[place]) for place in clique) for clique in sorted(map(sorted, cliques)) if len(clique) > 1]
 
 
 def ratios(times: ArrayLike) -> Array:
