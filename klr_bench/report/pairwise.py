@@ -66,14 +66,14 @@ def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
 
 def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
     """Return the pairs of each data set on which some method has the metric."""
-    found = []
+    comparisons = []
     for block in table.blocks:
         columns = [line.column for line in block.lines]
         of_block = samples(block.groups, columns, metric.name, resampled=block.resampled, by=table.columns)
         compared = [pair for one in of_block if len(one.columns) <= MOST_LINES for pair in pairs(one, metric)]
         if of_block:
-            found.append(OnDataset(block, metric, compared))
-    return found
+            comparisons.append(OnDataset(block, metric, compared))
+    return comparisons
 
 
 def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
@@ -116,27 +116,31 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
 
 def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> Document:
     """Return the texts of all comparisons."""
-    grids = [_pairs_grid(found) for found in data_sets] + [grid for found in over for grid in _over_grids(found)]
-    sentences = _caption(data_sets) + [sentence for found in over for sentence in _over_sentences(found)]
+    grids = [_pairs_grid(one) for one in data_sets] + [grid for one in over for grid in _over_grids(one)]
+    sentences = _caption(data_sets) + [sentence for one in over for sentence in _over_sentences(one)]
     nothing = "No metric of this table has a direction, so that nothing is compared."
     return Document(f"{table.title or table.experiment}: comparisons", grids, sentences or [nothing])
 
 
-def _pairs_grid(found: OnDataset) -> Grid:
-    labels = {line.column: line_label(line) for line in found.block.lines}
-    is_rate = found.metric.unit == "percent"
-    points = " (points)" if is_rate else UNITS[found.metric.unit].head
-    header = [f"{found.block.label}: {found.metric.title.lower()}", "repeats", f"difference{points}"]
+def _pairs_grid(comparison: OnDataset) -> Grid:
+    labels = {line.column: line_label(line) for line in comparison.block.lines}
+    is_rate = comparison.metric.unit == "percent"
+    points = " (points)" if is_rate else UNITS[comparison.metric.unit].head
+    header = [f"{comparison.block.label}: {comparison.metric.title.lower()}", "repeats", f"difference{points}"]
     header += [f"interval ({100 * LEVEL:.0f} %)", "p", "p Holm", "P worse", *["P equivalent"] * is_rate, "P better"]
-    listed, marks = list(found.pairs), found.block.marks.get(found.metric.name, Marks())
+    listed, marks = list(comparison.pairs), comparison.block.marks.get(comparison.metric.name, Marks())
     notes = [f"not compared with the best: {marks.missing}"] if marks.missing else []
     if len(listed) > MOST_PAIRS:
         best = {column for column, mark in marks.lines.items() if mark.place == "best"}
         listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
-        notes.append(f"{len(found.pairs):,} pairs, of which those with the best method are listed; format=csv has all")
+        notes.append(
+            f"{len(comparison.pairs):,} pairs, of which those with the best method are listed; format=csv has all"
+        )
     rows = []
     for pair in listed:
-        difference, low, high = (_difference(value, found.metric) for value in (pair.difference, pair.low, pair.high))
+        difference, low, high = (
+            _difference(value, comparison.metric) for value in (pair.difference, pair.low, pair.high)
+        )
         shares = [pair.worse, *[pair.equivalent] * is_rate, pair.better]
         row = [f"{labels[pair.first]} - {labels[pair.second]}", str(pair.n), difference]
         row += [NONE if NONE in (low, high) else f"{low} to {high}", _p(pair.p), _p(pair.p_holm)]
@@ -155,65 +159,62 @@ def _p(value: float) -> str:
     return NONE if math.isnan(value) else "<0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-def _over_grids(found: OverDatasets) -> list[Grid]:
-    if found.wilcoxon is None:
+def _over_grids(over: OverDatasets) -> list[Grid]:
+    if over.wilcoxon is None:
         return []
-    head, labels = f"{found.n} data sets: {found.metric.title.lower()}", [line_label(line) for line in found.lines]
+    head, labels = f"{over.n} data sets: {over.metric.title.lower()}", [line_label(line) for line in over.lines]
     letters = [
-        "".join(chr(ord("a") + number % 26) for number, group in enumerate(found.groups) if place in group)
+        "".join(chr(ord("a") + number % 26) for number, group in enumerate(over.groups) if place in group)
         for place in range(len(labels))
     ]
     ranks = [
-        [label, f"{rank:.2f}", group or NONE] for label, rank, group in zip(labels, found.ranks, letters, strict=True)
+        [label, f"{rank:.2f}", group or NONE] for label, rank, group in zip(labels, over.ranks, letters, strict=True)
     ]
     places = list(combinations(range(len(labels)), 2))
-    rows = [
-        [f"{labels[i]} - {labels[j]}", *(_p(part[i, j]) for part in found.wilcoxon)] for i, j in places[:MOST_PAIRS]
-    ]
+    rows = [[f"{labels[i]} - {labels[j]}", *(_p(part[i, j]) for part in over.wilcoxon)] for i, j in places[:MOST_PAIRS]]
     more = f"{len(places):,} pairs, of which the first {MOST_PAIRS} are listed; format=csv has all"
     notes = [more] if len(places) > MOST_PAIRS else []
     return [aligned([head, "average rank", "group"], ranks), aligned([head, "p", "p Holm"], rows, notes)]
 
 
 def _caption(data_sets: Sequence[OnDataset]) -> list[str]:
-    if not any(found.pairs for found in data_sets):
+    if not any(comparison.pairs for comparison in data_sets):
         return []
-    difference = "difference: the mean over the repeats that both methods have, first minus second."
-    if all(math.isnan(pair.p) for found in data_sets for pair in found.pairs):
-        return [difference]
-    return [
-        difference,
+    is_tested = any(not math.isnan(pair.p) for comparison in data_sets for pair in comparison.pairs)
+    sentences = [
+        "difference: the mean over the repeats that both methods have, first minus second.",
         "interval and p: of a paired t test, with the variance of Nadeau and Bengio if repeats split the same set "
         "again; if they differ in the order of the rows and the seed alone, it does not hold for other rows. p Holm: "
         "adjusted over all pairs of a data set, or of a column if the columns of the table are values of a parameter.",
         "P: the probability that the first method is worse than, equivalent to, or better than the second, by the "
         f"Bayesian correlated t test; equivalent: rates at most {100 * ROPE:g} percentage point apart.",
     ]
+    return sentences if is_tested else sentences[:1]
 
 
-def _over_sentences(found: OverDatasets) -> list[str]:
-    name, k = found.metric.title.lower(), len(found.lines)
-    if found.missing:
-        return [f"Over data sets nothing is compared for {name}: {found.missing}."]
-    assert found.friedman is not None
+def _over_sentences(over: OverDatasets) -> list[str]:
+    name, k = over.metric.title.lower(), len(over.lines)
+    if over.missing:
+        return [f"Over data sets nothing is compared for {name}: {over.missing}."]
+    assert over.friedman is not None
     sentences = [
         f"Over data sets, {name}: rank 1 is the best; methods that share a letter are not distinguishable at "
         f"{100 * (1 - LEVEL):.0f} % by Wilcoxon's signed-rank test of their means, adjusted by Holm over all pairs. "
-        f"Nemenyi's critical difference of two average ranks is {across.nemenyi(k, found.n, LEVEL):.2f}."
+        f"Nemenyi's critical difference of two average ranks is {across.nemenyi(k, over.n, LEVEL):.2f}."
     ]
-    if not math.isnan(found.friedman.p):
+    if not math.isnan(over.friedman.p):
         sentences.append(
-            f"Friedman's test that all methods are the same: chi^2 = {found.friedman.statistic:.2f} with {k - 1} "
-            f"degrees of freedom, p {'' if found.friedman.p < 1e-4 else '= '}{_p(found.friedman.p)}."
+            f"Friedman's test that all methods are the same: chi^2 = {over.friedman.statistic:.2f} with {k - 1} "
+            f"degrees of freedom, p {'' if over.friedman.p < 1e-4 else '= '}{_p(over.friedman.p)}."
         )
-    least = across.smallest_p(found.n, k)
+    least = across.smallest_p(over.n, k)
     if least >= 1 - LEVEL:
         sentences.append(
-            f"With {found.n} data sets and {counted(k * (k - 1) // 2, 'pair')} no p-value after Holm can be below "
+            f"With {over.n} data sets and {counted(k * (k - 1) // 2, 'pair')} no p-value after Holm can be below "
             f"{least:.2g}: no pair is distinguishable, whatever the results are; add data sets or leave methods out."
         )
-    if found.left_out:
-        names = ", ".join(line_label(line) for line in found.left_out)
+    if over.left_out:
+        names = ", ".join(line_label(line) for line in over.left_out)
         sentences.append(f"Left out, because they have no value on some data set: {names}.")
     return sentences
 
@@ -226,15 +227,15 @@ def statistics_csv(data_sets: Sequence[OnDataset], over: Sequence[OverDatasets])
     for data_set in data_sets:
         where = {"test": "paired_t", "dataset": no_formula(data_set.block.dataset), "metric": data_set.metric.name}
         rows += [where | pair._asdict() | _names(pair.first, pair.second) for pair in data_set.pairs]
-    for found in over:
-        if found.friedman is None or found.wilcoxon is None:
+    for one in over:
+        if one.friedman is None or one.wilcoxon is None:
             continue
-        metric = {"metric": found.metric.name, "n": found.n}
-        rows.append({"test": "friedman", **metric, "p": found.friedman.p, "statistic": found.friedman.statistic})
-        for i, j in combinations(range(len(found.lines)), 2):
-            values = {"p": found.wilcoxon.p[i, j], "p_holm": found.wilcoxon.p_holm[i, j]}
-            values |= {"rank": found.ranks[i], "other_rank": found.ranks[j]}
-            names = _names(found.lines[i].column, found.lines[j].column)
+        metric = {"metric": one.metric.name, "n": one.n}
+        rows.append({"test": "friedman", **metric, "p": one.friedman.p, "statistic": one.friedman.statistic})
+        for i, j in combinations(range(len(one.lines)), 2):
+            values = {"p": one.wilcoxon.p[i, j], "p_holm": one.wilcoxon.p_holm[i, j]}
+            values |= {"rank": one.ranks[i], "other_rank": one.ranks[j]}
+            names = _names(one.lines[i].column, one.lines[j].column)
             rows.append({"test": "wilcoxon", **metric, **values, **names})
     return pd.DataFrame(rows, columns=list(CSV_COLUMNS)).to_csv(index=False)
 

@@ -106,27 +106,27 @@ def marks(
     `groups` are its records by method.  `resampled`: whether each repeat splits the same set again.  `by` is a
     parameter whose values are columns of the table: only methods with the same value are compared.
     """
-    found = {}
+    by_metric = {}
     for metric in filter(is_marked, metrics):
         parts = [_marks(sample, metric) for sample in samples(groups, columns, metric.name, resampled=resampled, by=by)]
         lines = {column: mark for part in parts for column, mark in part.lines.items()}
         if lines:
-            found[metric.name] = Marks(lines, next(filter(None, (part.missing for part in parts)), ""))
-    return found
+            by_metric[metric.name] = Marks(lines, next(filter(None, (part.missing for part in parts)), ""))
+    return by_metric
 
 
 def samples(
     groups: Groups, columns: Sequence[Column], name: str, *, resampled: bool, by: str | None = None
 ) -> list[Sample]:
     """Return the values of a metric, one sample per value of the parameter `by`, of the methods that have some."""
-    found: dict[Any, dict[Column, list[Row]]] = {}
+    groups_of: dict[Any, dict[Column, list[Row]]] = {}
     for column in columns:
         rows = [
             row for row in groups.get(column, ()) if row["status"] == "ok" and not math.isnan(row.get(name, math.nan))
         ]
         if rows:
-            found.setdefault(column[1].get(by) if by else None, {})[column] = rows
-    return [_sample(methods, name, resampled=resampled) for methods in found.values()]
+            groups_of.setdefault(column[1].get(by) if by else None, {})[column] = rows
+    return [_sample(methods, name, resampled=resampled) for methods in groups_of.values()]
 
 
 def _sample(methods: Mapping[Column, Sequence[Row]], name: str, *, resampled: bool) -> Sample:
@@ -166,9 +166,9 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
     if len(means) < 2 or np.isnan(means).any() or (means == best_mean).all():
         return Marks()
     is_best = dict(zip(sample.columns, means == best_mean, strict=True))
-    found = {column: Mark("best" if is_best[column] else "") for column in sample.columns}
+    by_method = {column: Mark("best" if is_best[column] else "") for column in sample.columns}
     if len(means) > MOST_LINES:
-        return Marks(found, f"{len(means):,} methods; at most {MOST_LINES} are compared")
+        return Marks(by_method, f"{len(means):,} methods; at most {MOST_LINES} are compared")
     best = next(column for column in sample.columns if is_best[column])
     reasons = []
     for pair in pairs(sample, metric):
@@ -182,12 +182,12 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
             reasons.append(_reason(pair, sample))
         place: Literal["best", "alike", ""] = "alike" if pair.p_holm >= 1 - LEVEL else ""
         known = [value if math.isfinite(value) else None for value in numbers]
-        found[other] = Mark("best" if is_best[other] else place, pair.n, *known)
+        by_method[other] = Mark("best" if is_best[other] else place, pair.n, *known)
     if not reasons:
-        return Marks(found)
+        return Marks(by_method)
     ((reason, _),) = Counter(reasons).most_common(1)
     n_others = len(means) - 1
-    return Marks(found, reason if len(reasons) == n_others else f"{len(reasons)} of {n_others} methods ({reason})")
+    return Marks(by_method, reason if len(reasons) == n_others else f"{len(reasons)} of {n_others} methods ({reason})")
 
 
 def _reason(pair: Pair, sample: Sample) -> str:

@@ -1,4 +1,4 @@
-"""The best methods of a column, and those not distinguishable from them, are marked in every format."""
+"""Methods of an experiment compared: marks of the best in every format, and with `statistics=true` all pairs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import baycomp
+import numpy as np
 import pytest
 from rich.console import Console
+from scipy import stats
 
+from klr_bench.cli import main
 from klr_bench.parsing import parse
 from klr_bench.report import report
 from klr_bench.report.load import read_results
 from klr_bench.report.measured import measure
+from klr_bench.report.pairwise import chosen_metrics, on_data_sets, over_data_sets, statistics_document
 from klr_bench.report.papers.match import Source
 from klr_bench.report.papers.model import Paper
 from klr_bench.report.render.caption import caption
@@ -37,13 +42,20 @@ PAPER = {"title": "A paper", "authors": "Me", "venue": "Here", "year": 2026, "re
 SIZES = {"n_train": 80, "n_test": 20}
 
 
-def rows(
-    values: dict[str, Sequence[float | None]], metric: str = "accuracy", lam: str = "", **more: Any
-) -> list[Record]:
+def rows(values: Any, metric: str = "accuracy", lam: str = "", dataset: str = "moons", **more: Any) -> list[Record]:
+    """Return a record for each method and value; a value may be missing, None or NaN."""
     return [
-        record(name, lam, repeat, **({"dataset": "moons", metric: value, "fit_time_s": 0.5 + repeat} | SIZES | more))
+        record(
+            name,
+            lam,
+            repeat,
+            key=f"{dataset}-{name}-{lam}-{repeat}",
+            dataset=dataset,
+            **({metric: value, "fit_time_s": 0.5 + repeat} | SIZES | more),
+        )
         for name, of_repeats in values.items()
         for repeat, value in enumerate(of_repeats)
+        if value is None or not math.isnan(value)
     ]
 
 
@@ -215,3 +227,137 @@ def test_on_a_terminal_the_marks_are_more_than_a_style(tmp_path: Path) -> None:
     text = " ".join(file.getvalue().split())
     for words in ("90.5 +- 1.1^ ", "90.4 +- 0.9= ", "^ (bold): the best mean of a column; =: not distinguishable"):
         assert words in text
+
+
+def scores(n_data_sets: int) -> dict[str, np.ndarray]:
+    """Return accuracies (methods, repeats) by data set: the later methods are better."""
+    random = np.random.default_rng(0)
+    quality = np.array([0.70, 0.75, 0.752])[:, None]
+    return {
+        f"set{i:02}": quality + random.normal(0, 0.01, (3, 1)) + random.normal(0, 0.01, (3, 5))
+        for i in range(n_data_sets)
+    }
+
+
+def scored(folder: Path, values: dict[str, np.ndarray], metric: str = "accuracy") -> Table:
+    by_name = {name: dict(zip(ACCURACIES, of_set.tolist(), strict=True)) for name, of_set in values.items()}
+    records = [one for name, of_set in by_name.items() for one in rows(of_set, metric, dataset=name)]
+    datasets = {name: {"split": {"folds": 5}} for name in values}
+    return table(made(folder, records, datasets=datasets, algorithms={name: {} for name in ACCURACIES}))
+
+
+@pytest.mark.parametrize(("metric", "sign", "rope"), [("accuracy", 1, 0.01), ("log_loss", -1, 0.0)])
+def test_the_pairs_of_a_data_set_are_those_of_the_references(
+    tmp_path: Path, metric: str, sign: int, rope: float
+) -> None:
+    values = scores(1)
+    built = scored(tmp_path, values, metric)
+    (found,) = on_data_sets(built, *chosen_metrics(built, None))
+    assert (found.metric.name, len(found.pairs)) == (metric, 3)
+    by_name = dict(zip([*ACCURACIES], values["set00"], strict=True))
+    compared = []
+    for pair in found.pairs:
+        ours, others = by_name[pair.first[0]], by_name[pair.second[0]]
+        compared.append(reference.interval((ours - others).tolist(), 0.25, 0.95))
+        assert (pair.difference, pair.low, pair.high, pair.p) == pytest.approx(compared[-1], rel=1e-9)
+        shares = (pair.worse, pair.equivalent, pair.better) if rope else (pair.worse, pair.better)
+        assert shares == pytest.approx(baycomp.two_on_single(sign * others, sign * ours, rope=rope), abs=1e-9)
+    adjusted = reference.holm([p for *_, p in compared])
+    assert [pair.p_holm for pair in found.pairs] == pytest.approx(adjusted, rel=1e-9)
+
+
+def test_over_data_sets(tmp_path: Path) -> None:
+    values = scores(9)
+    built = scored(tmp_path, values)
+    found = over_data_sets(built, built.shown["accuracy"])
+    means = np.array([of_set.mean(axis=1) for of_set in values.values()])
+    ranks = dict(zip([*ACCURACIES], reference.ranks(means.tolist()), strict=True))
+    assert {line.algorithm: rank for line, rank in zip(found.lines, found.ranks, strict=True)} == pytest.approx(ranks)
+    assert list(found.ranks) == sorted(found.ranks)
+    assert found.friedman is not None
+    assert found.friedman.p == pytest.approx(stats.friedmanchisquare(*means.T).pvalue)
+    assert found.wilcoxon is not None
+    columns = [[*ACCURACIES].index(line.algorithm) for line in found.lines]
+    first = stats.wilcoxon(means[:, columns[0]], means[:, columns[2]]).pvalue
+    assert found.wilcoxon.p[0, 2] == pytest.approx(first)
+    assert found.wilcoxon.p_holm[0, 2] == pytest.approx(0.0078125 * 1.5)  # 2 / 2^9, times 3
+    assert (found.n, found.missing, found.left_out, found.groups) == (9, "", [], [(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("n", "missing"),
+    [(1, "1 data set; a comparison over data sets needs at least 6"), (5, "5 data sets; a comparison over"), (6, "")],
+)
+def test_fewer_than_six_data_sets_are_not_compared(tmp_path: Path, n: int, missing: str) -> None:
+    built = scored(tmp_path, scores(n))
+    metric = built.shown["accuracy"]
+    found = over_data_sets(built, metric)
+    assert found.missing.startswith(missing)
+    assert (found.friedman is None) == bool(missing)
+    document = statistics_document(built, on_data_sets(built, metric), [found])
+    assert len(document.grids) == n + (0 if missing else 2)
+    text = " ".join(document.caption)
+    assert (f"Over data sets nothing is compared for accuracy: {missing}" in text) == bool(missing)
+    assert ("With 6 data sets and 3 pairs no p-value after Holm can be below 0.094: no pair" in text) == (n == 6)
+
+
+def test_a_method_without_a_value_on_some_data_set_is_left_out_and_named(tmp_path: Path) -> None:
+    values = scores(8)
+    values["set03"][0] = np.nan
+    built = scored(tmp_path, values)
+    found = over_data_sets(built, built.shown["accuracy"])
+    assert {line.algorithm for line in found.lines} == {"margin", "oskl"}
+    caption = statistics_document(built, [], [found]).caption
+    assert "Left out, because they have no value on some data set: nc." in caption
+    assert not any("Friedman" in line for line in caption), "it is not a test of two methods"
+
+
+@pytest.mark.parametrize(("n_methods", "of"), [(3, ""), (1, "1 of 2 methods (")])
+def test_one_repeat_has_differences_and_no_p_values(tmp_path: Path, n_methods: int, of: str) -> None:
+    values = scores(1)
+    values["set00"][:n_methods, 1:] = np.nan
+    built = scored(tmp_path, values)
+    found = on_data_sets(built, built.shown["accuracy"])
+    document = statistics_document(built, found, [])
+    (grid,) = document.grids
+    reason = "1 repeat in common; a comparison needs at least 3"
+    assert grid.notes == [f"not compared with the best: {of}{reason}{')' if of else ''}"]
+    assert [math.isnan(pair.better) for pair in found[0].pairs] == [True, True, n_methods == 3]
+    assert [row[4].strip() == "-" for row in grid.rows] == [True, True, n_methods == 3]
+    only = ["difference: the mean over the repeats that both methods have, first minus second."]
+    assert (document.caption == only) == (n_methods == 3)
+
+
+def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scored(tmp_path, scores(9))
+    folder = tmp_path / "demo"
+    arguments = ["report", "experiment=demo", f"results_dir={tmp_path}"]
+    assert not any("statistics" in path.name for path in report(folder, console=quiet(), formats=["md", "csv"]))
+    assert main([*arguments, "statistics=true", "format=terminal,md,tex,csv"]) == 0
+    printed = capsys.readouterr().out
+    files = {kind: folder / "report" / f"statistics.{kind}" for kind in ("md", "tex", "csv")}
+    for text in (printed, files["md"].read_text(), files["tex"].read_text()):
+        assert "nc - margin" in text
+        assert "9 data sets: accuracy" in text
+        assert "Friedman" in text
+    assert all(str(path) in printed for path in files.values())
+    rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
+    assert [row["test"] for row in rows] == ["paired_t"] * 27 + ["friedman"] + ["wilcoxon"] * 3
+    assert all(float(row["low"]) < float(row["difference"]) < float(row["high"]) for row in rows[:27])
+    assert {row["p_holm"] == "" for row in rows if row["test"] != "friedman"} == {False}
+    assert main([*arguments, "statistics=true", "columns=n_train,accuracy"]) == 0
+    assert "set00: accuracy" in capsys.readouterr().out
+    assert main([*arguments, "statistics=true", "columns=n_train"]) == 0
+    assert "No metric of this table has a direction, so that nothing is compared." in capsys.readouterr().out
+    assert main(["report", "paper=zhang2013icml", "statistics=true"]) == 2
+    assert "a whole paper has no statistics" in capsys.readouterr().err
+
+
+def test_of_very_many_pairs_those_with_the_best_method_are_listed(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).random((20, 3)).tolist()
+    records = [one for G, of_line in enumerate(values) for one in rows({"oskl": of_line}, lam=f"G={G}")]
+    built = table(made(tmp_path, records))
+    found = on_data_sets(built, built.shown["accuracy"])
+    (grid,) = statistics_document(built, found, []).grids
+    assert (len(found[0].pairs), len(grid.rows)) == (190, 19)
+    assert grid.notes == ["190 pairs, of which those with the best method are listed; format=csv has all"]

@@ -119,7 +119,7 @@ def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> 
     numbers: list[Number] = []
     times_differ = {}
     for method in shared:
-        pairing, sides = pairings[method[0]], [one.counting(method), other.counting(method)]
+        pairing, sides = pairings[method[0]], [one.counted_rows(method), other.counted_rows(method)]
         both = sides[0].keys() & sides[1].keys()
         if pairing.kind != "unpaired" and both:
             sides = [{n: row for n, row in rows.items() if n in both} for rows in sides]
@@ -213,7 +213,6 @@ def _number(
         if comparable and metric.unit != "percent" and number.second.mean:
             number.ratio = number.first.mean / number.second.mean
         return number
-    is_known = pairing.kind != "unknown" and math.isfinite(ratio)
     spreads = [np.ptp(one - other)] if pairing.kind == "paired" else [np.ptp(one), np.ptp(other)]
     rounding = 1e-12 * max(1.0, float(np.abs(np.concatenate([one, other])).max()))
     same_repeats = sides[0].keys() == sides[1].keys()
@@ -221,7 +220,7 @@ def _number(
         number.outcome, number.difference = Outcome.EQUAL, 0.0
     elif not math.isfinite(number.difference):
         number.outcome = Outcome.INFINITE
-    elif not is_known:
+    elif pairing.kind == "unknown" or not math.isfinite(ratio):
         number.outcome = Outcome.SPLIT
     elif min(one.size, other.size) < LEAST_REPEATS:
         number.outcome = Outcome.FEW

@@ -59,12 +59,12 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
     for key in sorted(dict.fromkeys([*one, *other]), key=lambda key: key.startswith("config.")):
         if not SHOWN_ELSEWHERE.fullmatch(key) and not f"{key}.".startswith(tuple(hidden)):
             pairs[key] = _text(one.get(key)), _text(other.get(key))
-    found = [
+    settings = [
         Setting(shown(key.removeprefix("config."), LONGEST), *_cut(*texts), has_effect=not NO_EFFECT.fullmatch(key))
         for key, texts in pairs.items()
         if texts[0] != texts[1]
     ]
-    return sorted(found, key=lambda setting: not setting.has_effect)
+    return sorted(settings, key=lambda setting: not setting.has_effect)
 
 
 def _text(value: Any) -> str:
@@ -91,7 +91,7 @@ def parameter_differences(
 
     If repeats are pairs, the values of each repeat are compared, otherwise all values of a method.
     """
-    found: dict[tuple[str, str, str], list[str]] = {}
+    parameters: dict[tuple[str, str, str], list[str]] = {}
     for method, rows in first.methods.items():
         others = second.methods.get(method, {})
         if not others:
@@ -103,8 +103,8 @@ def parameter_differences(
             if ours != theirs if both else set(ours) != set(theirs):
                 texts = (listed(list(dict.fromkeys(side)), most=3) for side in (ours, theirs))
                 one, other = (shown(text, LONGEST) for text in texts)
-                found.setdefault((shown(name, LONGEST), one, other), []).append(first.label(method))
-    return found
+                parameters.setdefault((shown(name, LONGEST), one, other), []).append(first.label(method))
+    return parameters
 
 
 @dataclass

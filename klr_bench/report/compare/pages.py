@@ -100,15 +100,15 @@ def _settings(two: Comparison) -> Grid:
 
 
 def _cell_sentences(two: Comparison) -> list[str]:
-    cells, said, partly = two.cells, [], []
+    cells, sentences, partly = two.cells, [], []
     if cells.conflicts:
         keys = [one.key for one in two.settings if one.key.startswith(("versions.", "machine"))]
         also = f" Also different: {listed(keys)}." if keys else ""
-        said.append(
+        sentences.append(
             f"Not reproducible: {len(cells.conflicts):,} of {counted(cells.n_equal_keys, 'cell')} with equal keys have "
             f"different numbers, although equal keys mean equal data, split, parameters, seed and code.{also}"
         )
-    said.append(
+    sentences.append(
         f"{counted(cells.n_both, 'cell')} in both: {cells.n_equal_keys:,} with equal keys (data, split, parameters, "
         f"seed and code), {cells.n_equal_numbers:,} with equal numbers (except times and memory)."
     )
@@ -116,29 +116,29 @@ def _cell_sentences(two: Comparison) -> list[str]:
     others = {shown(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
     if others:
         counts = listed([f"{name} ({counted(count, 'cell')})" for name, count in others.items()])
-        said.append(f"Different with equal seed, data and split, but not in the tables: {counts}.")
+        sentences.append(f"Different with equal seed, data and split, but not in the tables: {counts}.")
     for side, unmatched, measured in zip(SIDES, cells.unmatched, cells.measured, strict=True):
         if unmatched:
             names = shown(listed([f"{name} ({count:,})" for name, count in unmatched.items()]), 500)
-            said.append(f"Only in {side}, {counted(sum(unmatched.values()), 'cell')}: {names}.")
+            sentences.append(f"Only in {side}, {counted(sum(unmatched.values()), 'cell')}: {names}.")
         if measured:
-            said.append(f"Measured in {side} only: {shown(listed(measured))}.")
+            sentences.append(f"Measured in {side} only: {shown(listed(measured))}.")
     for method in two.times_differ:
         for side, run in zip(SIDES, (two.first, two.second), strict=True):
             statuses = [row["status"] for row in run.methods[method].values()]
             if (n_ok := statuses.count("ok")) < len(statuses):
                 partly.append(f"{run.label(method)} ({n_ok:,} of {counted(len(statuses), 'repeat')} of {side})")
     end = "Only successful repeats enter a mean, or if there are none those at the time limit"
-    return said + ([f"{end}: {listed(partly)}."] if partly else [])
+    return sentences + ([f"{end}: {listed(partly)}."] if partly else [])
 
 
 def _test_sentences(two: Comparison) -> list[str]:
     """Return how differences are tested, and why others are not, each with the data sets."""
-    said: dict[str, dict[str, None]] = {}
+    labels_of: dict[str, dict[str, None]] = {}
     for one in two.numbers:
         if one.outcome is not Outcome.EQUAL:
-            said.setdefault(_test(one, two.pairings[one.method[0]]), {})[_dataset(two, one)] = None
-    return [f"{sentence}: {listed(list(labels))}." for sentence, labels in said.items()]
+            labels_of.setdefault(_test(one, two.pairings[one.method[0]]), {})[_dataset(two, one)] = None
+    return [f"{sentence}: {listed(list(labels))}." for sentence, labels in labels_of.items()]
 
 
 def _test(one: Number, pairing: Pairing) -> str:
@@ -161,8 +161,8 @@ def _time_sentences(two: Comparison) -> list[str]:
         "A/B: time or memory of A divided by that of B, both on the same machine, of which other processes used at "
         f"most {100 * BUSY:.0f} % when fits began, as far as the records say."
     )
-    said = [legend] if any(one.ratio is not None for one in two.all_numbers) else []
-    return said + [f"Times cannot be compared where {reason}." for reason in reasons]
+    sentences = [legend] if any(one.ratio is not None for one in two.all_numbers) else []
+    return sentences + [f"Times cannot be compared where {reason}." for reason in reasons]
 
 
 def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list[Grid]:

@@ -54,7 +54,7 @@ class Run:
             methods.setdefault((row["dataset"], (row["algorithm"], row["variant"])), {})[int(row["repeat"])] = row
         return methods
 
-    def counting(self, method: MethodKey) -> dict[int, Row]:
+    def counted_rows(self, method: MethodKey) -> dict[int, Row]:
         """Return the repeats of a method that enter its mean: the successful ones, else those at a time limit."""
         rows = self.methods[method]
         successful = {repeat: row for repeat, row in rows.items() if row["status"] == "ok"}

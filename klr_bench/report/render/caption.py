@@ -82,21 +82,21 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
     if not is_compared:
         return [f"paper: {papers}."]
     unit_of = "row" if table.columns else "column"
-    said = f"paper: {papers}. diff: our value minus the paper's, in the unit of the {unit_of}."
+    legend = f"paper: {papers}. diff: our value minus the paper's, in the unit of the {unit_of}."
     causes = [
         f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}."
         for place, cause in enumerate(table.causes, 1)
     ]
-    return [said, *mark_sentences(one.verdict for one in table.compared), *causes]
+    return [legend, *mark_sentences(one.verdict for one in table.compared), *causes]
 
 
 def _best(table: Table) -> list[str]:
     """Return what the marks of the best mean and which test decides, or what is missing for one."""
-    found = [(block.label, marks) for block in table.blocks for marks in block.marks.values()]
-    if not found:
+    marks_of = [(block.label, marks) for block in table.blocks for marks in block.marks.values()]
+    if not marks_of:
         return []
     missing: dict[str, dict[str, None]] = {}
-    for label, marks in found:
+    for label, marks in marks_of:
         if marks.missing:
             missing.setdefault(marks.missing, {})[label] = None
     best = f"{BEST} (bold): the best mean of a {'metric in its ' if table.columns else ''}column"
@@ -105,7 +105,7 @@ def _best(table: Table) -> list[str]:
         "corrected (Nadeau and Bengio) if each repeat splits the data again, with Holm's adjustment over all pairs of "
         "methods. Times are not marked"
     )
-    is_tested = any(mark.p is not None for _, marks in found for mark in marks.lines.values())
+    is_tested = any(mark.p is not None for _, marks in marks_of for mark in marks.lines.values())
     reasons = [f"Not compared with the best on {', '.join(labels)}: {reason}." for reason, labels in missing.items()]
     return [f"{best}{test if is_tested else ''}.", *reasons]
 
