@@ -169,9 +169,10 @@ def test_what_cannot_be_compared_has_a_reason(tmp_path: Path, records: list[Reco
 
 
 def test_only_repeats_that_succeeded_for_both_are_compared(tmp_path: Path) -> None:
-    records = [*rows(ACCURACIES), record("nc", "", 5, dataset="moons", accuracy=0.1, **SIZES)]
-    failed = [record("oskl", "", n, dataset="moons", status="timeout", accuracy=0.9, **SIZES) for n in range(3)]
-    built = table(made(tmp_path, [*records, *failed]))
+    records = rows(ACCURACIES | {"nc": [*ACCURACIES["nc"], 0.1]})
+    failed = rows({"oskl": [0.9] * 3}, status="timeout")
+    keys = {one.key for one in failed}
+    built = table(made(tmp_path, [*(one for one in records if one.key not in keys), *failed]))
     found = marks(built)
     assert found["margin"].place == "best"
     assert (found["nc"].n, found["oskl"].n) == (5, 2)

@@ -63,7 +63,7 @@ def test_shares_add_up_change_sides_and_are_the_one_sided_p_values(differences: 
     assert 2 * min(shares.worse, shares.better) == pytest.approx(corrected_interval(differences, ratio).p, abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(P_VALUES)
 def test_holm_is_that_of_the_definition_and_of_statsmodels(p_values: list[float]) -> None:
     adjusted = holm(p_values)
