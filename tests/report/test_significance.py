@@ -44,17 +44,11 @@ SIZES = {"n_train": 80, "n_test": 20}
 
 def rows(values: Any, metric: str = "accuracy", lam: str = "", dataset: str = "moons", **more: Any) -> list[Record]:
     """Return a record for each method and value; a value may be missing, None or NaN."""
+    shared = SIZES | {"dataset": dataset}
     return [
-        record(
-            name,
-            lam,
-            repeat,
-            key=f"{dataset}-{name}-{lam}-{repeat}",
-            dataset=dataset,
-            **({metric: value, "fit_time_s": 0.5 + repeat} | SIZES | more),
-        )
+        record(name, lam, n, **(shared | {"key": f"{dataset}-{name}-{lam}-{n}", "fit_time_s": n, metric: value} | more))
         for name, of_repeats in values.items()
-        for repeat, value in enumerate(of_repeats)
+        for n, value in enumerate(of_repeats)
         if value is None or not math.isnan(value)
     ]
 

@@ -73,7 +73,7 @@ def _text(value: Any) -> str:
         return NONE
     if isinstance(value, float):
         return f"{value:.9g}"
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    return value if isinstance(value, str) else json.dumps(value, default=str, skipkeys=True)
 
 
 def _cut(first: str, second: str) -> tuple[str, str]:
