@@ -105,12 +105,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.drawn(0.02)
 def test_a_table_with_odd_labels(tmp_path: Path, draw: Random) -> None:
     text, message = label(draw), odd(draw) + " end"
-    made = table(labelled(tmp_path / "mine", text, message))
-    text_of = printed(document(made))
+    built = table(labelled(tmp_path / "mine", text, message))
+    text_of = printed(document(built))
     assert text in text_of
     assert "end" in text_of
     assert is_harmless(text_of)
-    files = table_files(made, document(made), FORMATS)
+    files = table_files(built, document(built), FORMATS)
     check_latex(files["table.tex"])
     markdown, values = files["table.md"], list(csv.reader(files["table.csv"].splitlines()))
     assert re.search(r"(?<!\\)[<*`\[$]", markdown.replace("|:---", "")) is None
@@ -132,8 +132,8 @@ def check_latex(text: str) -> None:
 def test_a_picture_with_odd_labels(tmp_path: Path, text: str) -> None:
     import matplotlib.text
 
-    written = report(labelled(tmp_path / "mine", text, drawn=True), console=console()[0], formats=("md", "tex", "csv"))
-    (picture,) = [path for path in written if path.suffix == ".svg"]
+    paths = report(labelled(tmp_path / "mine", text, drawn=True), console=console()[0], formats=("md", "tex", "csv"))
+    (picture,) = [path for path in paths if path.suffix == ".svg"]
     xml.fromstring(picture.read_text(encoding="utf-8"))
     assert picture.stat().st_size < 10**6
     drawn = matplotlib.text.Text(text=plain(text))

@@ -41,8 +41,8 @@ def test_tables_compile_into_a_paper(name: str, orientation: str, tmp_path: Path
     (tmp_path / "paper.tex").write_text(PAPER % tex(name, placing), encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     for _ in range(2):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=120)
-        assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+        process = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=120)
+        assert process.returncode == 0, process.stdout.decode(errors="replace")[-2000:]
     log = (tmp_path / "paper.log").read_text(encoding="latin-1")
     wide = [float(points) for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
     assert max(wide, default=0.0) < 1.0

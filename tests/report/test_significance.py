@@ -53,7 +53,7 @@ def rows(values: Any, metric: str = "accuracy", lam: str = "", dataset: str = "m
     ]
 
 
-def made(folder: Path, records: Sequence[Record], split: dict[str, Any] | None = None, **config: Any) -> Path:
+def folder_of(folder: Path, records: Sequence[Record], split: dict[str, Any] | None = None, **config: Any) -> Path:
     """Write results; by default the manifest does not say how they are split, which counts as split again."""
     datasets = {"moons": {"label": "Moons"} | ({"split": split} if split else {})}
     asked = {"title": "Marks", "repeats": 5, "datasets": datasets, "algorithms": {}, "sweep": {}, "experiment": "demo"}
@@ -83,25 +83,25 @@ def places(built: Table, metric: str = "accuracy") -> dict[str, str]:
     ],
 )
 def test_marks_are_those_of_a_slow_reference(tmp_path: Path, split: dict[str, Any] | None, ratio: float) -> None:
-    found = marks(table(made(tmp_path, rows(ACCURACIES), split)))
+    result = marks(table(folder_of(tmp_path, rows(ACCURACIES), split)))
     pairs = list(combinations(ACCURACIES, 2))
     compared = [
         reference.interval([a - b for a, b in zip(ACCURACIES[i], ACCURACIES[j], strict=True)], ratio, 0.95)
         for i, j in pairs
     ]
     adjusted = reference.holm([p for *_, p in compared])
-    assert found.pop("nc") == Mark("best")
+    assert result.pop("nc") == Mark("best")
     for (i, other), (mean, low, high, p), p_holm in zip(pairs, compared, adjusted, strict=True):
         if i == "nc":
-            mark = found.pop(other)
+            mark = result.pop(other)
             assert mark.place == ("alike" if p_holm >= 0.05 else "")
             numbers = (mark.n, mark.difference, mark.low, mark.high, mark.p, mark.p_holm)
             assert numbers == pytest.approx((5, -mean, -high, -low, p, p_holm), rel=1e-9)
-    assert found == {}
+    assert result == {}
 
 
 def test_the_lowest_loss_is_the_best(tmp_path: Path) -> None:
-    built = table(made(tmp_path, rows(ACCURACIES, "log_loss")))
+    built = table(folder_of(tmp_path, rows(ACCURACIES, "log_loss")))
     assert places(built, "log_loss") == {"oskl": "best", "margin": "", "nc": ""}
     assert all((mark.difference or 0) >= 0 for mark in marks(built, "log_loss").values())
 
@@ -112,7 +112,7 @@ def test_times_memory_and_metrics_without_a_direction_have_no_marks(tmp_path: Pa
     for number, one in enumerate(records):  # no column is constant
         one.metrics.update({name: number for name in ("fit_time_s", "n_updates", "peak_memory_mb", "objective")})
         one.metrics["load"] = 0.01 * number
-    built = table(made(tmp_path, records, metrics=[*unmarked, "accuracy"]))
+    built = table(folder_of(tmp_path, records, metrics=[*unmarked, "accuracy"]))
     assert list(built.shown) == [*unmarked, "accuracy"]
     assert list(built.blocks[0].marks) == ["accuracy"]
 
@@ -129,7 +129,7 @@ SOME = [0.9, 0.8, 0.7]
     ],
 )
 def test_equal_means_are_all_the_best_but_not_in_a_constant_column(tmp_path: Path, values: Any, expected: Any) -> None:
-    built = table(made(tmp_path, rows(values)))
+    built = table(folder_of(tmp_path, rows(values)))
     assert places(built) == expected
     assert any("‡" in line for line in caption(built)) == bool(expected)
 
@@ -152,11 +152,11 @@ OTHER_SEED = [*rows({"nc": ACCURACIES["nc"]}, seed=0), *rows({"oskl": ACCURACIES
     ],
 )
 def test_what_cannot_be_compared_has_a_reason(tmp_path: Path, records: list[Record], reason: str) -> None:
-    built = table(made(tmp_path, records))
+    built = table(folder_of(tmp_path, records))
     ((_, of_metric),) = built.blocks[0].marks.items()
-    found = list(of_metric.lines.values())
-    assert sorted(mark.place for mark in found) == [*[""] * (len(found) - 1), "best"]
-    assert {mark.p for mark in found} == {None}
+    result = list(of_metric.lines.values())
+    assert sorted(mark.place for mark in result) == [*[""] * (len(result) - 1), "best"]
+    assert {mark.p for mark in result} == {None}
     sentences = caption(built)
     assert "‡ (bold): the best mean of a column." in sentences
     assert any(line.startswith(f"Not compared with the best on Moons: {reason}") for line in sentences)
@@ -166,31 +166,31 @@ def test_only_repeats_that_succeeded_for_both_are_compared(tmp_path: Path) -> No
     records = rows(ACCURACIES | {"nc": [*ACCURACIES["nc"], 0.1]})
     failed = rows({"oskl": [0.9] * 3}, status="timeout")
     keys = {one.key for one in failed}
-    built = table(made(tmp_path, [*(one for one in records if one.key not in keys), *failed]))
-    found = marks(built)
-    assert found["margin"].place == "best"
-    assert (found["nc"].n, found["oskl"].n) == (5, 2)
-    assert found["nc"].difference == pytest.approx(0.0012)
-    assert (found["oskl"].place, found["oskl"].p) == ("", None)
+    built = table(folder_of(tmp_path, [*(one for one in records if one.key not in keys), *failed]))
+    result = marks(built)
+    assert result["margin"].place == "best"
+    assert (result["nc"].n, result["oskl"].n) == (5, 2)
+    assert result["nc"].difference == pytest.approx(0.0012)
+    assert (result["oskl"].place, result["oskl"].p) == ("", None)
     reason = "1 of 2 methods (2 repeats in common; a comparison needs at least 3)"
     assert f"Not compared with the best on Moons: {reason}." in caption(built)
 
 
 def test_in_a_table_of_parameter_values_methods_are_compared_in_their_column(tmp_path: Path) -> None:
     worse = {name: [value - 0.3 for value in values] for name, values in ACCURACIES.items()}
-    results = read_results(made(tmp_path, rows(worse, lam="lam=0.5") + rows(ACCURACIES, lam="lam=0.2")))
+    results = read_results(folder_of(tmp_path, rows(worse, lam="lam=0.5") + rows(ACCURACIES, lam="lam=0.2")))
     by_lam = parse(Paper, PAPER | {"tables": {"1": {"title": "Results", "columns": "lam"}}})
     built = build(measure(results), [Source("a paper", by_lam, [], ["1"])])
-    found = {
+    result = {
         (name, variant["lam"]): mark.place for (name, variant), mark in built.blocks[0].marks["accuracy"].lines.items()
     }
     expected = zip(ACCURACIES, ("best", "alike", ""), strict=True)
-    assert found == {(name, lam): place for name, place in expected for lam in (0.5, 0.2)}
+    assert result == {(name, lam): place for name, place in expected for lam in (0.5, 0.2)}
     assert any(line.startswith("‡ (bold): the best mean of a metric in its column; †") for line in caption(built))
 
 
 def test_the_marks_are_in_every_format(tmp_path: Path) -> None:
-    folder = made(tmp_path, rows(ACCURACIES))
+    folder = folder_of(tmp_path, rows(ACCURACIES))
     report(folder, console=quiet(), formats=["md", "tex", "csv"])
     files = {kind: (folder / "report" / f"table.{kind}").read_text(encoding="utf-8") for kind in ("md", "tex", "csv")}
     text = shown(folder)
@@ -213,7 +213,7 @@ def test_on_a_terminal_the_marks_are_more_than_a_style(tmp_path: Path) -> None:
     class Ascii(io.StringIO):
         encoding = "ascii"
 
-    folder = made(tmp_path, rows(ACCURACIES))
+    folder = folder_of(tmp_path, rows(ACCURACIES))
     text = shown(folder, force_terminal=True, color_system="standard", width=120)
     assert "\x1b[1m90.5 ± 1.1‡\x1b[0m" in text
     assert "\x1b[4m90.4 ± 0.9†\x1b[0m" in text
@@ -234,11 +234,11 @@ def scores(n_data_sets: int) -> dict[str, np.ndarray]:
     }
 
 
-def scored(folder: Path, values: dict[str, np.ndarray], metric: str = "accuracy") -> Table:
+def table_of(folder: Path, values: dict[str, np.ndarray], metric: str = "accuracy") -> Table:
     by_name = {name: dict(zip(ACCURACIES, of_set.tolist(), strict=True)) for name, of_set in values.items()}
     records = [one for name, of_set in by_name.items() for one in rows(of_set, metric, dataset=name)]
     datasets = {name: {"split": {"folds": 5}} for name in values}
-    return table(made(folder, records, datasets=datasets, algorithms={name: {} for name in ACCURACIES}))
+    return table(folder_of(folder, records, datasets=datasets, algorithms={name: {} for name in ACCURACIES}))
 
 
 @pytest.mark.parametrize(("metric", "sign", "rope"), [("accuracy", 1, 0.01), ("log_loss", -1, 0.0)])
@@ -246,37 +246,37 @@ def test_the_pairs_of_a_data_set_are_those_of_the_references(
     tmp_path: Path, metric: str, sign: int, rope: float
 ) -> None:
     values = scores(1)
-    built = scored(tmp_path, values, metric)
-    (found,) = on_data_sets(built, *chosen_metrics(built, None))
-    assert (found.metric.name, len(found.pairs)) == (metric, 3)
+    built = table_of(tmp_path, values, metric)
+    (result,) = on_data_sets(built, *chosen_metrics(built, None))
+    assert (result.metric.name, len(result.pairs)) == (metric, 3)
     by_name = dict(zip([*ACCURACIES], values["set00"], strict=True))
     compared = []
-    for pair in found.pairs:
+    for pair in result.pairs:
         ours, others = by_name[pair.first[0]], by_name[pair.second[0]]
         compared.append(reference.interval((ours - others).tolist(), 0.25, 0.95))
         assert (pair.difference, pair.low, pair.high, pair.p) == pytest.approx(compared[-1], rel=1e-9)
         shares = (pair.worse, pair.equivalent, pair.better) if rope else (pair.worse, pair.better)
         assert shares == pytest.approx(baycomp.two_on_single(sign * others, sign * ours, rope=rope), abs=1e-9)
     adjusted = reference.holm([p for *_, p in compared])
-    assert [pair.p_holm for pair in found.pairs] == pytest.approx(adjusted, rel=1e-9)
+    assert [pair.p_holm for pair in result.pairs] == pytest.approx(adjusted, rel=1e-9)
 
 
 def test_over_data_sets(tmp_path: Path) -> None:
     values = scores(9)
-    built = scored(tmp_path, values)
-    found = over_data_sets(built, built.shown["accuracy"])
+    built = table_of(tmp_path, values)
+    result = over_data_sets(built, built.shown["accuracy"])
     means = np.array([of_set.mean(axis=1) for of_set in values.values()])
     ranks = dict(zip([*ACCURACIES], reference.ranks(means.tolist()), strict=True))
-    assert {line.algorithm: rank for line, rank in zip(found.lines, found.ranks, strict=True)} == pytest.approx(ranks)
-    assert list(found.ranks) == sorted(found.ranks)
-    assert found.friedman is not None
-    assert found.friedman.p == pytest.approx(stats.friedmanchisquare(*means.T).pvalue)
-    assert found.wilcoxon is not None
-    columns = [[*ACCURACIES].index(line.algorithm) for line in found.lines]
+    assert {line.algorithm: rank for line, rank in zip(result.lines, result.ranks, strict=True)} == pytest.approx(ranks)
+    assert list(result.ranks) == sorted(result.ranks)
+    assert result.friedman is not None
+    assert result.friedman.p == pytest.approx(stats.friedmanchisquare(*means.T).pvalue)
+    assert result.wilcoxon is not None
+    columns = [[*ACCURACIES].index(line.algorithm) for line in result.lines]
     first = stats.wilcoxon(means[:, columns[0]], means[:, columns[2]]).pvalue
-    assert found.wilcoxon.p[0, 2] == pytest.approx(first)
-    assert found.wilcoxon.p_holm[0, 2] == pytest.approx(0.0078125 * 1.5)  # 2 / 2^9, times 3
-    assert (found.n, found.missing, found.left_out, found.groups) == (9, "", [], [(0, 1)])
+    assert result.wilcoxon.p[0, 2] == pytest.approx(first)
+    assert result.wilcoxon.p_holm[0, 2] == pytest.approx(0.0078125 * 1.5)  # 2 / 2^9, times 3
+    assert (result.n, result.missing, result.left_out, result.groups) == (9, "", [], [(0, 1)])
 
 
 @pytest.mark.parametrize(
@@ -284,12 +284,12 @@ def test_over_data_sets(tmp_path: Path) -> None:
     [(1, "1 data set; a comparison over data sets needs at least 6"), (5, "5 data sets; a comparison over"), (6, "")],
 )
 def test_fewer_than_six_data_sets_are_not_compared(tmp_path: Path, n: int, missing: str) -> None:
-    built = scored(tmp_path, scores(n))
+    built = table_of(tmp_path, scores(n))
     metric = built.shown["accuracy"]
-    found = over_data_sets(built, metric)
-    assert found.missing.startswith(missing)
-    assert (found.friedman is None) == bool(missing)
-    document = statistics_document(built, on_data_sets(built, metric), [found])
+    result = over_data_sets(built, metric)
+    assert result.missing.startswith(missing)
+    assert (result.friedman is None) == bool(missing)
+    document = statistics_document(built, on_data_sets(built, metric), [result])
     assert len(document.grids) == n + (0 if missing else 2)
     text = " ".join(document.caption)
     assert (f"Over data sets nothing is compared for accuracy: {missing}" in text) == bool(missing)
@@ -299,10 +299,10 @@ def test_fewer_than_six_data_sets_are_not_compared(tmp_path: Path, n: int, missi
 def test_a_method_without_a_value_on_some_data_set_is_left_out_and_named(tmp_path: Path) -> None:
     values = scores(8)
     values["set03"][0] = np.nan
-    built = scored(tmp_path, values)
-    found = over_data_sets(built, built.shown["accuracy"])
-    assert {line.algorithm for line in found.lines} == {"margin", "oskl"}
-    caption = statistics_document(built, [], [found]).caption
+    built = table_of(tmp_path, values)
+    result = over_data_sets(built, built.shown["accuracy"])
+    assert {line.algorithm for line in result.lines} == {"margin", "oskl"}
+    caption = statistics_document(built, [], [result]).caption
     assert "Left out, because they have no value on some data set: nc." in caption
     assert not any("Friedman" in line for line in caption), "it is not a test of two methods"
 
@@ -311,20 +311,20 @@ def test_a_method_without_a_value_on_some_data_set_is_left_out_and_named(tmp_pat
 def test_one_repeat_has_differences_and_no_p_values(tmp_path: Path, n_methods: int, of: str) -> None:
     values = scores(1)
     values["set00"][:n_methods, 1:] = np.nan
-    built = scored(tmp_path, values)
-    found = on_data_sets(built, built.shown["accuracy"])
-    document = statistics_document(built, found, [])
+    built = table_of(tmp_path, values)
+    result = on_data_sets(built, built.shown["accuracy"])
+    document = statistics_document(built, result, [])
     (grid,) = document.grids
     reason = "1 repeat in common; a comparison needs at least 3"
     assert grid.notes == [f"not compared with the best: {of}{reason}{')' if of else ''}"]
-    assert [math.isnan(pair.better) for pair in found[0].pairs] == [True, True, n_methods == 3]
+    assert [math.isnan(pair.better) for pair in result[0].pairs] == [True, True, n_methods == 3]
     assert [row[4].strip() == "-" for row in grid.rows] == [True, True, n_methods == 3]
     only = ["difference: the mean over the repeats that both methods have, first minus second."]
     assert (document.caption == only) == (n_methods == 3)
 
 
 def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    scored(tmp_path, scores(9))
+    table_of(tmp_path, scores(9))
     folder = tmp_path / "demo"
     arguments = ["report", "experiment=demo", f"results_dir={tmp_path}"]
     assert not any("statistics" in path.name for path in report(folder, console=quiet(), formats=["md", "csv"]))
@@ -351,8 +351,8 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.Captur
 def test_of_very_many_pairs_those_with_the_best_method_are_listed(tmp_path: Path) -> None:
     values = np.random.default_rng(0).random((20, 3)).tolist()
     records = [one for G, of_line in enumerate(values) for one in rows({"oskl": of_line}, lam=f"G={G}")]
-    built = table(made(tmp_path, records))
-    found = on_data_sets(built, built.shown["accuracy"])
-    (grid,) = statistics_document(built, found, []).grids
-    assert (len(found[0].pairs), len(grid.rows)) == (190, 19)
+    built = table(folder_of(tmp_path, records))
+    result = on_data_sets(built, built.shown["accuracy"])
+    (grid,) = statistics_document(built, result, []).grids
+    assert (len(result[0].pairs), len(grid.rows)) == (190, 19)
     assert grid.notes == ["190 pairs, of which those with the best method are listed; format=csv has all"]

@@ -33,12 +33,12 @@ SCORES = arrays.arrays(float, st.tuples(st.integers(6, 9), st.integers(3, 5)), e
 def test_the_example_of_demsar() -> None:
     assert across.ranks(DEMSAR) == pytest.approx([3.143, 2.000, 2.893, 1.964], abs=5e-4)
     assert across.nemenyi(4, 14) == pytest.approx(1.25, abs=5e-3)
-    found = across.friedman(DEMSAR)
+    result = across.friedman(DEMSAR)
     # The paper's 9.28 is without the correction for ties, which divides it by 1 - sum (t^3 - t) / (n k (k^2 - 1)).
     ties = sum((c**3 - c).sum() for row in DEMSAR for c in [np.unique(row, return_counts=True)[1]])
-    assert found.statistic * (1 - ties / (14 * 4 * 15)) == pytest.approx(9.28, abs=5e-3)
-    assert found.n == 14
-    assert found.p < 0.05
+    assert result.statistic * (1 - ties / (14 * 4 * 15)) == pytest.approx(9.28, abs=5e-3)
+    assert result.n == 14
+    assert result.p < 0.05
 
 
 def test_the_critical_values_of_demsar() -> None:
@@ -57,11 +57,11 @@ def test_wilcoxon_with_holm_is_that_of_scikit_posthocs(seed: int, n: int, k: int
     scores = np.random.default_rng(seed).normal(size=(n, k)) + 0.4 * np.arange(k)
     frame = pd.DataFrame(scores).melt(var_name="method", value_name="score")
     of = {"val_col": "score", "group_col": "method"}
-    found = across.wilcoxon(scores)
+    result = across.wilcoxon(scores)
     expected = scikit_posthocs.posthoc_wilcoxon(frame, **of).to_numpy()
-    np.testing.assert_allclose(found.p, expected, atol=1e-9)
+    np.testing.assert_allclose(result.p, expected, atol=1e-9)
     adjusted = scikit_posthocs.posthoc_wilcoxon(frame, **of, p_adjust="holm").to_numpy()
-    np.testing.assert_allclose(found.p_holm, adjusted, atol=1e-9)
+    np.testing.assert_allclose(result.p_holm, adjusted, atol=1e-9)
 
 
 @settings(max_examples=10, deadline=None)
@@ -78,10 +78,10 @@ def test_the_order_of_data_sets_and_methods_does_not_matter(scores: np.ndarray, 
 def test_groups_are_the_largest_sets_of_which_every_two_are_alike(relation: np.ndarray, random) -> None:
     alike = relation | relation.T
     ranks = random.sample(range(len(alike)), len(alike))
-    found = across.groups(ranks, alike)
-    assert {frozenset(group) for group in found} == reference.groups(alike.tolist())
-    assert len(found) == len(set(found))
-    assert all([ranks[i] for i in group] == sorted(ranks[i] for i in group) for group in found)
+    result = across.groups(ranks, alike)
+    assert {frozenset(group) for group in result} == reference.groups(alike.tolist())
+    assert len(result) == len(set(result))
+    assert all([ranks[i] for i in group] == sorted(ranks[i] for i in group) for group in result)
 
 
 def test_degenerate_scores() -> None:

@@ -24,10 +24,10 @@ P_VALUES = st.lists(st.sampled_from([0.0, 0.001, 0.01, 0.02, 0.03, 0.2, 0.5, 1.0
 
 @given(DIFFERENCES, RATIOS, st.floats(0.5, 0.99))
 def test_the_interval_is_that_of_the_formula(differences: list[float], ratio: float, level: float) -> None:
-    found = corrected_interval(differences, ratio, level)
+    result = corrected_interval(differences, ratio, level)
     expected = reference.interval(differences, ratio, level)
-    assert found.n == len(differences)
-    assert (found.mean, found.low, found.high, found.p) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert result.n == len(differences)
+    assert (result.mean, result.low, result.high, result.p) == pytest.approx(expected, rel=1e-9, abs=1e-12)
     assert corrected_interval(differences).p == pytest.approx(stats.ttest_1samp(differences, 0.0).pvalue, abs=1e-12)
 
 
@@ -48,8 +48,8 @@ def test_the_shares_are_those_of_baycomp(folds: int, runs: int, rope: float) -> 
     random = np.random.default_rng(folds + runs)
     x, y = random.normal(0.8, 0.05, folds * runs), random.normal(0.82, 0.05, folds * runs)
     expected = baycomp.two_on_single(x, y, rope=rope, runs=runs)
-    found = correlated_t(y - x, 1 / (folds - 1), rope)
-    ours = (found.worse, found.better) if rope == 0 else found
+    result = correlated_t(y - x, 1 / (folds - 1), rope)
+    ours = (result.worse, result.better) if rope == 0 else result
     assert tuple(map(float, ours)) == pytest.approx(expected, abs=1e-9)
 
 
